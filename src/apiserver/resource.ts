@@ -1,0 +1,102 @@
+import type { KubeObject } from '../kube/object.ts';
+import type { FieldError } from '../kube/status-error.ts';
+import type { JsonObject } from '../schema/json.ts';
+import type { TypeSchema } from '../schema/open-api-schema.ts';
+
+/**
+ * One served resource in one version: what discovery tells of it, the schema of its kind, and how it behaves.
+ * Built-in kinds come from the catalogue with a strategy of `builtins/`; custom ones are made from CRDs.
+ */
+export interface Resource {
+  readonly group: string;
+  readonly version: string;
+  /** Versions of one resource share a storage: the version that objects are stored in. */
+  readonly storageVersion: string;
+  /** Plural: `deployments`. */
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly Verb[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: readonly Subresource[];
+  /** True for resources of CustomResourceDefinitions. */
+  readonly custom: boolean;
+  /** Pruning, strict decoding, defaulting from the schema, validation, apply and strategic merge all read this. */
+  readonly type: TypeSchema;
+  readonly strategy: Strategy;
+  readonly columns: readonly Column[];
+  /** One cell per column. `now` is in milliseconds, for ages. */
+  readonly cells: (object: KubeObject, now: number) => readonly Cell[];
+}
+
+export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
+
+export interface Subresource {
+  /** `status`, `scale`, `eviction`, `binding`, `token`, `approval`, `finalize`, `log` … */
+  readonly name: string;
+  readonly verbs: readonly Verb[];
+  /** The kind of the body where it differs from the parent's. */
+  readonly group?: string;
+  readonly version?: string;
+  readonly kind?: string;
+  /** For `scale`: paths in the parent, as in CRDs (`.spec.replicas`). */
+  readonly scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath?: string };
+}
+
+export type Cell = string | number | boolean | null;
+
+/** A column of `kubectl get`. Priority 0 is always shown, 1 with `-o wide`. */
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+export interface StrategyContext {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly user: string;
+}
+
+/** How objects of one kind behave beyond their schema. Functions change the object they are given (a private copy). */
+export interface Strategy {
+  /** Defaults that the schema does not hold; runs on every decode of a write, after pruning. */
+  defaults?(object: KubeObject): void;
+  /** After defaulting, before validation: initial status, what a client may not set. */
+  prepareForCreate?(object: KubeObject, context: StrategyContext): void;
+  /** Keeps what a client may not change. `status` is reset by the pipeline already. */
+  prepareForUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
+  /** For writes to a subresource with its own rules, such as `status`: what else to keep from `old`. */
+  prepareForStatusUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
+  validate?(object: KubeObject): FieldError[];
+  validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
+  /** Checks the name; RFC 1123 subdomain by default. */
+  validateName?(name: string): string[];
+  /** What raises `metadata.generation`: a change of spec, of anything but metadata and status, or nothing. */
+  readonly generation: 'spec' | 'spec-and-annotations' | 'all-but-metadata' | 'none';
+  readonly allowUnconditionalUpdate: boolean;
+  readonly allowCreateOnUpdate: boolean;
+  /** Whether DELETE answers with the object instead of a Status. */
+  readonly returnsDeleted: boolean;
+  /** Seconds of grace for a delete (pods), 0 for at once. */
+  gracePeriod?(object: KubeObject, asked: number | undefined): number;
+  /** What an unset propagation policy means. */
+  readonly defaultPropagation: 'Background' | 'Orphan';
+  /** Field selector labels beyond metadata.name and metadata.namespace. */
+  fieldLabels?(object: KubeObject): Record<string, string>;
+  readonly fieldLabelNames: readonly string[];
+  /** Paths that are never owned by writers of the main resource or of `status` (server-side apply reset fields). */
+  readonly resetFields: { main: JsonObject; status: JsonObject };
+  /** Allocates what the server gives (cluster IPs, node ports); may consult other objects. Runs before validation. */
+  allocate?(object: KubeObject, old: KubeObject | undefined, lookup: AllocationLookup): void;
+}
+
+/** What allocation may know of the logical cluster: every present object of the same resource. */
+export interface AllocationLookup {
+  all(): Iterable<KubeObject>;
+}

@@ -1,0 +1,45 @@
+/**
+ * Durable storage behind the store: one small interface, sibling implementations (memory, SQLite; etcd later).
+ *
+ * The store above keeps the current state in memory, decides on optimistic concurrency and assigns revisions; a driver
+ * only makes changes durable, in order, and gives them back at the next start. One process writes.
+ */
+export interface StorageDriver {
+  /** Opens or creates the storage. `revision` is the highest ever made durable; it never goes back. */
+  open(): Promise<StorageState>;
+  /** Every present key with its value, in key order. Called once, after `open`. */
+  load(): AsyncIterable<StoredValue>;
+  /** The changes kept since `revision` (exclusive), oldest first, so that watches can resume over a restart. */
+  changesSince(revision: number): AsyncIterable<StoredChange>;
+  /**
+   * Makes all changes durable, or none (rejects). Resolves only when they would survive the power going off.
+   * Called with ascending revisions, never twice at once.
+   */
+  commit(changes: readonly StoredChange[]): Promise<void>;
+  /** Forgets changes up to and including `revision`. The present state is not touched. */
+  compact(revision: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StorageState {
+  readonly revision: number;
+  /** Changes up to here are forgotten: 0 for none. */
+  readonly compactedRevision: number;
+}
+
+export interface StoredValue {
+  readonly key: string;
+  readonly value: Uint8Array;
+  readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+export interface StoredChange {
+  readonly revision: number;
+  readonly key: string;
+  /** `null` deletes. */
+  readonly value: Uint8Array | null;
+  readonly createRevision: number;
+  /** The value before, for events of deletions and selector transitions; `null` for a creation. */
+  readonly previous: Uint8Array | null;
+}

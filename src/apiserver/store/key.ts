@@ -1,0 +1,45 @@
+/**
+ * Keys are `/<group or core>/<resource>/<cluster>/<namespace or ->/<name>`: one order serves lists of a namespace, of a
+ * logical cluster and over all logical clusters.
+ */
+export function objectKey(
+  group: string,
+  resource: string,
+  cluster: string,
+  namespace: string,
+  name: string,
+): string {
+  return `${namespacePrefix(group, resource, cluster, namespace)}${name}`;
+}
+
+export function resourcePrefix(group: string, resource: string): string {
+  return `/${group === '' ? 'core' : group}/${resource}/`;
+}
+
+export function clusterPrefix(group: string, resource: string, cluster: string): string {
+  return `${resourcePrefix(group, resource)}${cluster}/`;
+}
+
+/** `namespace` '' is for cluster-scoped objects. */
+export function namespacePrefix(group: string, resource: string, cluster: string, namespace: string): string {
+  return `${clusterPrefix(group, resource, cluster)}${namespace === '' ? '-' : namespace}/`;
+}
+
+export interface KeyParts {
+  group: string;
+  resource: string;
+  cluster: string;
+  namespace: string;
+  name: string;
+}
+
+export function parseKey(key: string): KeyParts {
+  const [, group = '', resource = '', cluster = '', namespace = '', ...name] = key.split('/');
+  return {
+    group: group === 'core' ? '' : group,
+    resource,
+    cluster,
+    namespace: namespace === '-' ? '' : namespace,
+    name: name.join('/'),
+  };
+}

@@ -1,0 +1,12 @@
+/**
+ * Time, randomness, logging: the only room that touches the machine's clock and its random source.
+ *
+ * Everything above is handed a {@link Runtime}. With {@link systemRuntime} it runs for real; with
+ * {@link virtualRuntime} a whole fleet runs in one process, repeatably, at any speed.
+ */
+export { type Clock, formatMicroTime, formatTime, parseTime, sleep, type Timer } from './clock.ts';
+export { errorText, type LogFields, type Logger, silentLogger } from './log.ts';
+export { jitter, nameSuffix, type Random, seededRandom, systemRandom, uuid } from './random.ts';
+export { type Runtime, systemRuntime, type VirtualRuntime, virtualRuntime } from './runtime.ts';
+export { systemClock } from './system-clock.ts';
+export { type VirtualClock, virtualClock } from './virtual-clock.ts';

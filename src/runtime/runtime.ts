@@ -1,0 +1,25 @@
+import type { Clock } from './clock.ts';
+import { type Logger, silentLogger } from './log.ts';
+import { type Random, seededRandom, systemRandom } from './random.ts';
+import { systemClock } from './system-clock.ts';
+import { type VirtualClock, virtualClock } from './virtual-clock.ts';
+
+/** What every shell is handed instead of reaching for globals: time, randomness, a place to log. */
+export interface Runtime {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+export interface VirtualRuntime extends Runtime {
+  readonly clock: VirtualClock;
+}
+
+export function systemRuntime(log: Logger = silentLogger): Runtime {
+  return { clock: systemClock(), random: systemRandom(), log };
+}
+
+/** A runtime for simulations: the same `seed` gives the same run. */
+export function virtualRuntime(seed: number, log: Logger = silentLogger): VirtualRuntime {
+  return { clock: virtualClock(), random: seededRandom(seed), log };
+}
