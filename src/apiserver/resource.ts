@@ -12,6 +12,10 @@ export interface Resource {
   readonly version: string;
   /** Versions of one resource share a storage: the version that objects are stored in. */
   readonly storageVersion: string;
+  /** Where it is not `group`: the group under which objects are stored (events of events.k8s.io are core events). */
+  readonly storageGroup?: string;
+  /** For discovery, where it is not that of `storageVersion`. */
+  readonly storageVersionHash?: string;
   /** Plural: `deployments`. */
   readonly resource: string;
   readonly singular: string;
@@ -27,6 +31,8 @@ export interface Resource {
   /** Pruning, strict decoding, defaulting from the schema, validation, apply and strategic merge all read this. */
   readonly type: TypeSchema;
   readonly strategy: Strategy;
+  /** What every answer warns of when this version is deprecated. */
+  readonly deprecation?: string;
   readonly columns: readonly Column[];
   /** One cell per column. `now` is in milliseconds, for ages. */
   readonly cells: (object: KubeObject, now: number) => readonly Cell[];
@@ -61,6 +67,11 @@ export interface StrategyContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly user: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+  /** Built-in admission plugins that are switched off, by name (`ServiceAccount`). */
+  readonly disabledAdmission?: ReadonlySet<string>;
 }
 
 /** How objects of one kind behave beyond their schema. Functions change the object they are given (a private copy). */
@@ -73,7 +84,9 @@ export interface Strategy {
   prepareForUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
   /** For writes to a subresource with its own rules, such as `status`: what else to keep from `old`. */
   prepareForStatusUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
+  /** What must hold of the object by itself: runs on create and on every update. */
   validate?(object: KubeObject): FieldError[];
+  /** What an update must respect besides, such as immutable fields: runs after `validate`. */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
   /** Checks the name; RFC 1123 subdomain by default. */
   validateName?(name: string): string[];
@@ -83,6 +96,8 @@ export interface Strategy {
   readonly allowCreateOnUpdate: boolean;
   /** Whether DELETE answers with the object instead of a Status. */
   readonly returnsDeleted: boolean;
+  /** Before a deletion is decided on: finalizers and status that it calls for. */
+  prepareForDelete?(object: KubeObject, context: StrategyContext): void;
   /** Seconds of grace for a delete (pods), 0 for at once. */
   gracePeriod?(object: KubeObject, asked: number | undefined): number;
   /** What an unset propagation policy means. */
@@ -99,4 +114,6 @@ export interface Strategy {
 /** What allocation may know of the logical cluster: every present object of the same resource. */
 export interface AllocationLookup {
   all(): Iterable<KubeObject>;
+  /** Milliseconds since the epoch. */
+  readonly now?: number;
 }

@@ -31,6 +31,8 @@ export interface WatchOptions extends ReadOptions {
   /** Synthetic ADDED events for the present state, ended by a BOOKMARK annotated `k8s.io/initial-events-end`. */
   sendInitialEvents?: boolean;
   timeoutSeconds?: number;
+  /** Called when the server has accepted the watch, before the first event. */
+  onOpen?: () => void;
 }
 
 export type WatchEvent<T extends KubeObject = KubeObject> =

@@ -43,3 +43,8 @@ export async function* bodyChunks(response: Response): AsyncGenerator<Uint8Array
   }
   yield* response.body;
 }
+
+/** A handler whose API begins below `prefix` of another's, such as one logical cluster of a server: `/clusters/edge-7`. */
+export function prefixedHandler(handler: Handler, prefix: string): Handler {
+  return prefix === '' ? handler : (request) => handler({ ...request, path: `${prefix}${request.path}` });
+}

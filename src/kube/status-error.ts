@@ -130,6 +130,8 @@ export interface FieldError {
   /** For `NotSupported`: the supported values are in `supported`, not here. */
   readonly detail: string;
   readonly supported?: readonly string[];
+  /** How the value is printed where its JSON is not it; empty to print none. */
+  readonly valueText?: string;
 }
 
 const FIELD_ERROR_TEXT: Record<FieldError['type'], { text: string; reason: string; printsValue: boolean }> = {
@@ -149,9 +151,8 @@ const FIELD_ERROR_TEXT: Record<FieldError['type'], { text: string; reason: strin
 /** The text after the path, as Kubernetes prints it in causes. */
 export function fieldErrorBody(error: FieldError): string {
   const row = FIELD_ERROR_TEXT[error.type];
-  const value = row.printsValue
-    ? `: ${error.value === undefined ? 'null' : JSON.stringify(error.value)}`
-    : '';
+  const text = error.valueText ?? (error.value === undefined ? 'null' : JSON.stringify(error.value));
+  const value = row.printsValue && text !== '' ? `: ${text}` : '';
   const detail =
     error.supported !== undefined
       ? `supported values: ${error.supported.map((item) => JSON.stringify(item)).join(', ')}`

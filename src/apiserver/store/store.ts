@@ -7,9 +7,10 @@ import type { KubeObject } from '../../kube/object.ts';
  *   together, in the order in which they were made.
  * - Readers see committed state only; writers see uncommitted writes before theirs, so optimistic concurrency is exact.
  * - Every committed change makes exactly one event; watchers get events in revision order.
+ * - A prefix ends with a slash, or is one whole key, which stands for itself only ('' is everything).
  */
 export interface Store {
-  /** The last committed revision. */
+  /** The last committed revision; 1 for an empty store, as clients take 0 for "any". */
   readonly revision: number;
   /** Changes before this are forgotten: a watch or an exact list from an older revision fails with `Compacted`. */
   readonly compactedRevision: number;
@@ -18,7 +19,8 @@ export interface Store {
 
   /**
    * Records whose key starts with `prefix`, in key order, as of `revision` (the present when absent).
-   * Throws {@link Compacted} when that is too old. `after` starts behind a key; `limit` bounds the number.
+   * Throws {@link Compacted} when that is too old and RangeError when it is not reached yet. `after` starts behind a
+   * key; `limit` bounds the number (0 does not).
    */
   list(prefix: string, options?: { revision?: number; after?: string; limit?: number }): StoreList;
 
@@ -28,8 +30,9 @@ export interface Store {
   /**
    * Writes what `decide` returns for the newest (possibly uncommitted) record of `key`: an object to put, `null` to
    * delete, `undefined` to leave all as it is (resolves to the record given). The object must not be changed
-   * afterwards; `metadata.resourceVersion` is set by the store. Errors thrown by `decide` reject the promise and write
-   * nothing. Rejects with `TooLarge` above the size limit (1.5 MiB by default).
+   * afterwards; `metadata.resourceVersion` is set by the store. An object that equals the present one in all else is no
+   * change. Errors thrown by `decide` reject the promise and write nothing. Rejects with `TooLarge` above the size limit
+   * (1.5 MiB by default), and when there is no record and `decide` makes none. `decide` must not write itself.
    */
   write(
     key: string,
@@ -38,7 +41,8 @@ export interface Store {
 
   /**
    * Events under `prefix` with a revision above `fromRevision`, first those kept, then live, without a gap.
-   * Throws {@link Compacted} when `fromRevision` is below the window. `onEvents` gets each turn's events at once.
+   * Throws {@link Compacted} when `fromRevision` is below the window. `onEvents` gets each turn's events at once, and
+   * those kept before `watch` returns. The array is shared between watchers.
    */
   watch(prefix: string, fromRevision: number, onEvents: (events: readonly StoreEvent[]) => void): Watch;
 

@@ -1,0 +1,353 @@
+#!/usr/bin/env node
+/**
+ * Derives the catalogue of built-in kinds from published Kubernetes API documents:
+ *
+ *   node scripts/generate-catalogue.ts --from <directory with swagger.json, api-resources.json, …>
+ *
+ * Writes compact tables of facts (no descriptions) to `data/`. The same input gives the same output.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import type { OpenApiSchema } from '../src/schema/open-api-schema.ts';
+
+type Json = Record<string, unknown>;
+
+export interface SourceDocuments {
+  readonly swagger: { definitions: Record<string, SourceSchema> };
+  /** Schemas of OpenAPI v3: the only document that has defaults. */
+  readonly schemasV3: Record<string, SourceSchema>;
+  readonly resources: readonly SourceResource[];
+  readonly columns: readonly SourceColumns[];
+  readonly rbac: Record<string, readonly Json[]>;
+}
+
+interface SourceSchema {
+  [key: string]: unknown;
+  $ref?: string;
+  properties?: Record<string, SourceSchema>;
+  items?: SourceSchema;
+  additionalProperties?: SourceSchema | boolean;
+  default?: unknown;
+  'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[];
+}
+
+interface SourceResource {
+  group: string;
+  version: string;
+  resource: string;
+  singular: string;
+  kind: string;
+  namespaced: boolean;
+  verbs: string[];
+  shortNames: string[];
+  categories: string[];
+  subresources: { name: string; group: string; version: string; kind: string; verbs: string[] }[];
+  storageVersion: string | null;
+  storageGroup?: string;
+  storageVersionHash?: string;
+  preferredVersion: string;
+  enabledByDefault: boolean;
+}
+
+interface SourceColumns {
+  group: string;
+  version: string;
+  resource?: string;
+  columns: SourceColumn[];
+  columns136?: SourceColumn[];
+}
+
+interface SourceColumn {
+  name: string;
+  type: string;
+  format: string;
+  priority: number;
+}
+
+/** Groups that are on by default upstream but not served here: nothing in an embedded cluster has devices. */
+const GROUPS_LEFT_OUT = new Set(['resource.k8s.io']);
+
+/** Kinds of bodies that no resource lists, but that requests or documents refer to. */
+const META_DEFINITIONS = [
+  'io.k8s.api.autoscaling.v1.Scale',
+  'io.k8s.api.authentication.v1.TokenRequest',
+  'io.k8s.api.core.v1.Binding',
+  'io.k8s.api.policy.v1.Eviction',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.APIGroupList',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.APIVersions',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.Patch',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.Status',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent',
+  'io.k8s.apimachinery.pkg.version.Info',
+];
+
+/** Types with a JSON form of their own, which neither document describes in full. */
+const OWN_FORM: Record<string, OpenApiSchema> = {
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': {
+    format: 'int-or-string',
+    'x-kubernetes-int-or-string': true,
+  },
+  'io.k8s.apimachinery.pkg.api.resource.Quantity': { oneOf: [{ type: 'string' }, { type: 'number' }] },
+  'io.k8s.apimachinery.pkg.runtime.RawExtension': freeForm('object'),
+  'io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1': freeForm('object'),
+  'io.k8s.apimachinery.pkg.apis.meta.v1.Patch': freeForm('object'),
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON': freeForm(),
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray': freeForm(),
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool': freeForm(),
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray': freeForm(),
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresourceStatus': {
+    type: 'object',
+    properties: {},
+  },
+};
+
+function freeForm(type?: 'object'): OpenApiSchema {
+  return { ...(type === undefined ? {} : { type }), 'x-kubernetes-preserve-unknown-fields': true };
+}
+
+const SCHEMA_KEYS = [
+  'type',
+  'format',
+  'required',
+  'enum',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-map-type',
+  'x-kubernetes-patch-strategy',
+  'x-kubernetes-patch-merge-key',
+] as const;
+
+function refName(ref: string): string {
+  return ref.slice(ref.lastIndexOf('/') + 1);
+}
+
+/** Required fields without `omitempty` have their zero value as default in the document: that says nothing. */
+function isZero(value: unknown): boolean {
+  if (value === undefined || value === null || value === '' || value === 0 || value === false) return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+function sortedEntries<T>(record: Record<string, T>): [string, T][] {
+  return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function reduceSchema(source: SourceSchema, v3: SourceSchema | undefined): OpenApiSchema {
+  const out: Json = {};
+  if (source.$ref !== undefined) out.$ref = refName(source.$ref);
+  for (const key of SCHEMA_KEYS) if (source[key] !== undefined) out[key] = source[key];
+  if (!isZero(v3?.default)) out.default = v3?.default;
+  if (source.properties) {
+    out.properties = Object.fromEntries(
+      sortedEntries(source.properties).map(([name, schema]) => [
+        name,
+        reduceSchema(schema, v3?.properties?.[name]),
+      ]),
+    );
+  }
+  if (source.items) out.items = reduceSchema(source.items, v3?.items);
+  if (typeof source.additionalProperties === 'object') {
+    out.additionalProperties = reduceSchema(source.additionalProperties, undefined);
+  } else if (source.additionalProperties !== undefined) {
+    out.additionalProperties = source.additionalProperties;
+  }
+  return out as OpenApiSchema;
+}
+
+function references(schema: OpenApiSchema, found: Set<string>): void {
+  if (schema.$ref !== undefined) found.add(schema.$ref);
+  for (const property of Object.values(schema.properties ?? {})) references(property, found);
+  if (schema.items) references(schema.items, found);
+  if (typeof schema.additionalProperties === 'object') references(schema.additionalProperties, found);
+}
+
+function servedResources(source: readonly SourceResource[]): SourceResource[] {
+  const served = source.filter((row) => row.enabledByDefault && !GROUPS_LEFT_OUT.has(row.group));
+  const key = (row: SourceResource): string => `${row.group}/${row.version}/${row.resource}`;
+  return served.sort((a, b) => (key(a) < key(b) ? -1 : 1));
+}
+
+export function deriveDefinitions(source: SourceDocuments): Record<string, OpenApiSchema> {
+  const resources = servedResources(source.resources);
+  const groupVersions = new Set(resources.map((row) => `${row.group}/${row.version}`));
+  const kinds = new Set<string>();
+  for (const row of resources) {
+    kinds.add(`${row.group}/${row.version}/${row.kind}`).add(`${row.group}/${row.version}/${row.kind}List`);
+    for (const sub of row.subresources) kinds.add(`${sub.group}/${sub.version}/${sub.kind}`);
+  }
+  const definitions: Record<string, OpenApiSchema> = {};
+  const pending = new Set(META_DEFINITIONS);
+  for (const [name, schema] of Object.entries(source.swagger.definitions)) {
+    const gvks = schema['x-kubernetes-group-version-kind'] ?? [];
+    if (gvks.some((gvk) => kinds.has(`${gvk.group}/${gvk.version}/${gvk.kind}`))) pending.add(name);
+  }
+  for (const name of pending) {
+    const schema = source.swagger.definitions[name];
+    if (schema === undefined) throw new Error(`swagger.json has no definition ${name}`);
+    const reduced = OWN_FORM[name] ?? reduceSchema(schema, source.schemasV3[name]);
+    const gvks = (schema['x-kubernetes-group-version-kind'] ?? []).filter((gvk) =>
+      groupVersions.has(`${gvk.group}/${gvk.version}`),
+    );
+    definitions[name] = gvks.length === 0 ? reduced : { ...reduced, 'x-kubernetes-group-version-kind': gvks };
+    // Deleting from and adding to a Set while iterating over it is well defined: additions are visited.
+    references(reduced, pending);
+  }
+  return Object.fromEntries(sortedEntries(definitions));
+}
+
+export function deriveResources(source: SourceDocuments): Json[] {
+  const columns = new Map(
+    source.columns.map((row) => [
+      `${row.group}/${row.version}/${row.resource}`,
+      row.columns136 ?? row.columns,
+    ]),
+  );
+  const resources = servedResources(source.resources);
+  const served = new Set(resources.map((row) => `${row.group}/${row.version}/${row.resource}`));
+  return resources.map((row) => {
+    const storageGroup = row.storageGroup ?? row.group;
+    const storageVersion = row.storageVersion ?? row.version;
+    const stored = served.has(`${storageGroup}/${storageVersion}/${row.resource}`)
+      ? storageVersion
+      : row.preferredVersion;
+    return {
+      group: row.group,
+      version: row.version,
+      resource: row.resource,
+      singular: row.singular,
+      kind: row.kind,
+      namespaced: row.namespaced,
+      verbs: row.verbs,
+      ...(row.shortNames.length > 0 ? { shortNames: row.shortNames } : {}),
+      ...(row.categories.length > 0 ? { categories: row.categories } : {}),
+      ...(row.subresources.length > 0
+        ? {
+            subresources: row.subresources.map((sub) => ({
+              name: sub.name,
+              verbs: sub.verbs,
+              ...(sub.group !== row.group || sub.version !== row.version
+                ? { group: sub.group, version: sub.version }
+                : {}),
+              ...(sub.kind !== row.kind ? { kind: sub.kind } : {}),
+            })),
+          }
+        : {}),
+      ...(stored === row.version ? {} : { storageVersion: stored }),
+      ...(storageGroup === row.group ? {} : { storageGroup }),
+      ...(row.storageVersionHash === undefined ? {} : { storageVersionHash: row.storageVersionHash }),
+      columns: (columns.get(`${row.group}/${row.version}/${row.resource}`) ?? []).map(compactColumn),
+    };
+  });
+}
+
+/** `Name:string:name`, with `*` in front for priority 1. */
+function compactColumn(column: SourceColumn): string {
+  return `${'*'.repeat(column.priority)}${column.name}:${column.type}:${column.format}`;
+}
+
+interface SourceRule {
+  verbs: string[];
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+}
+
+const BOOTSTRAP_LABEL = 'kubernetes.io/bootstrapping';
+const BOOTSTRAP_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
+
+/** One row an object; rules as text `verbs|groups|resources|names|urls`, subjects as `kind|namespace|name`. */
+export function deriveRbac(source: SourceDocuments): Json {
+  const rows = (name: string): Json[] =>
+    [...(source.rbac[name] ?? [])]
+      .map((object) => compactRbac(object))
+      .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
+  return {
+    clusterRoles: rows('clusterroles'),
+    clusterRoleBindings: rows('clusterrolebindings'),
+    roles: rows('roles'),
+    roleBindings: rows('rolebindings'),
+  };
+}
+
+function compactRbac(object: Json): Json {
+  const metadata = object.metadata as Json & {
+    labels: Record<string, string>;
+    annotations: Record<string, string>;
+  };
+  const { [BOOTSTRAP_LABEL]: bootstrapping, ...labels } = metadata.labels;
+  const { [BOOTSTRAP_ANNOTATION]: autoupdate, ...annotations } = metadata.annotations;
+  if (bootstrapping !== 'rbac-defaults' || autoupdate !== 'true' || Object.keys(annotations).length > 0) {
+    throw new Error(`unexpected metadata of bootstrap object ${String(metadata.name)}`);
+  }
+  const aggregation = object.aggregationRule as
+    | { clusterRoleSelectors: { matchLabels: Record<string, string> }[] }
+    | undefined;
+  const roleRef = object.roleRef as { kind: string; name: string } | undefined;
+  const subjects = object.subjects as { kind: string; name: string; namespace?: string }[] | undefined;
+  return {
+    name: metadata.name,
+    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+    ...(Object.keys(labels).length > 0 ? { labels } : {}),
+    ...(aggregation ? { aggregate: aggregation.clusterRoleSelectors.map((s) => s.matchLabels) } : {}),
+    ...(Array.isArray(object.rules) ? { rules: (object.rules as SourceRule[]).map(compactRule) } : {}),
+    ...(roleRef ? { roleRef: `${roleRef.kind}|${roleRef.name}` } : {}),
+    ...(subjects ? { subjects: subjects.map((s) => `${s.kind}|${s.namespace ?? ''}|${s.name}`) } : {}),
+  };
+}
+
+function compactRule(rule: SourceRule): string {
+  // The core group is the empty string, which a joined list cannot tell from "no groups".
+  const groups = rule.apiGroups?.map((group) => (group === '' ? 'core' : group));
+  return [rule.verbs, groups, rule.resources, rule.resourceNames, rule.nonResourceURLs]
+    .map((list) => (list ?? []).join(','))
+    .join('|');
+}
+
+export function readSource(directory: string): SourceDocuments {
+  const read = <T>(...path: string[]): T => JSON.parse(readFileSync(join(directory, ...path), 'utf8')) as T;
+  const schemasV3: Record<string, SourceSchema> = {};
+  for (const file of readdirSync(join(directory, 'openapi-v3')).sort()) {
+    const document = read<{ components?: { schemas?: Record<string, SourceSchema> } }>('openapi-v3', file);
+    Object.assign(schemasV3, document.components?.schemas);
+  }
+  return {
+    swagger: read('swagger.json'),
+    schemasV3,
+    resources: read('api-resources.json'),
+    columns: read('table-columns.json'),
+    rbac: read('bootstrap-rbac-1.36.json'),
+  };
+}
+
+/** The files of `data/` with their JSON text. */
+export function deriveFiles(source: SourceDocuments): Record<string, string> {
+  return {
+    'definitions.json.gz': JSON.stringify(deriveDefinitions(source)),
+    'resources.json.gz': JSON.stringify(deriveResources(source)),
+    'bootstrap-rbac.json.gz': JSON.stringify(deriveRbac(source)),
+  };
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { from: { type: 'string' } } });
+  if (values.from === undefined) {
+    process.stderr.write('usage: generate-catalogue.ts --from <directory of Kubernetes API documents>\n');
+    process.exit(2);
+  }
+  const target = new URL('../data/', import.meta.url);
+  mkdirSync(target, { recursive: true });
+  for (const [name, text] of Object.entries(deriveFiles(readSource(values.from)))) {
+    const bytes = gzipSync(text, { level: 9 });
+    // The header's operating system byte is the only part that depends on the machine.
+    bytes[9] = 255;
+    writeFileSync(new URL(name, target), bytes);
+    process.stdout.write(`data/${name}: ${text.length} characters, ${bytes.length} bytes\n`);
+  }
+}

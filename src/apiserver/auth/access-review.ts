@@ -1,0 +1,184 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { badRequest, type FieldError, invalid } from '../../kube/status-error.ts';
+import { isObject, type JsonObject, type JsonValue, listAt, objectAt, stringAt } from '../../schema/json.ts';
+import { type Authorizer, pathAttributes, type RequestAttributes, resourceAttributes } from './attributes.ts';
+import type { PolicyRule } from './policy-rule.ts';
+import type { RbacAuthorizer } from './rbac-authorizer.ts';
+import type { UserInfo } from './user.ts';
+
+const GROUP = 'authorization.k8s.io';
+
+export interface ReviewContext {
+  /** Who asks. */
+  readonly user: UserInfo;
+  readonly cluster: string;
+  /** Of the request, for reviews that live in a namespace. */
+  readonly namespace: string;
+}
+
+/** May I? Answers a SelfSubjectAccessReview. Throws 422 for one that asks nothing, or two things. */
+export function selfSubjectAccessReview(
+  authorizer: Authorizer,
+  context: ReviewContext,
+  body: KubeObject,
+): KubeObject {
+  checkQuestion('SelfSubjectAccessReview', body, []);
+  return decided(authorizer, body, attributesOf(body, context.user, context.cluster));
+}
+
+/** May that user? Answers a SubjectAccessReview. */
+export function subjectAccessReview(
+  authorizer: Authorizer,
+  context: ReviewContext,
+  body: KubeObject,
+): KubeObject {
+  checkQuestion('SubjectAccessReview', body, subjectErrors(body));
+  return decided(authorizer, body, attributesOf(body, subjectOf(body), context.cluster));
+}
+
+/** May that user, in this namespace? Answers a LocalSubjectAccessReview. */
+export function localSubjectAccessReview(
+  authorizer: Authorizer,
+  context: ReviewContext,
+  body: KubeObject,
+): KubeObject {
+  const errors = subjectErrors(body);
+  if (objectAt(body, 'spec', 'nonResourceAttributes') !== undefined) {
+    errors.push(fieldError('Invalid', 'spec.nonResourceAttributes', 'disallowed on this kind of request'));
+  }
+  const asked = stringAt(body, 'spec', 'resourceAttributes', 'namespace') ?? '';
+  if (asked !== context.namespace) {
+    errors.push(
+      fieldError('Invalid', 'spec.resourceAttributes.namespace', 'must match metadata.namespace', asked),
+    );
+  }
+  checkQuestion('LocalSubjectAccessReview', body, errors);
+  return decided(authorizer, body, attributesOf(body, subjectOf(body), context.cluster));
+}
+
+/** What may I do here? Answers a SelfSubjectRulesReview. Throws 400 without a namespace. */
+export function selfSubjectRulesReview(
+  authorizer: RbacAuthorizer,
+  context: ReviewContext,
+  body: KubeObject,
+): KubeObject {
+  const namespace = stringAt(body, 'spec', 'namespace') ?? '';
+  if (namespace === '') throw badRequest('no namespace on request');
+  const resourceRules: JsonObject[] = [];
+  const nonResourceRules: JsonObject[] = [];
+  const seen = new Set<string>();
+  for (const rule of authorizer.rulesFor(context.user, context.cluster, namespace)) {
+    const key = JSON.stringify(rule);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    if ((rule.resources ?? []).length > 0) resourceRules.push(resourceRule(rule));
+    if ((rule.nonResourceURLs ?? []).length > 0) {
+      nonResourceRules.push({ verbs: [...rule.verbs], nonResourceURLs: [...(rule.nonResourceURLs ?? [])] });
+    }
+  }
+  return { ...body, status: { resourceRules, nonResourceRules, incomplete: false } };
+}
+
+/** Who am I? Answers a SelfSubjectReview (`kubectl auth whoami`). */
+export function selfSubjectReview(context: ReviewContext, body: KubeObject): KubeObject {
+  const { name, uid, groups, extra } = context.user;
+  return {
+    ...body,
+    status: {
+      userInfo: {
+        username: name,
+        ...(uid === undefined ? {} : { uid }),
+        groups: [...groups],
+        ...(extra === undefined ? {} : { extra }),
+      },
+    },
+  };
+}
+
+function decided(authorizer: Authorizer, body: KubeObject, attributes: RequestAttributes): KubeObject {
+  const decision = authorizer.authorize(attributes);
+  return {
+    ...body,
+    status: { allowed: decision.allowed, ...(decision.reason === '' ? {} : { reason: decision.reason }) },
+  };
+}
+
+function attributesOf(body: KubeObject, user: UserInfo, cluster: string): RequestAttributes {
+  const asked = objectAt(body, 'spec', 'resourceAttributes');
+  if (asked === undefined) {
+    const other = objectAt(body, 'spec', 'nonResourceAttributes');
+    return pathAttributes(user, cluster, stringAt(other, 'verb') ?? '', stringAt(other, 'path') ?? '');
+  }
+  const field = (name: string): string => stringAt(asked, name) ?? '';
+  return resourceAttributes(user, cluster, {
+    verb: field('verb'),
+    group: field('group'),
+    version: field('version'),
+    resource: field('resource'),
+    subresource: field('subresource'),
+    name: field('name'),
+    namespace: field('namespace'),
+  });
+}
+
+function subjectOf(body: KubeObject): UserInfo {
+  const uid = stringAt(body, 'spec', 'uid') ?? '';
+  const extra = objectAt(body, 'spec', 'extra');
+  return {
+    name: stringAt(body, 'spec', 'user') ?? '',
+    groups: strings(listAt(body, 'spec', 'groups')),
+    ...(uid === '' ? {} : { uid }),
+    ...(extra === undefined
+      ? {}
+      : { extra: Object.fromEntries(Object.keys(extra).map((key) => [key, strings(listAt(extra, key))])) }),
+  };
+}
+
+function subjectErrors(body: KubeObject): FieldError[] {
+  const subject = subjectOf(body);
+  return subject.name === '' && subject.groups.length === 0
+    ? [fieldError('Invalid', 'spec.user', 'at least one of user or group must be specified', '')]
+    : [];
+}
+
+function checkQuestion(kind: string, body: KubeObject, errors: FieldError[]): void {
+  const resource = isObject(objectAt(body, 'spec', 'resourceAttributes'));
+  const path = isObject(objectAt(body, 'spec', 'nonResourceAttributes'));
+  const all = [...errors];
+  if (resource && path) {
+    all.push(
+      fieldError(
+        'Invalid',
+        'spec.nonResourceAttributes',
+        'cannot be specified in combination with resourceAttributes',
+      ),
+    );
+  }
+  if (!resource && !path) {
+    all.push(
+      fieldError(
+        'Invalid',
+        'spec.resourceAttributes',
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    );
+  }
+  if (all.length > 0) throw invalid(GROUP, kind, '', all);
+}
+
+function fieldError(type: FieldError['type'], path: string, detail: string, value?: unknown): FieldError {
+  return { type, path, detail, ...(value === undefined ? {} : { value }) };
+}
+
+function resourceRule(rule: PolicyRule): JsonObject {
+  return {
+    verbs: [...rule.verbs],
+    apiGroups: [...(rule.apiGroups ?? [])],
+    resources: [...(rule.resources ?? [])],
+    ...((rule.resourceNames ?? []).length === 0 ? {} : { resourceNames: [...(rule.resourceNames ?? [])] }),
+  };
+}
+
+function strings(values: readonly JsonValue[]): string[] {
+  return values.filter((value) => typeof value === 'string');
+}

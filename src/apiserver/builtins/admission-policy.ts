@@ -1,0 +1,220 @@
+import { type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateQualifiedName } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { labelSelector, oneOf, type Problems } from './field-checks.ts';
+import { duplicate, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import { defaultWhenNull, ensureObject, objectsOf, strings, text } from './fields.ts';
+import { defaultRules, validateRule } from './webhook.ts';
+
+const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
+const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
+const ACTIONS = ['Audit', 'Deny', 'Warn'];
+
+/**
+ * Admission policies. What is a matter of form is checked here; whether the expressions compile is told by the CEL
+ * admission plugin, which compiles them anyway.
+ */
+export const validatingAdmissionPolicyStrategy: Strategy = strategy({
+  generation: 'spec',
+  allowUnconditionalUpdate: false,
+  resetFields: statusResetFields('spec', 'metadata'),
+  defaults: (object) => defaultPolicy(ensureObject(object, 'spec')),
+  prepareForCreate: initialStatus({}),
+  prepareForStatusUpdate: keepSpec,
+  validate(object) {
+    const spec = objectAt(object, 'spec') ?? {};
+    const problems = policyProblems(spec);
+    const validations = objectsOf(spec, 'validations');
+    const audits = objectsOf(spec, 'auditAnnotations');
+    if (validations.length === 0 && audits.length === 0) {
+      const text = 'validations or auditAnnotations must contain at least one item';
+      problems.push(required('spec.validations', text), required('spec.auditAnnotations', text));
+    }
+    for (const [index, validation] of validations.entries()) {
+      problems.push(...validationProblems(validation, `spec.validations[${index}]`));
+    }
+    const keys = new Set<string>();
+    for (const [index, audit] of audits.entries()) {
+      const at = `spec.auditAnnotations[${index}]`;
+      const key = text(audit, 'key');
+      if (key === '') problems.push(required(`${at}.key`));
+      if (keys.has(key)) problems.push(duplicate(`${at}.key`, key));
+      keys.add(key);
+      if (text(audit, 'valueExpression').trim() === '') {
+        problems.push(required(`${at}.valueExpression`, 'valueExpression is not specified'));
+      }
+    }
+    return problems;
+  },
+});
+
+export const mutatingAdmissionPolicyStrategy: Strategy = strategy({
+  generation: 'spec',
+  allowUnconditionalUpdate: false,
+  defaults(object) {
+    const spec = ensureObject(object, 'spec');
+    defaultPolicy(spec);
+    defaultWhenNull(spec, 'reinvocationPolicy', 'Never');
+  },
+  validate(object) {
+    const spec = objectAt(object, 'spec') ?? {};
+    const problems = policyProblems(spec);
+    const mutations = objectsOf(spec, 'mutations');
+    if (mutations.length === 0) {
+      problems.push(required('spec.mutations', 'mutations must contain at least one item'));
+    }
+    for (const [index, mutation] of mutations.entries()) {
+      const at = `spec.mutations[${index}]`;
+      const type = text(mutation, 'patchType');
+      const key = type === 'ApplyConfiguration' ? 'applyConfiguration' : 'jsonPatch';
+      if (type === '') problems.push(required(`${at}.patchType`));
+      else if (type !== 'ApplyConfiguration' && type !== 'JSONPatch') {
+        problems.push(notSupported(`${at}.patchType`, type, ['ApplyConfiguration', 'JSONPatch']));
+      } else if (text(objectAt(mutation, key), 'expression').trim() === '') {
+        problems.push(required(`${at}.${key}.expression`));
+      }
+    }
+    problems.push(...oneOf(spec, 'spec', 'reinvocationPolicy', ['IfNeeded', 'Never']));
+    return problems;
+  },
+});
+
+export const validatingAdmissionPolicyBindingStrategy: Strategy = bindingStrategy(true);
+export const mutatingAdmissionPolicyBindingStrategy: Strategy = bindingStrategy(false);
+
+function bindingStrategy(validating: boolean): Strategy {
+  return strategy({
+    generation: 'spec',
+    allowUnconditionalUpdate: false,
+    defaults(object) {
+      const spec = ensureObject(object, 'spec');
+      const match = objectAt(spec, 'matchResources');
+      if (match) defaultMatch(match);
+    },
+    validate(object) {
+      const spec = objectAt(object, 'spec') ?? {};
+      const problems: Problems = [];
+      if (text(spec, 'policyName') === '') problems.push(required('spec.policyName'));
+      const actions = strings(spec, 'validationActions');
+      if (validating && actions.length === 0) problems.push(required('spec.validationActions'));
+      for (const [index, action] of actions.entries()) {
+        const at = `spec.validationActions[${index}]`;
+        if (!ACTIONS.includes(action)) problems.push(notSupported(at, action, ACTIONS));
+        else if (actions.indexOf(action) < index) problems.push(duplicate(at, action));
+      }
+      if (actions.includes('Deny') && actions.includes('Warn')) {
+        problems.push(
+          invalidValue(
+            'spec.validationActions',
+            actions,
+            'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+          ),
+        );
+      }
+      const match = objectAt(spec, 'matchResources');
+      if (match) problems.push(...matchProblems(match, 'spec.matchResources'));
+      return problems;
+    },
+  });
+}
+
+function defaultPolicy(spec: JsonObject): void {
+  defaultWhenNull(spec, 'failurePolicy', 'Fail');
+  const match = objectAt(spec, 'matchConstraints');
+  if (match) defaultMatch(match);
+}
+
+function defaultMatch(match: JsonObject): void {
+  defaultWhenNull(match, 'matchPolicy', 'Equivalent');
+  defaultWhenNull(match, 'namespaceSelector', {});
+  defaultWhenNull(match, 'objectSelector', {});
+  defaultRules(match, 'resourceRules');
+  defaultRules(match, 'excludeResourceRules');
+}
+
+function policyProblems(spec: JsonObject): Problems {
+  const problems = oneOf(spec, 'spec', 'failurePolicy', ['Fail', 'Ignore']);
+  const param = objectAt(spec, 'paramKind');
+  if (param) problems.push(...paramKindProblems(param, 'spec.paramKind'));
+  const match = objectAt(spec, 'matchConstraints');
+  if (match === undefined) problems.push(required('spec.matchConstraints'));
+  else {
+    problems.push(...matchProblems(match, 'spec.matchConstraints'));
+    if (objectsOf(match, 'resourceRules').length === 0) {
+      problems.push(required('spec.matchConstraints.resourceRules'));
+    }
+  }
+  problems.push(...validateMatchConditions(spec, 'spec.matchConditions'));
+  const names = new Set<string>();
+  for (const [index, variable] of objectsOf(spec, 'variables').entries()) {
+    const at = `spec.variables[${index}]`;
+    const name = text(variable, 'name');
+    if (name === '') problems.push(required(`${at}.name`, 'name is not specified'));
+    else if (!IDENTIFIER.test(name)) {
+      problems.push(invalidValue(`${at}.name`, name, 'name is not a valid CEL identifier'));
+    }
+    if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
+    names.add(name);
+    if (text(variable, 'expression').trim() === '') {
+      problems.push(required(`${at}.expression`, 'expression is not specified'));
+    }
+  }
+  return problems;
+}
+
+function paramKindProblems(param: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const version = text(param, 'apiVersion');
+  if (version === '') problems.push(required(`${path}.apiVersion`));
+  else if (version.split('/').length > 2) {
+    problems.push(invalidValue(`${path}.apiVersion`, version, `unexpected GroupVersion string: ${version}`));
+  }
+  if (text(param, 'kind') === '') problems.push(required(`${path}.kind`));
+  return problems;
+}
+
+function matchProblems(match: JsonObject, path: string): Problems {
+  const problems = oneOf(match, path, 'matchPolicy', ['Equivalent', 'Exact']);
+  problems.push(
+    ...labelSelector(match.namespaceSelector, `${path}.namespaceSelector`),
+    ...labelSelector(match.objectSelector, `${path}.objectSelector`),
+  );
+  for (const key of ['resourceRules', 'excludeResourceRules']) {
+    for (const [index, rule] of objectsOf(match, key).entries()) {
+      problems.push(...validateRule(rule, `${path}.${key}[${index}]`));
+    }
+  }
+  return problems;
+}
+
+function validationProblems(validation: JsonObject, at: string): Problems {
+  const problems: Problems = [];
+  if (text(validation, 'expression').trim() === '') {
+    problems.push(required(`${at}.expression`, 'expression is not specified'));
+  }
+  const message = text(validation, 'message');
+  if (/[\r\n]/.test(message)) {
+    problems.push(invalidValue(`${at}.message`, message, 'message must not contain line breaks'));
+  } else if (message !== '' && message.trim() === '') {
+    problems.push(invalidValue(`${at}.message`, message, 'message must be non-empty if specified'));
+  }
+  problems.push(...oneOf(validation, at, 'reason', REASONS));
+  return problems;
+}
+
+/** The names of match conditions, of webhooks and policies. */
+export function validateMatchConditions(parent: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const names = new Set<string>();
+  for (const [index, condition] of objectsOf(parent, 'matchConditions').entries()) {
+    const at = `${path}[${index}]`;
+    const name = text(condition, 'name');
+    if (name === '') problems.push(required(`${at}.name`));
+    else problems.push(...invalidEach(`${at}.name`, name, validateQualifiedName(name)));
+    if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
+    names.add(name);
+    if (text(condition, 'expression').trim() === '') problems.push(required(`${at}.expression`));
+  }
+  return problems;
+}

@@ -1,0 +1,122 @@
+import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import type { Strategy } from '../resource.ts';
+import { fieldSet, initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import type { Problems } from './field-checks.ts';
+import { invalidValue, required } from './field-errors.ts';
+import {
+  assign,
+  defaultWhenEmpty,
+  defaultWhenNull,
+  ensureObject,
+  integer,
+  isSet,
+  objectsOf,
+  strings,
+  text,
+} from './fields.ts';
+
+/**
+ * CustomResourceDefinitions: defaults and life. Their validation needs the schema compiler and is laid over this
+ * strategy by the room that serves custom resources.
+ */
+export const customResourceDefinitionStrategy: Strategy = strategy({
+  generation: 'spec',
+  allowUnconditionalUpdate: false,
+  resetFields: { main: fieldSet(['status']), status: fieldSet(['metadata', 'spec']) },
+  defaults(object) {
+    const spec = ensureObject(object, 'spec');
+    const names = ensureObject(spec, 'names');
+    const kind = text(names, 'kind');
+    if (kind !== '') {
+      defaultWhenEmpty(names, 'singular', kind.toLowerCase());
+      defaultWhenEmpty(names, 'listKind', `${kind}List`);
+    }
+    const conversion = ensureObject(spec, 'conversion');
+    defaultWhenEmpty(conversion, 'strategy', 'None');
+    const service = objectAt(conversion, 'webhook', 'clientConfig', 'service');
+    if (service) defaultWhenNull(service, 'port', 443);
+  },
+  prepareForCreate(object) {
+    const versions = objectsOf(objectAt(object, 'spec'), 'versions');
+    const storage = versions.find((version) => version.storage === true);
+    assign(object, 'status', {
+      conditions: null,
+      acceptedNames: { plural: '', kind: '' },
+      storedVersions: storage ? [text(storage, 'name')] : [],
+    });
+  },
+  prepareForUpdate(object) {
+    const spec = objectAt(object, 'spec');
+    const storage = objectsOf(spec, 'versions').find((version) => version.storage === true);
+    const status = object.status;
+    if (!storage || !isObject(status)) return;
+    // Objects may have been written in a version from the moment it stores.
+    const stored = strings(status, 'storedVersions');
+    const name = text(storage, 'name');
+    if (!stored.includes(name)) status.storedVersions = [...stored, name];
+  },
+  prepareForStatusUpdate: keepSpec,
+});
+
+export const apiServiceStrategy: Strategy = strategy({
+  allowUnconditionalUpdate: false,
+  resetFields: statusResetFields('spec', 'metadata'),
+  defaults(object) {
+    const service = objectAt(object, 'spec', 'service');
+    if (service) defaultWhenNull(service, 'port', 443);
+  },
+  prepareForCreate: initialStatus({}),
+  prepareForStatusUpdate: keepSpec,
+  validate(object) {
+    const spec = objectAt(object, 'spec') ?? {};
+    const problems: Problems = [];
+    const group = text(spec, 'group');
+    const version = text(spec, 'version');
+    const expected = `${version}.${group}`;
+    if (object.metadata.name !== expected) {
+      problems.push(
+        invalidValue(
+          'metadata.name',
+          object.metadata.name ?? '',
+          `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(expected)}`,
+        ),
+      );
+    }
+    if (version === '') problems.push(required('spec.version'));
+    problems.push(...priorityProblems(spec, 'groupPriorityMinimum', 20000));
+    problems.push(...priorityProblems(spec, 'versionPriority', 1000));
+    const service = objectAt(spec, 'service');
+    const caBundle = isSet(spec.caBundle);
+    const insecure = spec.insecureSkipTLSVerify === true;
+    if (service === undefined) {
+      if (caBundle)
+        problems.push(invalidValue('spec.caBundle', '', 'local APIServices may not have a caBundle'));
+      if (insecure) {
+        problems.push(
+          invalidValue(
+            'spec.insecureSkipTLSVerify',
+            true,
+            'local APIServices may not have insecureSkipTLSVerify',
+          ),
+        );
+      }
+      return problems;
+    }
+    for (const key of ['namespace', 'name']) {
+      if (text(service, key) === '') problems.push(required(`spec.service.${key}`));
+    }
+    if (insecure && caBundle) {
+      problems.push(
+        invalidValue('spec.insecureSkipTLSVerify', true, 'may not be true if caBundle is present'),
+      );
+    }
+    return problems;
+  },
+});
+
+function priorityProblems(spec: JsonObject, key: string, most: number): Problems {
+  const value = integer(spec, key) ?? 0;
+  return value <= 0 || value > most
+    ? [invalidValue(`spec.${key}`, value, `must be positive and less than ${most}`)]
+    : [];
+}

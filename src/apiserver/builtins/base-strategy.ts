@@ -1,0 +1,56 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { clone, isObject, type JsonObject } from '../../schema/json.ts';
+import type { Strategy } from '../resource.ts';
+import { assign } from './fields.ts';
+
+/**
+ * A strategy whose members are given, over the behaviour of most kinds: no generation, update without a
+ * resourceVersion allowed, no creation by PUT, DELETE answered with a Status, dependents collected in the background.
+ */
+export function strategy(members: Partial<Strategy> = {}): Strategy {
+  return {
+    generation: 'none',
+    allowUnconditionalUpdate: true,
+    allowCreateOnUpdate: false,
+    returnsDeleted: false,
+    defaultPropagation: 'Background',
+    fieldLabelNames: [],
+    resetFields: { main: {}, status: {} },
+    ...members,
+  };
+}
+
+/** What server-side apply leaves to others on a kind with a status: the main resource's writers never own it. */
+export function statusResetFields(...status: string[]): { main: JsonObject; status: JsonObject } {
+  return { main: { 'f:status': {} }, status: fieldSet(status) };
+}
+
+/** A set of field paths (`metadata.labels`) in FieldsV1 form. */
+export function fieldSet(paths: readonly string[]): JsonObject {
+  const set: JsonObject = {};
+  for (const path of paths) {
+    let level = set;
+    for (const name of path.split('.')) {
+      const key = `f:${name}`;
+      const found = level[key];
+      const next: JsonObject = isObject(found) ? found : {};
+      level[key] = next;
+      level = next;
+    }
+  }
+  return set;
+}
+
+/** A hook for `status` writes that takes `spec` from the stored object. */
+export function keepSpec(object: KubeObject, old: KubeObject): void {
+  keepField(object, old, 'spec');
+}
+
+export function keepField(object: KubeObject, old: KubeObject, key: string): void {
+  assign(object, key, clone(old[key]));
+}
+
+/** A hook that gives new objects a status, whatever the client sent. */
+export function initialStatus(status: JsonObject): (object: KubeObject) => void {
+  return (object) => assign(object, 'status', clone(status));
+}

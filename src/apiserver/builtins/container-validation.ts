@@ -1,0 +1,382 @@
+import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateConfigMapKey, validateDns1123Label } from '../../schema/names.ts';
+import {
+  notNegative,
+  oneOf,
+  PROTOCOLS,
+  type Problems,
+  port,
+  portNameProblems,
+  portOrName,
+} from './field-checks.ts';
+import {
+  duplicate,
+  forbidden,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  notFoundValue,
+  notSupported,
+  required,
+} from './field-errors.ts';
+import { integer, isSet, objectsOf, strings, text } from './fields.ts';
+import { validateResourceRequirements } from './resource-list.ts';
+
+const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'];
+const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
+const ENV_SOURCES = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'];
+const ENV_FIELDS = [
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+  'spec.nodeName',
+  'spec.serviceAccountName',
+  'status.hostIP',
+  'status.hostIPs',
+  'status.podIP',
+  'status.podIPs',
+];
+const MAX_ID = 2147483647;
+
+export type ContainerRole = 'containers' | 'initContainers' | 'ephemeralContainers';
+
+export interface ContainerSurroundings {
+  /** Names of the volumes of the pod. */
+  readonly volumes: ReadonlySet<string>;
+  readonly hostNetwork: boolean;
+  /** Names of the containers seen so far; checked ones are added. */
+  readonly names: Set<string>;
+}
+
+/** Checks one of the lists of containers of a pod spec at `path`. */
+export function validateContainers(
+  spec: JsonObject,
+  role: ContainerRole,
+  path: string,
+  around: ContainerSurroundings,
+): Problems {
+  const problems: Problems = [];
+  const hostPorts = new Set<string>();
+  for (const [index, container] of objectsOf(spec, role).entries()) {
+    const at = `${path}[${index}]`;
+    const name = text(container, 'name');
+    if (name === '') problems.push(required(`${at}.name`));
+    else problems.push(...invalidEach(`${at}.name`, name, validateDns1123Label(name)));
+    if (around.names.has(name)) problems.push(duplicate(`${at}.name`, name));
+    else if (name !== '') around.names.add(name);
+    problems.push(...imageProblems(container, at));
+    problems.push(...oneOf(container, at, 'imagePullPolicy', PULL_POLICIES));
+    problems.push(...oneOf(container, at, 'terminationMessagePolicy', ['FallbackToLogsOnError', 'File']));
+    problems.push(...portProblems(container, `${at}.ports`, around.hostNetwork, hostPorts));
+    problems.push(...envProblems(container, at));
+    problems.push(...mountProblems(container, at, around.volumes));
+    problems.push(...roleProblems(container, role, at));
+    problems.push(...lifecycleProblems(container, at));
+    problems.push(...validateResourceRequirements(objectAt(container, 'resources'), `${at}.resources`));
+    problems.push(...securityProblems(container, at));
+  }
+  return problems;
+}
+
+function imageProblems(container: JsonObject, at: string): Problems {
+  const image = text(container, 'image');
+  if (image === '') return [required(`${at}.image`)];
+  return image.trim() === image
+    ? []
+    : [invalidValue(`${at}.image`, image, 'must not have leading or trailing whitespace')];
+}
+
+function portProblems(
+  container: JsonObject,
+  path: string,
+  hostNetwork: boolean,
+  hostPorts: Set<string>,
+): Problems {
+  const problems: Problems = [];
+  const names = new Set<string>();
+  for (const [index, item] of objectsOf(container, 'ports').entries()) {
+    const at = `${path}[${index}]`;
+    const name = text(item, 'name');
+    if (name !== '') {
+      const messages = portNameProblems(name);
+      problems.push(...invalidEach(`${at}.name`, name, messages));
+      if (messages.length === 0 && names.has(name)) problems.push(duplicate(`${at}.name`, name));
+      names.add(name);
+    }
+    if (!isSet(item.containerPort)) problems.push(required(`${at}.containerPort`));
+    else problems.push(...port(item.containerPort, `${at}.containerPort`));
+    const protocol = text(item, 'protocol');
+    if (isSet(item.hostPort)) {
+      problems.push(...port(item.hostPort, `${at}.hostPort`));
+      const key = `${protocol}/${text(item, 'hostIP')}/${item.hostPort}`;
+      if (hostPorts.has(key)) problems.push(duplicate(`${at}.hostPort`, key));
+      hostPorts.add(key);
+      if (hostNetwork && item.hostPort !== item.containerPort) {
+        problems.push(
+          invalidValue(
+            `${at}.containerPort`,
+            item.containerPort,
+            'must match `hostPort` when `hostNetwork` is true',
+          ),
+        );
+      }
+    }
+    if (protocol === '') problems.push(required(`${at}.protocol`));
+    else if (!PROTOCOLS.includes(protocol))
+      problems.push(notSupported(`${at}.protocol`, protocol, PROTOCOLS));
+  }
+  return problems;
+}
+
+function envProblems(container: JsonObject, at: string): Problems {
+  const problems: Problems = [];
+  for (const [index, variable] of objectsOf(container, 'env').entries()) {
+    const path = `${at}.env[${index}]`;
+    const name = text(variable, 'name');
+    if (name === '') problems.push(required(`${path}.name`));
+    else problems.push(...invalidEach(`${path}.name`, name, envNameProblems(name)));
+    const source = objectAt(variable, 'valueFrom');
+    if (source) problems.push(...envSourceProblems(variable, source, `${path}.valueFrom`));
+  }
+  for (const [index, from] of objectsOf(container, 'envFrom').entries()) {
+    const path = `${at}.envFrom[${index}]`;
+    const prefix = text(from, 'prefix');
+    if (prefix !== '') problems.push(...invalidEach(`${path}.prefix`, prefix, envNameProblems(prefix)));
+    const sources = ['configMapRef', 'secretRef'].filter((key) => isObject(from[key]));
+    for (const key of sources) {
+      if (text(objectAt(from, key), 'name') === '') problems.push(required(`${path}.${key}.name`));
+    }
+    if (sources.length === 0) {
+      problems.push(invalidValue(path, '', 'must specify one of: `configMapRef` or `secretRef`'));
+    } else if (sources.length > 1) {
+      problems.push(invalidValue(path, '', 'may not have more than one field specified at a time'));
+    }
+  }
+  return problems;
+}
+
+function envNameProblems(name: string): string[] {
+  return /^[\x20-\x3c\x3e-\x7e]+$/.test(name)
+    ? []
+    : ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
+}
+
+function envSourceProblems(variable: JsonObject, source: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const given = ENV_SOURCES.filter((key) => isObject(source[key]));
+  for (const key of given) {
+    const ref = objectAt(source, key);
+    if (key === 'configMapKeyRef' || key === 'secretKeyRef') {
+      if (text(ref, 'name') === '') problems.push(required(`${path}.${key}.name`));
+      const item = text(ref, 'key');
+      if (item === '') problems.push(required(`${path}.${key}.key`));
+      else problems.push(...invalidEach(`${path}.${key}.key`, item, validateConfigMapKey(item)));
+    } else if (key === 'fieldRef') {
+      const field = text(ref, 'fieldPath');
+      if (field === '') problems.push(required(`${path}.fieldRef.fieldPath`));
+      else if (!ENV_FIELDS.includes(field) && !/^metadata\.(labels|annotations)\['[^']+'\]$/.test(field)) {
+        problems.push(notSupported(`${path}.fieldRef.fieldPath`, field, ENV_FIELDS));
+      }
+    } else if (key === 'resourceFieldRef' && text(ref, 'resource') === '') {
+      problems.push(required(`${path}.resourceFieldRef.resource`));
+    }
+  }
+  if (given.length === 0) {
+    problems.push(
+      invalidValue(
+        path,
+        '',
+        'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`',
+      ),
+    );
+  } else if (text(variable, 'value') !== '') {
+    problems.push(invalidValue(path, '', 'may not be specified when `value` is not empty'));
+  } else if (given.length > 1) {
+    problems.push(invalidValue(path, '', 'may not have more than one field specified at a time'));
+  }
+  return problems;
+}
+
+function mountProblems(container: JsonObject, at: string, volumes: ReadonlySet<string>): Problems {
+  const problems: Problems = [];
+  const paths = new Set<string>();
+  for (const [index, mount] of objectsOf(container, 'volumeMounts').entries()) {
+    const path = `${at}.volumeMounts[${index}]`;
+    const name = text(mount, 'name');
+    if (name === '') problems.push(required(`${path}.name`));
+    if (!volumes.has(name)) problems.push(notFoundValue(`${path}.name`, name));
+    const mountPath = text(mount, 'mountPath');
+    if (mountPath === '') problems.push(required(`${path}.mountPath`));
+    if (paths.has(mountPath)) problems.push(invalidValue(`${path}.mountPath`, mountPath, 'must be unique'));
+    paths.add(mountPath);
+    problems.push(...subPathProblems(mount, path));
+  }
+  for (const [index, device] of objectsOf(container, 'volumeDevices').entries()) {
+    const path = `${at}.volumeDevices[${index}]`;
+    const name = text(device, 'name');
+    if (name === '') problems.push(required(`${path}.name`));
+    else if (!volumes.has(name)) problems.push(notFoundValue(`${path}.name`, name));
+    const devicePath = text(device, 'devicePath');
+    if (devicePath === '') problems.push(required(`${path}.devicePath`));
+    else if (paths.has(devicePath)) {
+      problems.push(invalidValue(`${path}.devicePath`, devicePath, 'must be unique'));
+    }
+    paths.add(devicePath);
+  }
+  return problems;
+}
+
+function subPathProblems(mount: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  for (const key of ['subPath', 'subPathExpr']) {
+    const value = text(mount, key);
+    if (value.startsWith('/')) {
+      problems.push(invalidValue(`${path}.${key}`, value, 'must be a relative path'));
+    }
+    if (value.split('/').includes('..')) {
+      problems.push(invalidValue(`${path}.${key}`, value, "must not contain '..'"));
+    }
+  }
+  if (text(mount, 'subPath') !== '' && text(mount, 'subPathExpr') !== '') {
+    problems.push(
+      invalidValue(
+        `${path}.subPathExpr`,
+        text(mount, 'subPathExpr'),
+        'subPathExpr and subPath are mutually exclusive',
+      ),
+    );
+  }
+  return problems;
+}
+
+/** Which probes and policies a container may have, by its place in the pod. */
+function roleProblems(container: JsonObject, role: ContainerRole, at: string): Problems {
+  const problems: Problems = [];
+  const restartPolicy = container.restartPolicy;
+  const sidecar = role === 'initContainers' && restartPolicy === 'Always';
+  if (role === 'initContainers') problems.push(...oneOf(container, at, 'restartPolicy', ['Always']));
+  for (const key of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
+    const probe = container[key];
+    if (!isObject(probe)) continue;
+    if (role === 'initContainers' && !sidecar) {
+      problems.push(
+        forbidden(`${at}.${key}`, 'may not be set for init containers without restartPolicy=Always'),
+      );
+    } else if (role === 'ephemeralContainers') {
+      problems.push(forbidden(`${at}.${key}`, 'cannot be set for an Ephemeral Container'));
+    } else {
+      problems.push(...probeProblems(probe, `${at}.${key}`));
+      if (key !== 'readinessProbe' && (integer(probe, 'successThreshold') ?? 1) !== 1) {
+        problems.push(invalidValue(`${at}.${key}.successThreshold`, probe.successThreshold, 'must be 1'));
+      }
+    }
+  }
+  if (role === 'initContainers' && !sidecar && isObject(container.lifecycle)) {
+    problems.push(
+      forbidden(`${at}.lifecycle`, 'may not be set for init containers without restartPolicy=Always'),
+    );
+  }
+  return problems;
+}
+
+function probeProblems(probe: JsonObject, path: string): Problems {
+  const problems = handlerProblems(probe, path);
+  problems.push(
+    ...notNegative(
+      probe,
+      path,
+      'initialDelaySeconds',
+      'timeoutSeconds',
+      'periodSeconds',
+      'successThreshold',
+      'failureThreshold',
+    ),
+  );
+  const grace = integer(probe, 'terminationGracePeriodSeconds');
+  if (grace !== undefined && grace <= 0) {
+    problems.push(invalidValue(`${path}.terminationGracePeriodSeconds`, grace, 'must be greater than 0'));
+  }
+  return problems;
+}
+
+function lifecycleProblems(container: JsonObject, at: string): Problems {
+  const problems: Problems = [];
+  for (const key of ['postStart', 'preStop']) {
+    const handler = objectAt(container, 'lifecycle', key);
+    if (handler) problems.push(...handlerProblems(handler, `${at}.lifecycle.${key}`));
+  }
+  return problems;
+}
+
+function handlerProblems(handler: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const given = HANDLERS.filter((key) => isObject(handler[key]));
+  if (given.length === 0) return [required(path, 'must specify a handler type')];
+  for (const key of given.slice(1)) {
+    problems.push(forbidden(`${path}.${key}`, 'may not specify more than 1 handler type'));
+  }
+  const kind = given[0] ?? '';
+  const action = objectAt(handler, kind);
+  const at = `${path}.${kind}`;
+  if (kind === 'exec' && strings(action, 'command').length === 0) problems.push(required(`${at}.command`));
+  if (kind === 'httpGet') {
+    if (text(action, 'path') === '') problems.push(required(`${at}.path`));
+    problems.push(...portOrName(action?.port, `${at}.port`));
+    problems.push(...oneOf(action, at, 'scheme', ['HTTP', 'HTTPS']));
+    for (const header of objectsOf(action, 'httpHeaders')) {
+      const name = text(header, 'name');
+      if (!/^[-A-Za-z0-9]+$/.test(name)) {
+        problems.push(
+          invalidValue(
+            `${at}.httpHeaders`,
+            name,
+            "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
+          ),
+        );
+      }
+    }
+  }
+  if (kind === 'tcpSocket') problems.push(...portOrName(action?.port, `${at}.port`));
+  if (kind === 'grpc') problems.push(...port(action?.port, `${at}.port`));
+  return problems;
+}
+
+function securityProblems(container: JsonObject, at: string): Problems {
+  const context = objectAt(container, 'securityContext');
+  if (context === undefined) return [];
+  const path = `${at}.securityContext`;
+  const problems = idProblems(context, path, 'runAsUser', 'runAsGroup');
+  if (context.allowPrivilegeEscalation === false) {
+    if (context.privileged === true) {
+      problems.push(
+        invalidAs(
+          path,
+          JSON.stringify(context),
+          'cannot set `allowPrivilegeEscalation` to false and `privileged` to true',
+        ),
+      );
+    }
+    if (strings(objectAt(context, 'capabilities'), 'add').some((item) => /^(CAP_)?SYS_ADMIN$/.test(item))) {
+      problems.push(
+        invalidAs(
+          path,
+          JSON.stringify(context),
+          'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN',
+        ),
+      );
+    }
+  }
+  return problems;
+}
+
+/** User and group ids. */
+export function idProblems(parent: JsonObject | undefined, path: string, ...keys: string[]): Problems {
+  const problems: Problems = [];
+  for (const key of keys) {
+    const id = integer(parent, key);
+    if (id !== undefined && (id < 0 || id > MAX_ID)) {
+      problems.push(invalidValue(`${path}.${key}`, id, `must be between 0 and ${MAX_ID}, inclusive`));
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,98 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { objectAt, stringsAt } from '../../schema/json.ts';
+import { validateDns1123Subdomain } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { labels, notNegative, oneOf, type Problems } from './field-checks.ts';
+import { forbidden, invalidValue, required } from './field-errors.ts';
+import { defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
+import { defaultJobTemplateSpec, validateJobSpec } from './job.ts';
+import { isTimeZone, scheduleProblem } from './schedule-syntax.ts';
+
+/** Jobs made from a CronJob append up to eleven characters to its name. */
+const NAME_LIMIT = 52;
+
+export const cronJobStrategy: Strategy = strategy({
+  generation: 'spec',
+  resetFields: statusResetFields('spec'),
+  fieldLabelNames: ['status.successful'],
+  fieldLabels: () => ({ 'status.successful': '' }),
+  validateName: (name) => [
+    ...validateDns1123Subdomain(name),
+    ...(name.length > NAME_LIMIT ? [`must be no more than ${NAME_LIMIT} characters`] : []),
+  ],
+  defaults(object) {
+    const spec = ensureObject(object, 'spec');
+    defaultWhenEmpty(spec, 'concurrencyPolicy', 'Allow');
+    defaultWhenNull(spec, 'suspend', false);
+    defaultWhenNull(spec, 'successfulJobsHistoryLimit', 3);
+    defaultWhenNull(spec, 'failedJobsHistoryLimit', 1);
+    const template = objectAt(spec, 'jobTemplate');
+    // The Jobs get the rest of their defaults when they are made.
+    if (template) defaultJobTemplateSpec(ensureObject(template, 'spec'));
+  },
+  prepareForCreate: initialStatus({}),
+  prepareForStatusUpdate: keepSpec,
+  validate,
+});
+
+function validate(object: KubeObject): Problems {
+  const spec = objectAt(object, 'spec') ?? {};
+  const problems: Problems = [];
+  const schedule = text(spec, 'schedule');
+  if (schedule === '') problems.push(required('spec.schedule'));
+  else {
+    if (/\bTZ=/.test(schedule)) {
+      problems.push(
+        invalidValue(
+          'spec.schedule',
+          schedule,
+          'cannot use TZ or CRON_TZ in schedule, use timeZone field instead',
+        ),
+      );
+    }
+    const problem = scheduleProblem(schedule);
+    if (problem !== undefined) problems.push(invalidValue('spec.schedule', schedule, problem));
+  }
+  const zone = spec.timeZone;
+  if (typeof zone === 'string' && !isTimeZone(zone)) {
+    problems.push(
+      invalidValue(
+        'spec.timeZone',
+        zone,
+        zone === '' ? 'timeZone must be nil or non-empty string' : `unknown time zone ${zone}`,
+      ),
+    );
+  }
+  problems.push(
+    ...notNegative(
+      spec,
+      'spec',
+      'startingDeadlineSeconds',
+      'successfulJobsHistoryLimit',
+      'failedJobsHistoryLimit',
+    ),
+    ...oneOf(spec, 'spec', 'concurrencyPolicy', ['Allow', 'Forbid', 'Replace']),
+  );
+  const template = objectAt(spec, 'jobTemplate');
+  const job = objectAt(template, 'spec') ?? {};
+  problems.push(...labels(stringsAt(template, 'metadata', 'labels'), 'spec.jobTemplate.labels'));
+  problems.push(...validateJobSpec(job, 'spec.jobTemplate.spec'));
+  if (job.selector != null) {
+    problems.push(forbidden('spec.jobTemplate.spec.selector', '`selector` will be auto-generated'));
+  }
+  if (job.manualSelector === true) {
+    problems.push(notSupportedManual());
+  }
+  return problems;
+}
+
+function notSupportedManual(): Problems[number] {
+  return {
+    type: 'NotSupported',
+    path: 'spec.jobTemplate.spec.manualSelector',
+    value: true,
+    detail: '',
+    supported: ['nil', 'false'],
+  };
+}

@@ -1,0 +1,100 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import type { Strategy } from '../resource.ts';
+import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { isSoundSelector, matchesTemplate, selectorProblems, selectorUnchanged } from './deployment.ts';
+import { countOrPercent, isZeroCount, notNegative, type Problems } from './field-checks.ts';
+import { goIntOrString, invalidAs, notSupported, required } from './field-errors.ts';
+import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
+import { defaultPodTemplate } from './pod-defaults.ts';
+import { templateMismatch, validateTemplate } from './pod-validation.ts';
+
+/** Counts changes of the template; kept by servers since the field that held it was removed. */
+const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+export const daemonSetStrategy: Strategy = strategy({
+  generation: 'spec',
+  resetFields: statusResetFields('spec'),
+  defaults(object) {
+    const spec = ensureObject(object, 'spec');
+    const update = ensureObject(spec, 'updateStrategy');
+    defaultWhenEmpty(update, 'type', 'RollingUpdate');
+    if (update.type === 'RollingUpdate') {
+      const rolling = ensureObject(update, 'rollingUpdate');
+      defaultWhenNull(rolling, 'maxUnavailable', 1);
+      defaultWhenNull(rolling, 'maxSurge', 0);
+    }
+    defaultWhenNull(spec, 'revisionHistoryLimit', 10);
+    defaultPodTemplate(spec);
+    // Set while decoding, so that the writer owns the annotation.
+    const annotations = object.metadata.annotations ?? {};
+    if (annotations[TEMPLATE_GENERATION] === undefined) setTemplateGeneration(object, 0);
+  },
+  prepareForCreate(object) {
+    setTemplateGeneration(object, 1);
+    assign(object, 'status', {
+      currentNumberScheduled: 0,
+      numberMisscheduled: 0,
+      desiredNumberScheduled: 0,
+      numberReady: 0,
+    });
+  },
+  prepareForUpdate(object, old) {
+    const before = Number(old.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0) || 0;
+    const changed = !deepEqual(objectAt(object, 'spec', 'template'), objectAt(old, 'spec', 'template'));
+    setTemplateGeneration(object, changed ? before + 1 : before);
+  },
+  prepareForStatusUpdate: keepSpec,
+  validate(object) {
+    const spec = objectAt(object, 'spec') ?? {};
+    const problems = selectorProblems(spec, 'daemonset');
+    problems.push(
+      ...validateTemplate(objectAt(spec, 'template'), 'spec.template', {
+        kind: 'DaemonSet',
+        matches: !isObject(spec.selector) || !isSoundSelector(spec) || matchesTemplate(spec),
+      }),
+      ...notNegative(spec, 'spec', 'minReadySeconds', 'revisionHistoryLimit'),
+      ...updateProblems(objectAt(spec, 'updateStrategy') ?? {}),
+    );
+    return problems;
+  },
+  validateUpdate(object, old) {
+    const spec = objectAt(object, 'spec') ?? {};
+    const problems = selectorUnchanged(spec, objectAt(old, 'spec'));
+    if (isSoundSelector(spec) && !matchesTemplate(spec)) {
+      problems.push(templateMismatch(objectAt(spec, 'template'), 'spec.template'));
+    }
+    return problems;
+  },
+});
+
+function setTemplateGeneration(object: KubeObject, value: number): void {
+  object.metadata.annotations = { ...object.metadata.annotations, [TEMPLATE_GENERATION]: String(value) };
+}
+
+function updateProblems(update: JsonObject): Problems {
+  const path = 'spec.updateStrategy';
+  const type = text(update, 'type');
+  if (type === 'OnDelete') return [];
+  if (type !== 'RollingUpdate') return [notSupported(path, update, ['RollingUpdate', 'OnDelete'])];
+  const rolling = objectAt(update, 'rollingUpdate');
+  if (rolling === undefined) return [required(`${path}.rollingUpdate`)];
+  const problems = [
+    ...countOrPercent(rolling.maxUnavailable, `${path}.rollingUpdate.maxUnavailable`),
+    ...countOrPercent(rolling.maxSurge, `${path}.rollingUpdate.maxSurge`),
+  ];
+  const noneUnavailable = isZeroCount(rolling.maxUnavailable);
+  const noSurge = isZeroCount(rolling.maxSurge);
+  if (!noneUnavailable && !noSurge) {
+    problems.push(
+      invalidAs(
+        `${path}.rollingUpdate.maxSurge`,
+        goIntOrString(rolling.maxSurge),
+        'may not be set when maxUnavailable is non-zero',
+      ),
+    );
+  } else if (noneUnavailable && noSurge) {
+    problems.push(required(`${path}.rollingUpdate.maxUnavailable`, 'cannot be 0 when maxSurge is 0'));
+  }
+  return problems;
+}

@@ -1,0 +1,135 @@
+import { isIP } from 'node:net';
+import { asJson, type KubeObject } from '../../kube/object.ts';
+import { deepEqual, type JsonObject } from '../../schema/json.ts';
+import { validateDns1123Label } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { strategy } from './base-strategy.ts';
+import { dns1123Subdomain, immutable, ipAddress, PROTOCOLS, type Problems, port } from './field-checks.ts';
+import { duplicate, invalidEach, invalidValue, notSupported, required, tooMany } from './field-errors.ts';
+import { defaultWhenEmpty, defaultWhenNull, ensureObject, objectsOf, strings, text } from './fields.ts';
+
+const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6'];
+const ENDPOINTS_LIMIT = 1000;
+const PORTS_LIMIT = 100;
+const ADDRESSES_LIMIT = 100;
+
+export const endpointsStrategy: Strategy = strategy({
+  allowCreateOnUpdate: true,
+  defaults(object) {
+    for (const subset of objectsOf(object, 'subsets')) {
+      for (const item of objectsOf(subset, 'ports')) defaultWhenEmpty(item, 'protocol', 'TCP');
+    }
+  },
+  validate(object) {
+    const problems: Problems = [];
+    for (const [index, subset] of objectsOf(object, 'subsets').entries()) {
+      const at = `subsets[${index}]`;
+      const addresses = objectsOf(subset, 'addresses');
+      const notReady = objectsOf(subset, 'notReadyAddresses');
+      if (addresses.length === 0 && notReady.length === 0) {
+        problems.push(required(at, 'must specify `addresses` or `notReadyAddresses`'));
+      }
+      for (const [key, list] of [
+        ['addresses', addresses],
+        ['notReadyAddresses', notReady],
+      ] as const) {
+        for (const [i, address] of list.entries()) {
+          problems.push(...ipAddress(text(address, 'ip'), `${at}.${key}[${i}].ip`));
+        }
+      }
+      problems.push(...subsetPortProblems(subset, at));
+    }
+    return problems;
+  },
+});
+
+function subsetPortProblems(subset: JsonObject, at: string): Problems {
+  const problems: Problems = [];
+  const items = objectsOf(subset, 'ports');
+  for (const [index, item] of items.entries()) {
+    const path = `${at}.ports[${index}]`;
+    const name = text(item, 'name');
+    if (items.length > 1 && name === '') problems.push(required(`${path}.name`));
+    else if (name !== '') problems.push(...invalidEach(`${path}.name`, name, validateDns1123Label(name)));
+    problems.push(...port(item.port, `${path}.port`));
+    const protocol = text(item, 'protocol');
+    if (!PROTOCOLS.includes(protocol)) problems.push(notSupported(`${path}.protocol`, protocol, PROTOCOLS));
+  }
+  return problems;
+}
+
+export const endpointSliceStrategy: Strategy = strategy({
+  prepareForCreate(object) {
+    object.metadata.generation = 1;
+  },
+  // Labels count too: the Service that a slice belongs to is one.
+  prepareForUpdate(object, old) {
+    const same = deepEqual(countedPart(object), countedPart(old));
+    object.metadata.generation = (old.metadata.generation ?? 0) + (same ? 0 : 1);
+  },
+  defaults(object) {
+    for (const item of objectsOf(object, 'ports')) {
+      defaultWhenNull(item, 'name', '');
+      defaultWhenNull(item, 'protocol', 'TCP');
+    }
+    for (const endpoint of objectsOf(object, 'endpoints')) ensureObject(endpoint, 'conditions');
+  },
+  validate(object) {
+    const type = text(asJson(object), 'addressType');
+    const problems: Problems = [];
+    if (type === '') problems.push(required('addressType'));
+    else if (!ADDRESS_TYPES.includes(type)) problems.push(notSupported('addressType', type, ADDRESS_TYPES));
+    const endpoints = objectsOf(object, 'endpoints');
+    if (endpoints.length > ENDPOINTS_LIMIT) {
+      return [...problems, tooMany('endpoints', endpoints.length, ENDPOINTS_LIMIT)];
+    }
+    for (const [index, endpoint] of endpoints.entries()) {
+      problems.push(...endpointProblems(endpoint, `endpoints[${index}]`, type));
+    }
+    problems.push(...slicePortProblems(object));
+    return problems;
+  },
+  validateUpdate: (object, old) => immutable(asJson(object), asJson(old), '', 'addressType'),
+});
+
+function countedPart(object: KubeObject): unknown {
+  const { metadata, apiVersion: _, kind: __, ...rest } = object;
+  return { rest, labels: metadata.labels ?? {} };
+}
+
+function endpointProblems(endpoint: JsonObject, at: string, type: string): Problems {
+  const addresses = strings(endpoint, 'addresses');
+  if (addresses.length === 0) return [required(`${at}.addresses`, 'must contain at least 1 address')];
+  if (addresses.length > ADDRESSES_LIMIT) {
+    return [tooMany(`${at}.addresses`, addresses.length, ADDRESSES_LIMIT)];
+  }
+  const problems: Problems = [];
+  for (const [index, address] of addresses.entries()) {
+    const path = `${at}.addresses[${index}]`;
+    if (type === 'FQDN') problems.push(...dns1123Subdomain(address, path));
+    else if (type === 'IPv4' || type === 'IPv6') {
+      if (isIP(address) === 0) problems.push(invalidValue(path, address, 'must be a valid IP address'));
+      if (isIP(address) !== (type === 'IPv4' ? 4 : 6)) {
+        problems.push(invalidValue(path, address, `must be a valid ${type} address`));
+      }
+    }
+  }
+  return problems;
+}
+
+function slicePortProblems(object: KubeObject): Problems {
+  const items = objectsOf(object, 'ports');
+  if (items.length > PORTS_LIMIT) return [tooMany('ports', items.length, PORTS_LIMIT)];
+  const problems: Problems = [];
+  const names = new Set<string>();
+  for (const [index, item] of items.entries()) {
+    const at = `ports[${index}]`;
+    const name = text(item, 'name');
+    if (name !== '') problems.push(...invalidEach(`${at}.name`, name, validateDns1123Label(name)));
+    if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
+    names.add(name);
+    const protocol = text(item, 'protocol');
+    if (!PROTOCOLS.includes(protocol)) problems.push(notSupported(`${at}.protocol`, protocol, PROTOCOLS));
+  }
+  return problems;
+}

@@ -1,0 +1,135 @@
+import { asJson, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { clone, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateQualifiedName } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { strategy } from './base-strategy.ts';
+import { immutable, oneOf, type Problems } from './field-checks.ts';
+import { invalidEach, invalidValue, required } from './field-errors.ts';
+import { isSet, text } from './fields.ts';
+
+const REASON_LIMIT = 128;
+const NOTE_LIMIT = 1024;
+const REFERENCE = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
+
+/** One storage under two names: `events.k8s.io/v1` calls the object `regarding`, `v1` `involvedObject`. */
+export const eventStrategy: Strategy = strategy({
+  allowCreateOnUpdate: true,
+  fieldLabelNames: [
+    ...REFERENCE.map((key) => `involvedObject.${key}`),
+    ...REFERENCE.map((key) => `regarding.${key}`),
+    'reason',
+    'reportingComponent',
+    'reportingController',
+    'source',
+    'type',
+  ],
+  fieldLabels(event) {
+    const json = asJson(event);
+    const object = subject(json);
+    const labels: Record<string, string> = {};
+    for (const key of REFERENCE) {
+      labels[`involvedObject.${key}`] = text(object, key);
+      labels[`regarding.${key}`] = text(object, key);
+    }
+    const reporter = text(json, 'reportingComponent') || text(json, 'reportingController');
+    labels.reason = text(json, 'reason');
+    labels.reportingComponent = reporter;
+    labels.reportingController = reporter;
+    labels.source =
+      text(objectAt(json, 'source') ?? objectAt(json, 'deprecatedSource'), 'component') || reporter;
+    labels.type = text(json, 'type');
+    return labels;
+  },
+  prepareForCreate: fillUp,
+  prepareForUpdate: fillUp,
+  validate,
+  validateUpdate(event, old) {
+    // Events of the older API may be rewritten as a whole.
+    if (!isNew(event) || !isNew(old) || old.eventTime == null) return [];
+    return immutable(
+      asJson(event),
+      asJson(old),
+      '',
+      'reason',
+      'action',
+      'reportingController',
+      'reportingInstance',
+      'regarding',
+      'related',
+      'note',
+      'type',
+    );
+  },
+});
+
+function isNew(event: KubeObject): boolean {
+  return parseApiVersion(event.apiVersion).group === 'events.k8s.io';
+}
+
+function subject(json: JsonObject): JsonObject | undefined {
+  return objectAt(json, 'regarding') ?? objectAt(json, 'involvedObject');
+}
+
+/** Fields that every Event shows, filled or not; clients of the older API read them without asking. */
+function fillUp(event: KubeObject): void {
+  const json = asJson(event);
+  const zero: JsonObject = isNew(event) ? NEW_ZERO : OLD_ZERO;
+  for (const key in zero) if (json[key] === undefined) json[key] = clone(zero[key]);
+}
+
+const NEW_ZERO: JsonObject = {
+  eventTime: null,
+  deprecatedSource: {},
+  deprecatedFirstTimestamp: null,
+  deprecatedLastTimestamp: null,
+};
+
+const OLD_ZERO: JsonObject = {
+  eventTime: null,
+  firstTimestamp: null,
+  lastTimestamp: null,
+  source: {},
+  reportingComponent: '',
+  reportingInstance: '',
+};
+
+function validate(event: KubeObject): Problems {
+  const json = asJson(event);
+  // A v1 Event has always been taken as it is, but for its namespace; an eventTime marks the newer kind.
+  if (!isNew(event) && !isSet(json.eventTime)) return namespaceProblems(event, true);
+  const problems = namespaceProblems(event, false);
+  const reporter = isNew(event) ? 'reportingController' : 'reportingComponent';
+  if (json.eventTime == null) problems.push(required('eventTime'));
+  const controller = text(json, reporter);
+  if (controller === '') problems.push(required('reportingController'));
+  else problems.push(...invalidEach('reportingController', controller, validateQualifiedName(controller)));
+  for (const key of ['reportingInstance', 'action', 'reason']) {
+    const value = text(json, key);
+    if (value === '') problems.push(required(key));
+    else if (value.length > REASON_LIMIT) {
+      problems.push(invalidValue(key, '', `can have at most ${REASON_LIMIT} characters`));
+    }
+  }
+  if ((text(json, 'note') || text(json, 'message')).length > NOTE_LIMIT) {
+    problems.push(invalidValue('message', '', `can have at most ${NOTE_LIMIT} characters`));
+  }
+  problems.push(...oneOf(json, '', 'type', ['Normal', 'Warning']));
+  return problems;
+}
+
+/** An Event lives in its object's namespace; those of cluster-scoped objects in `default` (or `kube-system`). */
+function namespaceProblems(event: KubeObject, old: boolean): Problems {
+  const object = subject(asJson(event));
+  const of = text(object, 'namespace');
+  const own = event.metadata.namespace ?? '';
+  const clusterScoped = of === '' && isObject(object) && text(object, 'kind') !== '';
+  if (clusterScoped && (own === 'default' || own === 'kube-system')) return [];
+  if (of === own) return [];
+  return [
+    invalidValue(
+      old || !isNew(event) ? 'involvedObject.namespace' : 'regarding.namespace',
+      of,
+      'does not match event.namespace',
+    ),
+  ];
+}

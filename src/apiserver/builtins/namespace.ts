@@ -1,0 +1,66 @@
+import { type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateDns1123Label, validateQualifiedName } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { keepField, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import type { Problems } from './field-checks.ts';
+import { invalidEach, invalidValue } from './field-errors.ts';
+import { assign, ensureObject, strings, text } from './fields.ts';
+
+const NAME_LABEL = 'kubernetes.io/metadata.name';
+const FINALIZER = 'kubernetes';
+const STANDARD = [FINALIZER, 'orphan', 'foregroundDeletion'];
+
+export const namespaceStrategy: Strategy = strategy({
+  returnsDeleted: true,
+  resetFields: statusResetFields('spec'),
+  fieldLabelNames: ['status.phase', 'name'],
+  fieldLabels: (namespace) => ({
+    'status.phase': text(objectAt(namespace, 'status'), 'phase'),
+    name: namespace.metadata.name ?? '',
+  }),
+  validateName: (name) =>
+    // Dots are told apart from other mistakes: they are fine in the names of most kinds.
+    name.includes('.') ? ['must not contain dots'] : validateDns1123Label(name),
+  defaults(namespace) {
+    const { name } = namespace.metadata;
+    // A name that is still to be generated gets its label when it is there.
+    if (!name) return;
+    namespace.metadata.labels = { ...namespace.metadata.labels, [NAME_LABEL]: name };
+  },
+  prepareForCreate(namespace) {
+    const spec = ensureObject(namespace, 'spec');
+    const finalizers = strings(spec, 'finalizers');
+    if (!finalizers.includes(FINALIZER)) spec.finalizers = [...finalizers, FINALIZER];
+    assign(namespace, 'status', { phase: 'Active' });
+    namespace.metadata.labels = {
+      ...namespace.metadata.labels,
+      [NAME_LABEL]: namespace.metadata.name ?? '',
+    };
+  },
+  // Only the finalize subresource changes finalizers.
+  prepareForUpdate(namespace, old) {
+    keepField(namespace, old, 'spec');
+    keepField(namespace, old, 'status');
+  },
+  prepareForStatusUpdate: keepSpec,
+  validate: (namespace) => finalizerProblems(objectAt(namespace, 'spec')),
+});
+
+/** Checks `spec.finalizers`, also for the finalize subresource. */
+export function finalizerProblems(spec: JsonObject | undefined): Problems {
+  const problems: Problems = [];
+  for (const finalizer of strings(spec, 'finalizers')) {
+    const messages = validateQualifiedName(finalizer);
+    problems.push(...invalidEach('spec.finalizers', finalizer, messages));
+    if (!finalizer.includes('/') && !STANDARD.includes(finalizer)) {
+      problems.push(
+        invalidValue(
+          'spec.finalizers',
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
+      );
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,94 @@
+import { type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateQualifiedName } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { cidr, oneOf, type Problems } from './field-checks.ts';
+import { duplicate, forbidden, invalidEach } from './field-errors.ts';
+import { ensureObject, isSet, objectsOf, strings, text } from './fields.ts';
+import { canonicalResources, validateAmounts } from './resource-list.ts';
+
+const NOT_READY_TAINT = 'node.kubernetes.io/not-ready';
+
+export const nodeStrategy: Strategy = strategy({
+  resetFields: statusResetFields('spec'),
+  fieldLabelNames: ['spec.unschedulable'],
+  fieldLabels: (node) => ({
+    'spec.unschedulable': String(objectAt(node, 'spec')?.unschedulable === true),
+  }),
+  defaults(node) {
+    const status = objectAt(node, 'status');
+    if (status === undefined) return;
+    canonicalResources(status, 'capacity');
+    canonicalResources(status, 'allocatable');
+    if (status.allocatable == null && status.capacity != null) {
+      status.allocatable = { ...objectAt(status, 'capacity') };
+    }
+  },
+  // Nodes register with their status: it is what the node knows of itself, and is kept.
+  prepareForCreate(node, context) {
+    const spec = ensureObject(node, 'spec');
+    if (!context.disabledAdmission?.has('TaintNodesByCondition')) addNotReadyTaint(spec);
+    const status = ensureObject(node, 'status');
+    const endpoints = ensureObject(ensureObject(status, 'daemonEndpoints'), 'kubeletEndpoint');
+    endpoints.Port ??= 0;
+    const info = ensureObject(status, 'nodeInfo');
+    for (const key of NODE_INFO) info[key] ??= '';
+  },
+  prepareForStatusUpdate: keepSpec,
+  validate(node) {
+    const spec = objectAt(node, 'spec');
+    const problems: Problems = [];
+    const seen = new Set<string>();
+    for (const [index, taint] of objectsOf(spec, 'taints').entries()) {
+      const at = `spec.taints[${index}]`;
+      const key = text(taint, 'key');
+      problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
+      problems.push(...oneOf(taint, at, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']));
+      const pair = `${key}/${text(taint, 'effect')}`;
+      if (seen.has(pair)) problems.push(duplicate(at, taint));
+      seen.add(pair);
+    }
+    const status = objectAt(node, 'status');
+    problems.push(...validateAmounts(status, 'capacity', 'status'));
+    problems.push(...validateAmounts(status, 'allocatable', 'status'));
+    for (const [index, block] of strings(spec, 'podCIDRs').entries()) {
+      problems.push(...cidr(block, `spec.podCIDRs[${index}]`));
+    }
+    return problems;
+  },
+  validateUpdate(node, old) {
+    const now = objectAt(node, 'spec');
+    const before = objectAt(old, 'spec');
+    const problems: Problems = [];
+    for (const key of ['providerID', 'podCIDR']) {
+      if (isSet(before?.[key]) && before?.[key] !== now?.[key]) {
+        problems.push(forbidden(`spec.${key}`, 'node updates may not change field once it is set'));
+      }
+    }
+    return problems;
+  },
+});
+
+/** A node takes no pods before it has said that it is ready. */
+function addNotReadyTaint(spec: JsonObject): void {
+  const taints = objectsOf(spec, 'taints');
+  if (
+    taints.some((taint) => text(taint, 'key') === NOT_READY_TAINT && text(taint, 'effect') === 'NoSchedule')
+  ) {
+    return;
+  }
+  spec.taints = [...taints, { key: NOT_READY_TAINT, effect: 'NoSchedule' }];
+}
+
+const NODE_INFO = [
+  'architecture',
+  'bootID',
+  'containerRuntimeVersion',
+  'kernelVersion',
+  'kubeProxyVersion',
+  'kubeletVersion',
+  'machineID',
+  'operatingSystem',
+  'osImage',
+  'systemUUID',
+];

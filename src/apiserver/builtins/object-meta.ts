@@ -1,0 +1,167 @@
+import type { KubeObject, ObjectMeta, OwnerReference } from '../../kube/object.ts';
+import { deepEqual } from '../../schema/json.ts';
+import { validateDns1123Label, validateQualifiedName } from '../../schema/names.ts';
+import { labels, type Problems } from './field-checks.ts';
+import {
+  forbidden,
+  goStrings,
+  IMMUTABLE,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  required,
+  tooLong,
+} from './field-errors.ts';
+
+/** The sum of the lengths of all annotations' keys and values may not be more. */
+export const ANNOTATIONS_LIMIT: number = 256 * 1024;
+
+const STANDARD_FINALIZERS: readonly string[] = ['kubernetes', 'orphan', 'foregroundDeletion'];
+
+export interface ObjectMetaRules {
+  readonly namespaced: boolean;
+  /** The messages of what is wrong with a name. */
+  readonly validateName: (name: string) => string[];
+  /** Custom resources may carry finalizers without a domain; built-in kinds may not. */
+  readonly custom?: boolean;
+}
+
+/** What must hold of any object's metadata, on create and on update. */
+export function validateObjectMeta(object: KubeObject, rules: ObjectMetaRules): Problems {
+  const meta = object.metadata;
+  return [
+    ...nameProblems(meta, rules),
+    ...namespaceProblems(meta, rules.namespaced),
+    ...labels(meta.labels ?? {}, 'metadata.labels'),
+    ...annotationProblems(meta.annotations ?? {}),
+    ...ownerProblems(meta.ownerReferences ?? []),
+    ...finalizerProblems(meta.finalizers ?? [], rules.custom === true),
+  ];
+}
+
+/** What an update must leave as it is. Empty server-owned fields are expected to be restored from `old` before. */
+export function validateObjectMetaUpdate(object: KubeObject, old: KubeObject): Problems {
+  const now = object.metadata;
+  const before = old.metadata;
+  const problems: Problems = [];
+  if (before.deletionTimestamp !== undefined) {
+    const added = (now.finalizers ?? []).filter((item) => !(before.finalizers ?? []).includes(item)).sort();
+    if (added.length > 0) {
+      problems.push(
+        forbidden(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${goStrings(added)}`,
+        ),
+      );
+    }
+  }
+  if ((now.generation ?? 0) < (before.generation ?? 0)) {
+    problems.push(invalidValue('metadata.generation', now.generation ?? 0, 'must not be decremented'));
+  }
+  for (const key of ['name', 'namespace', 'uid'] as const) {
+    if ((now[key] ?? '') !== (before[key] ?? '')) {
+      problems.push(invalidValue(`metadata.${key}`, now[key] ?? '', IMMUTABLE));
+    }
+  }
+  for (const key of ['creationTimestamp', 'deletionTimestamp'] as const) {
+    if ((now[key] ?? '') !== (before[key] ?? '')) {
+      problems.push(invalidAs(`metadata.${key}`, timeText(now[key]), IMMUTABLE));
+    }
+  }
+  if (!deepEqual(now.deletionGracePeriodSeconds ?? null, before.deletionGracePeriodSeconds ?? null)) {
+    problems.push(
+      invalidValue('metadata.deletionGracePeriodSeconds', now.deletionGracePeriodSeconds ?? null, IMMUTABLE),
+    );
+  }
+  return problems;
+}
+
+function nameProblems(meta: ObjectMeta, rules: ObjectMetaRules): Problems {
+  const problems: Problems = [];
+  if (meta.generateName) {
+    // A prefix may end in a dash, which the generated suffix follows.
+    const probe = meta.generateName.endsWith('-') ? `${meta.generateName.slice(0, -1)}a` : meta.generateName;
+    problems.push(...invalidEach('metadata.generateName', meta.generateName, rules.validateName(probe)));
+  }
+  if (meta.name) problems.push(...invalidEach('metadata.name', meta.name, rules.validateName(meta.name)));
+  else problems.push(required('metadata.name', 'name or generateName is required'));
+  return problems;
+}
+
+function namespaceProblems(meta: ObjectMeta, namespaced: boolean): Problems {
+  if (!namespaced) return meta.namespace ? [forbidden('metadata.namespace', 'not allowed on this type')] : [];
+  if (!meta.namespace) return [required('metadata.namespace')];
+  return invalidEach('metadata.namespace', meta.namespace, validateDns1123Label(meta.namespace));
+}
+
+function annotationProblems(annotations: Readonly<Record<string, string>>): Problems {
+  const problems: Problems = [];
+  let size = 0;
+  for (const key in annotations) {
+    // Upper case is allowed in the domain of an annotation, unlike in that of a label.
+    problems.push(...invalidEach('metadata.annotations', key, validateQualifiedName(key.toLowerCase())));
+    size += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] ?? '');
+  }
+  if (size > ANNOTATIONS_LIMIT) problems.push(tooLong('metadata.annotations', ANNOTATIONS_LIMIT));
+  return problems;
+}
+
+function ownerProblems(owners: readonly OwnerReference[]): Problems {
+  const path = 'metadata.ownerReferences';
+  const problems: Problems = [];
+  let controller: OwnerReference | undefined;
+  for (const owner of owners) {
+    const parts = (owner.apiVersion ?? '').split('/');
+    const version = parts.length > 2 ? '' : (parts.at(-1) ?? '');
+    if (version === '') {
+      problems.push(invalidValue(`${path}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty'));
+    }
+    for (const key of ['kind', 'name', 'uid'] as const) {
+      if (!owner[key]) problems.push(invalidValue(`${path}.${key}`, owner[key] ?? '', 'must not be empty'));
+    }
+    if (owner.apiVersion === 'v1' && owner.kind === 'Event') {
+      problems.push(invalidValue(path, owner, '/v1, Kind=Event is disallowed from being an owner'));
+    }
+    if (owner.controller !== true) continue;
+    if (controller === undefined) controller = owner;
+    else {
+      problems.push(
+        invalidValue(
+          path,
+          owners,
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller.kind}/${controller.name} and ${owner.kind}/${owner.name}`,
+        ),
+      );
+    }
+  }
+  return problems;
+}
+
+function finalizerProblems(finalizers: readonly string[], custom: boolean): Problems {
+  const path = 'metadata.finalizers';
+  const problems: Problems = [];
+  for (const [index, finalizer] of finalizers.entries()) {
+    problems.push(...invalidEach(path, finalizer, validateQualifiedName(finalizer)));
+    if (!custom && !finalizer.includes('/') && !STANDARD_FINALIZERS.includes(finalizer)) {
+      problems.push(
+        invalidValue(
+          `${path}[${index}]`,
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
+      );
+    }
+  }
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    problems.push(
+      invalidValue(path, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'),
+    );
+  }
+  return problems;
+}
+
+/** How messages print a time: `2020-01-01 00:00:00 +0000 UTC`. */
+function timeText(time: string | null | undefined): string {
+  const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(time ?? '');
+  return match ? `${match[1]} ${match[2]} +0000 UTC` : 'null';
+}

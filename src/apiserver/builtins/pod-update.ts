@@ -1,0 +1,93 @@
+import { clone, deepEqual, isObject, type JsonObject } from '../../schema/json.ts';
+import type { Problems } from './field-checks.ts';
+import { forbidden, invalidValue } from './field-errors.ts';
+import { integer, objectsOf, text } from './fields.ts';
+
+const ONLY =
+  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+/** What may change of a pod's spec once the pod exists. */
+export function validatePodSpecUpdate(spec: JsonObject, old: JsonObject): Problems {
+  for (const role of ['containers', 'initContainers']) {
+    if (objectsOf(spec, role).length !== objectsOf(old, role).length) {
+      return [forbidden(`spec.${role}`, 'pod updates may not add or remove containers')];
+    }
+  }
+  const problems: Problems = [
+    ...deadlineProblems(spec, old),
+    ...tolerationProblems(spec, old),
+    ...gateProblems(spec, old),
+  ];
+  if (problems.length > 0) return problems;
+  const rest = clone(spec);
+  for (const role of ['containers', 'initContainers']) {
+    const before = objectsOf(old, role);
+    for (const [index, container] of objectsOf(rest, role).entries()) {
+      copy(container, before[index] ?? {}, 'image');
+    }
+  }
+  for (const key of ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']) copy(rest, old, key);
+  if ((integer(old, 'terminationGracePeriodSeconds') ?? 0) < 0 && spec.terminationGracePeriodSeconds === 1) {
+    copy(rest, old, 'terminationGracePeriodSeconds');
+  }
+  if (objectsOf(old, 'schedulingGates').length > 0) copy(rest, old, 'nodeSelector');
+  const changed = changedPaths(rest, old, '');
+  // Values may be secret (environment variables), so that only the paths are told.
+  if (changed.length > 0)
+    problems.push(forbidden('spec', `${ONLY}\nchanged: ${changed.slice(0, 10).join(', ')}`));
+  return problems;
+}
+
+function deadlineProblems(spec: JsonObject, old: JsonObject): Problems {
+  const path = 'spec.activeDeadlineSeconds';
+  const now = integer(spec, 'activeDeadlineSeconds');
+  const before = integer(old, 'activeDeadlineSeconds');
+  if (before === undefined) return [];
+  if (now === undefined) {
+    return [invalidValue(path, null, 'must not update from a positive integer to nil value')];
+  }
+  return now > before ? [invalidValue(path, now, 'must be less than or equal to previous value')] : [];
+}
+
+function tolerationProblems(spec: JsonObject, old: JsonObject): Problems {
+  const now = objectsOf(spec, 'tolerations').map(withoutSeconds);
+  const lost = objectsOf(old, 'tolerations').some(
+    (before) => !now.some((item) => deepEqual(item, withoutSeconds(before))),
+  );
+  return lost
+    ? [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')]
+    : [];
+}
+
+function withoutSeconds(toleration: JsonObject): JsonObject {
+  const { tolerationSeconds: _, ...rest } = toleration;
+  return rest;
+}
+
+function gateProblems(spec: JsonObject, old: JsonObject): Problems {
+  const before = objectsOf(old, 'schedulingGates').map((gate) => text(gate, 'name'));
+  return objectsOf(spec, 'schedulingGates')
+    .map((gate) => text(gate, 'name'))
+    .filter((name) => !before.includes(name))
+    .map((name) =>
+      forbidden('spec.schedulingGates', `only deletion is allowed, but found new scheduling gate '${name}'`),
+    );
+}
+
+function copy(target: JsonObject, source: JsonObject, key: string): void {
+  if (source[key] === undefined) delete target[key];
+  else target[key] = source[key];
+}
+
+/** The deepest paths at which two values differ. */
+export function changedPaths(now: unknown, old: unknown, path: string): string[] {
+  if (deepEqual(now, old)) return [];
+  if (isObject(now) && isObject(old)) {
+    const keys = new Set([...Object.keys(old), ...Object.keys(now)]);
+    return [...keys].flatMap((key) => changedPaths(now[key], old[key], path === '' ? key : `${path}.${key}`));
+  }
+  if (Array.isArray(now) && Array.isArray(old) && now.length === old.length) {
+    return now.flatMap((item, index) => changedPaths(item, old[index], `${path}[${index}]`));
+  }
+  return [path];
+}

@@ -1,0 +1,327 @@
+import { type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
+import { validateDns1123Subdomain, validateLabelValue, validateQualifiedName } from '../../schema/names.ts';
+import { idProblems, validateContainers } from './container-validation.ts';
+import {
+  dns1123Label,
+  dns1123Subdomain,
+  ipAddress,
+  labelSelector,
+  labels,
+  notNegative,
+  oneOf,
+  type Problems,
+} from './field-checks.ts';
+import {
+  duplicate,
+  forbidden,
+  goStringMap,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+} from './field-errors.ts';
+import { integer, objectsOf, strings, text } from './fields.ts';
+import { validateVolumes } from './volume-validation.ts';
+
+const MAX_SECONDS = 2147483647;
+const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
+const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+/** Checks a pod spec, of a pod or of a template. */
+export function validatePodSpec(spec: JsonObject, path: string): Problems {
+  const volumes = validateVolumes(spec, `${path}.volumes`);
+  const problems = volumes.problems;
+  const around = {
+    volumes: volumes.names,
+    hostNetwork: spec.hostNetwork === true,
+    names: new Set<string>(),
+  };
+  if (objectsOf(spec, 'containers').length === 0) problems.push(required(`${path}.containers`));
+  problems.push(...validateContainers(spec, 'containers', `${path}.containers`, around));
+  problems.push(...validateContainers(spec, 'initContainers', `${path}.initContainers`, around));
+  problems.push(...validateContainers(spec, 'ephemeralContainers', `${path}.ephemeralContainers`, around));
+  problems.push(...oneOf(spec, path, 'restartPolicy', RESTART_POLICIES));
+  problems.push(...dnsProblems(spec, path));
+  problems.push(...labels(stringsAt(spec, 'nodeSelector'), `${path}.nodeSelector`));
+  problems.push(...podSecurityProblems(objectAt(spec, 'securityContext'), `${path}.securityContext`));
+  for (const [index, secret] of objectsOf(spec, 'imagePullSecrets').entries()) {
+    if (text(secret, 'name') === '') problems.push(required(`${path}.imagePullSecrets[${index}].name`));
+  }
+  problems.push(...placementProblems(spec, path));
+  problems.push(...hostnameProblems(spec, path));
+  const deadline = integer(spec, 'activeDeadlineSeconds');
+  if (deadline !== undefined && (deadline < 1 || deadline > MAX_SECONDS)) {
+    problems.push(
+      invalidValue(
+        `${path}.activeDeadlineSeconds`,
+        deadline,
+        `must be between 1 and ${MAX_SECONDS}, inclusive`,
+      ),
+    );
+  }
+  for (const [index, gate] of objectsOf(spec, 'schedulingGates').entries()) {
+    const name = text(gate, 'name');
+    problems.push(...invalidEach(`${path}.schedulingGates[${index}]`, name, validateQualifiedName(name)));
+  }
+  for (const [index, gate] of objectsOf(spec, 'readinessGates').entries()) {
+    const name = text(gate, 'conditionType');
+    problems.push(
+      ...invalidEach(`${path}.readinessGates[${index}].conditionType`, name, validateQualifiedName(name)),
+    );
+  }
+  return problems;
+}
+
+/**
+ * Checks a pod template of a workload that runs forever: it must match the workload's selector (where the selector
+ * is sound) and restart always.
+ */
+export function validateTemplate(
+  template: JsonObject | undefined,
+  path: string,
+  rules: { kind: string; matches: boolean; restartPolicies?: readonly string[] },
+): Problems {
+  const problems: Problems = [];
+  if (!rules.matches) problems.push(templateMismatch(template, path));
+  problems.push(...validatePodTemplate(template, path));
+  const spec = objectAt(template, 'spec') ?? {};
+  const policy = text(spec, 'restartPolicy');
+  if (policy !== '' && policy !== 'Always' && rules.restartPolicies === undefined) {
+    problems.push(notSupported(`${path}.spec.restartPolicy`, policy, ['Always']));
+  }
+  if (rules.restartPolicies === undefined && spec.activeDeadlineSeconds != null) {
+    problems.push(
+      forbidden(
+        `${path}.spec.activeDeadlineSeconds`,
+        `activeDeadlineSeconds in ${rules.kind} is not Supported`,
+      ),
+    );
+  }
+  return problems;
+}
+
+export function templateMismatch(template: JsonObject | undefined, path: string): Problems[number] {
+  const given = objectAt(template, 'metadata', 'labels')
+    ? stringsAt(template, 'metadata', 'labels')
+    : undefined;
+  return invalidAs(
+    `${path}.metadata.labels`,
+    goStringMap(given),
+    '`selector` does not match template `labels`',
+  );
+}
+
+export function validatePodTemplate(template: JsonObject | undefined, path: string): Problems {
+  const annotations = stringsAt(template, 'metadata', 'annotations');
+  const problems = labels(stringsAt(template, 'metadata', 'labels'), `${path}.labels`);
+  for (const key in annotations) {
+    problems.push(...invalidEach(`${path}.annotations`, key, validateQualifiedName(key.toLowerCase())));
+  }
+  problems.push(...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`));
+  return problems;
+}
+
+function dnsProblems(spec: JsonObject, path: string): Problems {
+  const problems = oneOf(spec, path, 'dnsPolicy', DNS_POLICIES);
+  const config = objectAt(spec, 'dnsConfig');
+  if (text(spec, 'dnsPolicy') === 'None') {
+    if (config === undefined) {
+      problems.push(required(`${path}.dnsConfig`, 'must provide `dnsConfig` when `dnsPolicy` is None'));
+    } else if (strings(config, 'nameservers').length === 0) {
+      problems.push(
+        required(
+          `${path}.dnsConfig.nameservers`,
+          'must provide at least one DNS nameserver when `dnsPolicy` is None',
+        ),
+      );
+    }
+  }
+  for (const [index, server] of strings(config, 'nameservers').entries()) {
+    problems.push(...ipAddress(server, `${path}.dnsConfig.nameservers[${index}]`));
+  }
+  return problems;
+}
+
+function podSecurityProblems(context: JsonObject | undefined, path: string): Problems {
+  const problems = idProblems(context, path, 'runAsUser', 'runAsGroup', 'fsGroup');
+  const groups = context?.supplementalGroups;
+  for (const [index, id] of (Array.isArray(groups) ? groups : []).entries()) {
+    problems.push(
+      ...idProblems({ [`supplementalGroups[${index}]`]: id }, path, `supplementalGroups[${index}]`),
+    );
+  }
+  return problems;
+}
+
+function hostnameProblems(spec: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const check = (key: string, of: (value: string, path: string) => Problems): void => {
+    const value = text(spec, key);
+    if (value !== '') problems.push(...of(value, `${path}.${key}`));
+  };
+  check('serviceAccountName', dns1123Subdomain);
+  check('nodeName', dns1123Subdomain);
+  check('hostname', dns1123Label);
+  check('subdomain', (value, at) =>
+    // A dot is told apart from other mistakes, because fully qualified names are tried here often.
+    value.includes('.') ? [invalidValue(at, value, 'must not contain dots')] : dns1123Label(value, at),
+  );
+  check('priorityClassName', dns1123Subdomain);
+  check('runtimeClassName', (value, at) => invalidEach(at, value, validateDns1123Subdomain(value)));
+  for (const [index, alias] of objectsOf(spec, 'hostAliases').entries()) {
+    problems.push(...ipAddress(text(alias, 'ip'), `${path}.hostAliases[${index}].ip`));
+    for (const [i, name] of strings(alias, 'hostnames').entries()) {
+      problems.push(...dns1123Subdomain(name, `${path}.hostAliases[${index}].hostnames[${i}]`));
+    }
+  }
+  return problems;
+}
+
+function placementProblems(spec: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  for (const [index, toleration] of objectsOf(spec, 'tolerations').entries()) {
+    problems.push(...tolerationProblems(toleration, `${path}.tolerations[${index}]`));
+  }
+  const spread = new Set<string>();
+  for (const [index, constraint] of objectsOf(spec, 'topologySpreadConstraints').entries()) {
+    const at = `${path}.topologySpreadConstraints[${index}]`;
+    const skew = integer(constraint, 'maxSkew') ?? 0;
+    if (skew <= 0) problems.push(invalidValue(`${at}.maxSkew`, skew, 'must be greater than zero'));
+    const key = text(constraint, 'topologyKey');
+    if (key === '') problems.push(required(`${at}.topologyKey`, 'can not be empty'));
+    else problems.push(...invalidEach(`${at}.topologyKey`, key, validateQualifiedName(key)));
+    const when = text(constraint, 'whenUnsatisfiable');
+    if (when !== 'DoNotSchedule' && when !== 'ScheduleAnyway') {
+      problems.push(notSupported(`${at}.whenUnsatisfiable`, when, ['DoNotSchedule', 'ScheduleAnyway']));
+    }
+    const pair = `{${key}, ${when}}`;
+    if (spread.has(pair)) problems.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));
+    spread.add(pair);
+    problems.push(...notNegative(constraint, at, 'minDomains'));
+    problems.push(...labelSelector(constraint.labelSelector, `${at}.labelSelector`));
+  }
+  problems.push(...affinityProblems(objectAt(spec, 'affinity'), `${path}.affinity`));
+  return problems;
+}
+
+function tolerationProblems(toleration: JsonObject, at: string): Problems {
+  const problems: Problems = [];
+  const key = text(toleration, 'key');
+  const operator = text(toleration, 'operator');
+  const effect = text(toleration, 'effect');
+  if (key !== '') problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
+  else if (operator !== 'Exists') {
+    problems.push(
+      invalidValue(
+        `${at}.operator`,
+        operator,
+        'operator must be Exists when `key` is empty, which means "match all values and all keys"',
+      ),
+    );
+  }
+  if (toleration.tolerationSeconds != null && effect !== 'NoExecute') {
+    problems.push(
+      invalidValue(`${at}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"),
+    );
+  }
+  const value = text(toleration, 'value');
+  if (operator === 'Equal' || operator === '') {
+    problems.push(...invalidEach(`${at}.operator`, value, validateLabelValue(value)));
+  } else if (operator === 'Exists') {
+    if (value !== '') {
+      problems.push(invalidValue(`${at}.operator`, value, "value must be empty when `operator` is 'Exists'"));
+    }
+  } else {
+    problems.push(notSupported(`${at}.operator`, operator, ['Equal', 'Exists']));
+  }
+  if (effect !== '' && !EFFECTS.includes(effect))
+    problems.push(notSupported(`${at}.effect`, effect, EFFECTS));
+  return problems;
+}
+
+const REQUIRED_TERMS = 'requiredDuringSchedulingIgnoredDuringExecution';
+const PREFERRED_TERMS = 'preferredDuringSchedulingIgnoredDuringExecution';
+
+function affinityProblems(affinity: JsonObject | undefined, path: string): Problems {
+  const problems: Problems = [];
+  const node = objectAt(affinity, 'nodeAffinity');
+  const hard = objectAt(node, REQUIRED_TERMS);
+  if (hard) {
+    problems.push(...validateNodeSelector(hard, `${path}.nodeAffinity.${REQUIRED_TERMS}`));
+  }
+  for (const [index, soft] of objectsOf(node, PREFERRED_TERMS).entries()) {
+    const at = `${path}.nodeAffinity.${PREFERRED_TERMS}[${index}]`;
+    problems.push(...weightProblems(soft, at));
+    problems.push(...nodeTermProblems(objectAt(soft, 'preference'), `${at}.preference`));
+  }
+  for (const kind of ['podAffinity', 'podAntiAffinity']) {
+    const pod = objectAt(affinity, kind);
+    for (const [index, term] of objectsOf(pod, REQUIRED_TERMS).entries()) {
+      problems.push(...podTermProblems(term, `${path}.${kind}.${REQUIRED_TERMS}[${index}]`));
+    }
+    for (const [index, soft] of objectsOf(pod, PREFERRED_TERMS).entries()) {
+      const at = `${path}.${kind}.${PREFERRED_TERMS}[${index}]`;
+      problems.push(...weightProblems(soft, at));
+      problems.push(...podTermProblems(objectAt(soft, 'podAffinityTerm') ?? {}, `${at}.podAffinityTerm`));
+    }
+  }
+  return problems;
+}
+
+/** Checks a `NodeSelector`, of an affinity or of a persistent volume. */
+export function validateNodeSelector(selector: JsonObject, path: string): Problems {
+  const terms = objectsOf(selector, 'nodeSelectorTerms');
+  if (terms.length === 0) {
+    return [required(`${path}.nodeSelectorTerms`, 'must have at least one node selector term')];
+  }
+  return terms.flatMap((term, index) => nodeTermProblems(term, `${path}.nodeSelectorTerms[${index}]`));
+}
+
+function nodeTermProblems(term: JsonObject | undefined, path: string): Problems {
+  const problems: Problems = [];
+  for (const [index, expression] of objectsOf(term, 'matchExpressions').entries()) {
+    const at = `${path}.matchExpressions[${index}]`;
+    const operator = text(expression, 'operator');
+    const values = strings(expression, 'values');
+    if (operator === 'In' || operator === 'NotIn') {
+      if (values.length === 0) {
+        problems.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+      }
+    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+      if (values.length > 0) {
+        problems.push(
+          forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+        );
+      }
+    } else if (operator === 'Gt' || operator === 'Lt') {
+      if (values.length !== 1) {
+        problems.push(
+          required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"),
+        );
+      }
+    } else {
+      problems.push(invalidValue(`${at}.operator`, operator, 'not a valid selector operator'));
+    }
+    const key = text(expression, 'key');
+    problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
+  }
+  return problems;
+}
+
+function weightProblems(term: JsonObject, path: string): Problems {
+  const weight = integer(term, 'weight') ?? 0;
+  return weight < 1 || weight > 100
+    ? [invalidValue(`${path}.weight`, weight, 'must be in the range 1-100')]
+    : [];
+}
+
+function podTermProblems(term: JsonObject, path: string): Problems {
+  const problems = labelSelector(term.labelSelector, `${path}.labelSelector`);
+  problems.push(...labelSelector(term.namespaceSelector, `${path}.namespaceSelector`));
+  const key = text(term, 'topologyKey');
+  if (key === '') problems.push(required(`${path}.topologyKey`, 'can not be empty'));
+  else problems.push(...invalidEach(`${path}.topologyKey`, key, validateQualifiedName(key)));
+  return problems;
+}

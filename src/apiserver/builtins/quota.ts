@@ -1,0 +1,201 @@
+import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateQualifiedName } from '../../schema/names.ts';
+import { compareQuantities, formatQuantity, parseQuantity, quantityMillis } from '../../schema/quantity.ts';
+import type { Strategy } from '../resource.ts';
+import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import type { Problems } from './field-checks.ts';
+import { duplicate, forbidden, IMMUTABLE, invalidAs, invalidEach, invalidValue } from './field-errors.ts';
+import { ensureObject, objectsOf, strings, text } from './fields.ts';
+import { canonicalResources, notNegativeQuantity, resourceName } from './resource-list.ts';
+
+const COUNTED = [
+  'configmaps',
+  'persistentvolumeclaims',
+  'pods',
+  'replicationcontrollers',
+  'resourcequotas',
+  'secrets',
+  'services',
+  'services.loadbalancers',
+  'services.nodeports',
+];
+const QUOTA_RESOURCES = [
+  ...COUNTED,
+  'cpu',
+  'memory',
+  'ephemeral-storage',
+  'requests.cpu',
+  'requests.memory',
+  'requests.storage',
+  'requests.ephemeral-storage',
+  'limits.cpu',
+  'limits.memory',
+  'limits.ephemeral-storage',
+];
+const SCOPES = [
+  'BestEffort',
+  'CrossNamespacePodAffinity',
+  'NotBestEffort',
+  'NotTerminating',
+  'PriorityClass',
+  'Terminating',
+  'VolumeAttributesClass',
+];
+
+export const resourceQuotaStrategy: Strategy = strategy({
+  returnsDeleted: true,
+  resetFields: statusResetFields('spec'),
+  defaults(object) {
+    for (const [part, keys] of [
+      ['spec', ['hard']],
+      ['status', ['hard', 'used']],
+    ] as const) {
+      const holder = objectAt(object, part);
+      if (holder) for (const key of keys) canonicalResources(holder, key);
+    }
+  },
+  prepareForCreate: initialStatus({}),
+  prepareForStatusUpdate: keepSpec,
+  validate(object) {
+    const spec = objectAt(object, 'spec') ?? {};
+    const hard = objectAt(spec, 'hard') ?? {};
+    const problems: Problems = [];
+    for (const name in hard) {
+      const at = `spec.hard[${name}]`;
+      problems.push(...resourceName(name, at));
+      if (
+        !name.includes('/') &&
+        !QUOTA_RESOURCES.includes(name) &&
+        !/^(requests\.|limits\.)?hugepages-/.test(name)
+      ) {
+        problems.push(invalidAs(at, name, 'must be a standard resource for quota'));
+      }
+      problems.push(...notNegativeQuantity(hard[name], at));
+      const quantity = parseQuantity(hard[name]);
+      const counted = COUNTED.includes(name) || name.startsWith('count/');
+      if (counted && quantity !== undefined && quantityMillis(quantity) % 1000n !== 0n) {
+        problems.push(invalidValue(at, formatQuantity(quantity), 'must be an integer'));
+      }
+    }
+    problems.push(...scopeProblems(spec, hard));
+    return problems;
+  },
+  validateUpdate(object, old) {
+    const now = strings(objectAt(object, 'spec'), 'scopes');
+    return deepEqual(now, strings(objectAt(old, 'spec'), 'scopes'))
+      ? []
+      : [invalidAs('spec.scopes', scopesText(now), IMMUTABLE)];
+  },
+});
+
+function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
+  const scopes = strings(spec, 'scopes');
+  const problems: Problems = [];
+  const text = scopesText(scopes);
+  for (const scope of scopes) {
+    if (!SCOPES.includes(scope)) problems.push(invalidAs('spec.scopes', text, 'unsupported scope'));
+    else if (
+      scope === 'BestEffort' &&
+      Object.keys(hard).some((name) => name !== 'pods' && name !== 'count/pods')
+    ) {
+      problems.push(invalidAs('spec.scopes', text, 'unsupported scope applied to resource'));
+    }
+  }
+  for (const pair of [
+    ['BestEffort', 'NotBestEffort'],
+    ['Terminating', 'NotTerminating'],
+  ]) {
+    if (pair.every((scope) => scopes.includes(scope))) {
+      problems.push(invalidAs('spec.scopes', text, 'conflicting scopes'));
+    }
+  }
+  return problems;
+}
+
+function scopesText(scopes: readonly string[]): string {
+  return `[]core.ResourceQuotaScope{${scopes.map((scope) => JSON.stringify(scope)).join(', ')}}`;
+}
+
+const LIMIT_KEYS = ['min', 'max', 'default', 'defaultRequest', 'maxLimitRequestRatio'];
+
+export const limitRangeStrategy: Strategy = strategy({
+  allowCreateOnUpdate: true,
+  defaults(object) {
+    for (const item of objectsOf(objectAt(object, 'spec'), 'limits')) {
+      for (const key of LIMIT_KEYS) canonicalResources(item, key);
+      if (text(item, 'type') === 'Container') defaultContainerLimits(item);
+    }
+  },
+  validate(object) {
+    const problems: Problems = [];
+    const types = new Set<string>();
+    for (const [index, item] of objectsOf(objectAt(object, 'spec'), 'limits').entries()) {
+      const at = `spec.limits[${index}]`;
+      const type = text(item, 'type');
+      problems.push(...invalidEach(`${at}.type`, type, validateQualifiedName(type)));
+      if (types.has(type)) problems.push(duplicate(`${at}.type`, type));
+      types.add(type);
+      problems.push(...limitProblems(item, type, at));
+    }
+    return problems;
+  },
+});
+
+/** What a container gets without asking: the most it may have, and to ask for as much as it gets. */
+function defaultContainerLimits(item: JsonObject): void {
+  const limits = ensureObject(item, 'default');
+  const requests = ensureObject(item, 'defaultRequest');
+  const most = objectAt(item, 'max') ?? {};
+  const least = objectAt(item, 'min') ?? {};
+  for (const name in most) limits[name] ??= most[name];
+  for (const name in limits) requests[name] ??= limits[name];
+  for (const name in least) requests[name] ??= least[name];
+  for (const key of ['default', 'defaultRequest']) {
+    if (Object.keys(objectAt(item, key) ?? {}).length === 0) delete item[key];
+  }
+}
+
+function limitProblems(item: JsonObject, type: string, at: string): Problems {
+  const problems: Problems = [];
+  if (type === 'Pod') {
+    for (const key of ['default', 'defaultRequest']) {
+      if (Object.keys(objectAt(item, key) ?? {}).length > 0) {
+        problems.push(forbidden(`${at}.${key}`, "may not be specified when `type` is 'Pod'"));
+      }
+    }
+  }
+  const names = new Set(LIMIT_KEYS.flatMap((key) => Object.keys(objectAt(item, key) ?? {})));
+  for (const name of names) {
+    const of = (key: string): ReturnType<typeof parseQuantity> => parseQuantity(objectAt(item, key)?.[name]);
+    const above = (low: string, high: string, path: string, lowText: string, highText: string): void => {
+      const left = of(low);
+      const right = of(high);
+      if (left && right && compareQuantities(left, right) > 0) {
+        const shown = path === low || path === high ? of(path) : left;
+        problems.push(
+          invalidValue(
+            `${at}.${path}[${name}]`,
+            shown ? formatQuantity(shown) : null,
+            `${lowText} value ${formatQuantity(left)} is greater than ${highText} value ${formatQuantity(right)}`,
+          ),
+        );
+      }
+    };
+    above('min', 'max', 'min', 'min', 'max');
+    if (type !== 'Pod') {
+      above('min', 'defaultRequest', 'defaultRequest', 'min', 'default request');
+      above('defaultRequest', 'max', 'defaultRequest', 'default request', 'max');
+      above('defaultRequest', 'default', 'defaultRequest', 'default request', 'default');
+      above('min', 'default', 'default', 'min', 'default');
+      above('default', 'max', 'default', 'default', 'max');
+    }
+    const ratio = of('maxLimitRequestRatio');
+    if (ratio && quantityMillis(ratio) < 1000n) {
+      const given = formatQuantity(ratio);
+      problems.push(
+        invalidValue(`${at}.maxLimitRequestRatio[${name}]`, given, `ratio ${given} is less than 1`),
+      );
+    }
+  }
+  return problems;
+}

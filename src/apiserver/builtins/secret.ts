@@ -1,0 +1,89 @@
+import { asJson, type KubeObject } from '../../kube/object.ts';
+import { isObject, stringsAt } from '../../schema/json.ts';
+import { validateConfigMapKey } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { strategy } from './base-strategy.ts';
+import { DATA_LIMIT, decodedLength, frozenProblems } from './config-map.ts';
+import { immutable, type Problems } from './field-checks.ts';
+import { invalidEach, invalidValue, required, tooLong } from './field-errors.ts';
+import { defaultWhenEmpty, ensureObject, text } from './fields.ts';
+
+const REDACTED = '<secret contents redacted>';
+const SERVICE_ACCOUNT_NAME = 'kubernetes.io/service-account.name';
+
+export const secretStrategy: Strategy = strategy({
+  fieldLabelNames: ['type'],
+  fieldLabels: (secret) => ({ type: text(asJson(secret), 'type') }),
+  defaults(secret) {
+    mergeStringData(secret);
+    defaultWhenEmpty(asJson(secret), 'type', 'Opaque');
+  },
+  validate(secret) {
+    const data = stringsAt(secret, 'data');
+    const problems: Problems = [];
+    let size = 0;
+    for (const key in data) {
+      problems.push(...invalidEach(`data[${key}]`, key, validateConfigMapKey(key)));
+      size += decodedLength(data[key] ?? '');
+    }
+    if (size > DATA_LIMIT) problems.push(tooLong('data', DATA_LIMIT));
+    problems.push(...typeProblems(secret, data));
+    return problems;
+  },
+  validateUpdate: (secret, old) => [
+    ...immutable(asJson(secret), asJson(old), '', 'type'),
+    ...frozenProblems(secret, old, ['data']),
+  ],
+});
+
+/** `stringData` is for writing only: its texts become values of `data`, over those that are there. */
+function mergeStringData(secret: KubeObject): void {
+  if (isObject(secret.stringData)) {
+    const given = stringsAt(secret, 'stringData');
+    const keys = Object.keys(given);
+    if (keys.length > 0) {
+      const data = ensureObject(secret, 'data');
+      for (const key of keys) data[key] = Buffer.from(given[key] ?? '', 'utf8').toString('base64');
+    }
+  }
+  delete secret.stringData;
+}
+
+/** Types that promise certain keys. Contents never appear in messages. */
+function typeProblems(secret: KubeObject, data: Readonly<Record<string, string>>): Problems {
+  switch (text(asJson(secret), 'type')) {
+    case 'kubernetes.io/service-account-token':
+      return secret.metadata.annotations?.[SERVICE_ACCOUNT_NAME]
+        ? []
+        : [required(`metadata.annotations[${SERVICE_ACCOUNT_NAME}]`)];
+    case 'kubernetes.io/dockercfg':
+      return jsonProblems(data, '.dockercfg');
+    case 'kubernetes.io/dockerconfigjson':
+      return jsonProblems(data, '.dockerconfigjson');
+    case 'kubernetes.io/basic-auth':
+      return Object.hasOwn(data, 'username') || Object.hasOwn(data, 'password')
+        ? []
+        : [required('data[username]'), required('data[password]')];
+    case 'kubernetes.io/ssh-auth':
+      return data['ssh-privatekey'] ? [] : [required('data[ssh-privatekey]')];
+    case 'kubernetes.io/tls':
+      return ['tls.crt', 'tls.key']
+        .filter((key) => !Object.hasOwn(data, key))
+        .map((key) => required(`data[${key}]`));
+    default:
+      return [];
+  }
+}
+
+function jsonProblems(data: Readonly<Record<string, string>>, key: string): Problems {
+  const encoded = data[key];
+  if (encoded === undefined) return [required(`data[${key}]`)];
+  try {
+    JSON.parse(Buffer.from(encoded, 'base64').toString('utf8'));
+    return [];
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // The parser's own message quotes the text, which is secret.
+    return [invalidValue(`data[${key}]`, REDACTED, 'unexpected end of JSON input')];
+  }
+}

@@ -1,0 +1,248 @@
+import { isIP } from 'node:net';
+import { isObject, type JsonObject, stringsAt } from '../../schema/json.ts';
+import { validateDns1123Label } from '../../schema/names.ts';
+import {
+  cidr,
+  dns1123Subdomain,
+  ipAddress,
+  labels,
+  oneOf,
+  PROTOCOLS,
+  type Problems,
+  port,
+  portOrName,
+} from './field-checks.ts';
+import { duplicate, forbidden, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import { integer, isSet, objectsOf, strings, text } from './fields.ts';
+import { NODE_PORTS } from './service-allocation.ts';
+import { isExternallyReachable, needsHealthCheckPort } from './service-defaults.ts';
+
+const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const DAY_SECONDS = 86400;
+
+export function validateServiceSpec(spec: JsonObject): Problems {
+  const type = text(spec, 'type');
+  const addresses = strings(spec, 'clusterIPs');
+  const headless = addresses[0] === 'None';
+  const problems: Problems = [];
+  if (objectsOf(spec, 'ports').length === 0 && !headless && type !== 'ExternalName') {
+    problems.push(required('spec.ports'));
+  }
+  problems.push(...typeProblems(spec, type, headless));
+  problems.push(...portsProblems(spec, type));
+  problems.push(...labels(stringsAt(spec, 'selector'), 'spec.selector'));
+  problems.push(...addressProblems(spec, type, addresses));
+  problems.push(...affinityProblems(spec));
+  for (const [index, address] of strings(spec, 'externalIPs').entries()) {
+    problems.push(...ipAddress(address, `spec.externalIPs[${index}]`));
+  }
+  problems.push(...balancerProblems(spec, type));
+  problems.push(...trafficProblems(spec, type));
+  return problems;
+}
+
+export function validateServiceSpecUpdate(spec: JsonObject, old: JsonObject): Problems {
+  const now = strings(spec, 'clusterIPs');
+  const before = strings(old, 'clusterIPs');
+  const external = text(spec, 'type') === 'ExternalName' || text(old, 'type') === 'ExternalName';
+  if (external || before.length === 0 || before[0] === now[0]) return [];
+  return [invalidValue('spec.clusterIPs[0]', now.length === 0 ? null : now, 'may not change once set')];
+}
+
+function typeProblems(spec: JsonObject, type: string, headless: boolean): Problems {
+  switch (type) {
+    case 'NodePort':
+    case 'LoadBalancer':
+      return headless
+        ? [invalidValue('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${type} services`)]
+        : [];
+    case 'ExternalName': {
+      const problems: Problems = [];
+      for (const key of ['clusterIP', 'clusterIPs']) {
+        if (isSet(spec[key])) {
+          problems.push(forbidden(`spec.${key}`, "may not be set when `type` is 'ExternalName'"));
+        }
+      }
+      const name = text(spec, 'externalName');
+      // A name that ends in a dot is fully qualified.
+      if (name === '') problems.push(required('spec.externalName'));
+      else problems.push(...dns1123Subdomain(name.replace(/\.$/, ''), 'spec.externalName'));
+      return problems;
+    }
+    case 'ClusterIP':
+      return [];
+    case '':
+      return [required('spec.type')];
+    default:
+      return [notSupported('spec.type', type, TYPES)];
+  }
+}
+
+function portsProblems(spec: JsonObject, type: string): Problems {
+  const problems: Problems = [];
+  const items = objectsOf(spec, 'ports');
+  const names = new Set<string>();
+  const pairs = new Set<string>();
+  const nodePorts = new Set<string>();
+  for (const [index, item] of items.entries()) {
+    const at = `spec.ports[${index}]`;
+    const name = text(item, 'name');
+    if (items.length > 1 && name === '') problems.push(required(`${at}.name`));
+    else if (name !== '') {
+      problems.push(...invalidEach(`${at}.name`, name, validateDns1123Label(name)));
+      if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
+      names.add(name);
+    }
+    problems.push(...port(item.port, `${at}.port`));
+    const protocol = text(item, 'protocol');
+    if (protocol === '') problems.push(required(`${at}.protocol`));
+    else if (!PROTOCOLS.includes(protocol))
+      problems.push(notSupported(`${at}.protocol`, protocol, PROTOCOLS));
+    problems.push(...portOrName(item.targetPort, `${at}.targetPort`));
+    const appProtocol = text(item, 'appProtocol');
+    if (appProtocol !== '' && !/^[A-Za-z0-9][-A-Za-z0-9_./]*$/.test(appProtocol)) {
+      problems.push(invalidValue(`${at}.appProtocol`, appProtocol, 'must be a qualified name'));
+    }
+    const pair = `${protocol}/${item.port}`;
+    if (pairs.has(pair)) problems.push(duplicate(at, { protocol, port: item.port ?? 0 }));
+    pairs.add(pair);
+    problems.push(...nodePortProblems(item, at, type, protocol, nodePorts));
+  }
+  return problems;
+}
+
+function nodePortProblems(
+  item: JsonObject,
+  at: string,
+  type: string,
+  protocol: string,
+  seen: Set<string>,
+): Problems {
+  const number = integer(item, 'nodePort') ?? 0;
+  if (number === 0) return [];
+  if (type === 'ClusterIP' || type === 'ExternalName') {
+    return [forbidden(`${at}.nodePort`, `may not be used when \`type\` is '${type}'`)];
+  }
+  if (number < NODE_PORTS.first || number > NODE_PORTS.last) {
+    return [
+      invalidValue(
+        `${at}.nodePort`,
+        number,
+        `provided port is not in the valid range. The range of valid ports is ${NODE_PORTS.first}-${NODE_PORTS.last}`,
+      ),
+    ];
+  }
+  const key = `${protocol}/${number}`;
+  if (seen.has(key)) return [duplicate(`${at}.nodePort`, number)];
+  seen.add(key);
+  return [];
+}
+
+function addressProblems(spec: JsonObject, type: string, addresses: readonly string[]): Problems {
+  const problems: Problems = [];
+  if (type === 'ExternalName') return problems;
+  const first = text(spec, 'clusterIP');
+  if (first !== '' && addresses.length > 0 && addresses[0] !== first) {
+    problems.push(invalidValue('spec.clusterIPs', addresses, 'first value must match `clusterIP`'));
+  }
+  for (const [index, address] of addresses.entries()) {
+    const at = `spec.clusterIPs[${index}]`;
+    if (address === 'None' || address === '') {
+      if (index > 0) problems.push(invalidValue(at, address, "'None' must be the first and only value"));
+      continue;
+    }
+    problems.push(...ipAddress(address, at));
+  }
+  if (addresses.length > 2) {
+    problems.push(invalidValue('spec.clusterIPs', addresses, 'may only hold up to 2 values'));
+  }
+  problems.push(
+    ...oneOf(spec, 'spec', 'ipFamilyPolicy', ['SingleStack', 'PreferDualStack', 'RequireDualStack']),
+  );
+  for (const [index, family] of strings(spec, 'ipFamilies').entries()) {
+    const at = `spec.ipFamilies[${index}]`;
+    if (family !== 'IPv4' && family !== 'IPv6') problems.push(notSupported(at, family, ['IPv4', 'IPv6']));
+    else if (
+      family === 'IPv6' &&
+      !addresses.some((address) => isIP(address) === 6) &&
+      addresses[0] !== 'None'
+    ) {
+      problems.push(invalidValue(at, family, 'not configured on this cluster'));
+    }
+  }
+  return problems;
+}
+
+function affinityProblems(spec: JsonObject): Problems {
+  const affinity = text(spec, 'sessionAffinity');
+  if (affinity === '') return [required('spec.sessionAffinity')];
+  const problems = oneOf(spec, 'spec', 'sessionAffinity', ['ClientIP', 'None']);
+  const config = spec.sessionAffinityConfig;
+  if (affinity === 'ClientIP') {
+    const seconds =
+      isObject(config) && isObject(config.clientIP) ? config.clientIP.timeoutSeconds : undefined;
+    if (typeof seconds !== 'number' || seconds <= 0 || seconds > DAY_SECONDS) {
+      problems.push(
+        invalidValue(
+          'spec.sessionAffinityConfig.clientIP.timeoutSeconds',
+          seconds ?? null,
+          `must be greater than 0 and less than ${DAY_SECONDS}`,
+        ),
+      );
+    }
+  } else if (affinity === 'None' && isObject(config)) {
+    problems.push(forbidden('spec.sessionAffinityConfig', "must not be set when session affinity is 'None'"));
+  }
+  return problems;
+}
+
+function balancerProblems(spec: JsonObject, type: string): Problems {
+  const problems: Problems = [];
+  const ranges = strings(spec, 'loadBalancerSourceRanges');
+  if (ranges.length > 0 && type !== 'LoadBalancer') {
+    problems.push(
+      forbidden('spec.LoadBalancerSourceRanges', "may only be used when `type` is 'LoadBalancer'"),
+    );
+  }
+  for (const [index, range] of ranges.entries()) {
+    problems.push(...cidr(range.trim(), `spec.LoadBalancerSourceRanges[${index}]`));
+  }
+  if (spec.allocateLoadBalancerNodePorts != null && type !== 'LoadBalancer') {
+    problems.push(
+      forbidden('spec.allocateLoadBalancerNodePorts', "may only be used when `type` is 'LoadBalancer'"),
+    );
+  }
+  if (spec.loadBalancerClass != null && type !== 'LoadBalancer') {
+    problems.push(forbidden('spec.loadBalancerClass', "may only be used when `type` is 'LoadBalancer'"));
+  }
+  return problems;
+}
+
+function trafficProblems(spec: JsonObject, type: string): Problems {
+  const problems: Problems = [];
+  const policies = ['Cluster', 'Local'];
+  if (isSet(spec.externalTrafficPolicy)) {
+    if (isExternallyReachable(spec)) {
+      problems.push(...oneOf(spec, 'spec', 'externalTrafficPolicy', policies));
+    } else if (TYPES.includes(type)) {
+      problems.push(
+        invalidValue(
+          'spec.externalTrafficPolicy',
+          spec.externalTrafficPolicy,
+          'may only be set for externally-accessible services',
+        ),
+      );
+    }
+  }
+  problems.push(...oneOf(spec, 'spec', 'internalTrafficPolicy', policies));
+  if (isSet(spec.healthCheckNodePort) && !needsHealthCheckPort(spec)) {
+    problems.push(
+      invalidValue(
+        'spec.healthCheckNodePort',
+        spec.healthCheckNodePort,
+        "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+      ),
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,222 @@
+import { type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateDns1123Subdomain } from '../../schema/names.ts';
+import type { Strategy } from '../resource.ts';
+import { validateMatchConditions } from './admission-policy.ts';
+import { strategy } from './base-strategy.ts';
+import { labelSelector, oneOf, type Problems, port } from './field-checks.ts';
+import { duplicate, invalidAs, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import { defaultWhenNull, integer, objectsOf, strings, text } from './fields.ts';
+
+const REVIEW_VERSIONS = ['v1', 'v1beta1'];
+const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
+const TIMEOUT = { least: 1, most: 30 };
+
+export const validatingWebhookConfigurationStrategy: Strategy = webhookStrategy(false);
+export const mutatingWebhookConfigurationStrategy: Strategy = webhookStrategy(true);
+
+function webhookStrategy(mutating: boolean): Strategy {
+  return strategy({
+    generation: 'all-but-metadata',
+    allowUnconditionalUpdate: false,
+    defaults(object) {
+      for (const webhook of objectsOf(object, 'webhooks')) {
+        defaultWhenNull(webhook, 'failurePolicy', 'Fail');
+        defaultWhenNull(webhook, 'matchPolicy', 'Equivalent');
+        defaultWhenNull(webhook, 'namespaceSelector', {});
+        defaultWhenNull(webhook, 'objectSelector', {});
+        defaultWhenNull(webhook, 'timeoutSeconds', 10);
+        if (mutating) defaultWhenNull(webhook, 'reinvocationPolicy', 'Never');
+        defaultRules(webhook, 'rules');
+        const service = objectAt(webhook, 'clientConfig', 'service');
+        if (service) defaultWhenNull(service, 'port', 443);
+      }
+    },
+    validate(object) {
+      const problems: Problems = [];
+      const names = new Set<string>();
+      for (const [index, webhook] of objectsOf(object, 'webhooks').entries()) {
+        const at = `webhooks[${index}]`;
+        const name = text(webhook, 'name');
+        problems.push(...fullyQualifiedName(name, `${at}.name`));
+        if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
+        names.add(name);
+        problems.push(...webhookProblems(webhook, at, mutating));
+      }
+      return problems;
+    },
+  });
+}
+
+/** Rules match any scope unless they say which. */
+export function defaultRules(parent: JsonObject, key: string): void {
+  for (const rule of objectsOf(parent, key)) defaultWhenNull(rule, 'scope', '*');
+}
+
+function fullyQualifiedName(name: string, path: string): Problems {
+  if (name === '') return [required(path)];
+  const messages = validateDns1123Subdomain(name);
+  if (messages.length > 0) return invalidEach(path, name, messages);
+  return name.split('.').length < 3
+    ? [invalidValue(path, name, 'should be a domain with at least three segments separated by dots')]
+    : [];
+}
+
+function webhookProblems(webhook: JsonObject, at: string, mutating: boolean): Problems {
+  const problems: Problems = [];
+  const versions = strings(webhook, 'admissionReviewVersions');
+  if (versions.length === 0) {
+    problems.push(
+      required(`${at}.admissionReviewVersions`, `must specify one of ${REVIEW_VERSIONS.join(', ')}`),
+    );
+  } else if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {
+    problems.push(
+      invalidValue(
+        `${at}.admissionReviewVersions`,
+        versions,
+        `must include at least one of ${REVIEW_VERSIONS.join(', ')}`,
+      ),
+    );
+  }
+  for (const [index, rule] of objectsOf(webhook, 'rules').entries()) {
+    problems.push(...validateRule(rule, `${at}.rules[${index}]`));
+  }
+  problems.push(...oneOf(webhook, at, 'failurePolicy', ['Fail', 'Ignore']));
+  problems.push(...oneOf(webhook, at, 'matchPolicy', ['Equivalent', 'Exact']));
+  const effects = ['None', 'NoneOnDryRun'];
+  if (text(webhook, 'sideEffects') === '') {
+    problems.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'));
+  } else problems.push(...oneOf(webhook, at, 'sideEffects', effects));
+  const timeout = integer(webhook, 'timeoutSeconds');
+  if (timeout !== undefined && (timeout < TIMEOUT.least || timeout > TIMEOUT.most)) {
+    problems.push(
+      invalidValue(
+        `${at}.timeoutSeconds`,
+        timeout,
+        `the timeout value must be between ${TIMEOUT.least} and ${TIMEOUT.most} seconds`,
+      ),
+    );
+  }
+  if (mutating) problems.push(...oneOf(webhook, at, 'reinvocationPolicy', ['IfNeeded', 'Never']));
+  problems.push(...labelSelector(webhook.namespaceSelector, `${at}.namespaceSelector`));
+  problems.push(...labelSelector(webhook.objectSelector, `${at}.objectSelector`));
+  problems.push(...validateClientConfig(objectAt(webhook, 'clientConfig') ?? {}, `${at}.clientConfig`));
+  problems.push(...validateMatchConditions(webhook, `${at}.matchConditions`));
+  return problems;
+}
+
+/** A rule with operations, of a webhook or of an admission policy. */
+export function validateRule(rule: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const check = (key: string, what: string, valueText: (values: string[]) => string | undefined): void => {
+    const values = strings(rule, key);
+    const at = `${path}.${key}`;
+    if (values.length === 0) problems.push(required(at));
+    if (values.length < 2 || !values.includes('*')) return;
+    const shown = valueText(values);
+    const detail = `if '*' is present, must not specify other ${what}`;
+    problems.push(shown === undefined ? invalidValue(at, values, detail) : invalidAs(at, shown, detail));
+  };
+  check('apiGroups', 'API groups', () => undefined);
+  check('apiVersions', 'API versions', () => undefined);
+  for (const [index, version] of strings(rule, 'apiVersions').entries()) {
+    if (version === '') problems.push(required(`${path}.apiVersions[${index}]`));
+  }
+  problems.push(...resourceProblems(rule, `${path}.resources`));
+  check(
+    'operations',
+    'operations',
+    (values) => `[]admissionregistration.OperationType{${values.map((v) => JSON.stringify(v)).join(', ')}}`,
+  );
+  for (const [index, operation] of strings(rule, 'operations').entries()) {
+    if (!OPERATIONS.includes(operation)) {
+      problems.push(notSupported(`${path}.operations[${index}]`, operation, OPERATIONS));
+    }
+  }
+  problems.push(...oneOf(rule, path, 'scope', ['*', 'Cluster', 'Namespaced']));
+  return problems;
+}
+
+/** `*` stands for all resources without subresources, so that `pods/*` beside it says something. */
+function resourceProblems(rule: JsonObject, path: string): Problems {
+  const resources = strings(rule, 'resources');
+  if (resources.length === 0) return [required(path)];
+  const problems: Problems = [];
+  const all = resources.includes('*/*');
+  if (all && resources.length > 1) {
+    return [invalidValue(path, resources, "if '*/*' is present, must not specify other resources")];
+  }
+  for (const [index, resource] of resources.entries()) {
+    const at = `${path}[${index}]`;
+    if (resource === '') problems.push(required(at));
+    const [name = '', sub] = resource.split('/');
+    if (resources.includes('*') && sub === undefined && name !== '*') {
+      problems.push(
+        invalidValue(
+          at,
+          resource,
+          "if '*' is present, must not specify other resources without subresources",
+        ),
+      );
+    }
+    if (sub !== undefined && sub !== '*' && resources.includes(`${name}/*`)) {
+      problems.push(invalidValue(at, resource, `if '${name}/*' is present, must not specify ${resource}`));
+    }
+  }
+  return problems;
+}
+
+/** Where a webhook is: a service or a URL, always TLS. */
+export function validateClientConfig(config: JsonObject, path: string): Problems {
+  const service = objectAt(config, 'service');
+  const url = config.url;
+  if ((service === undefined) === (url === undefined || url === null)) {
+    return [required(path, 'exactly one of url or service is required')];
+  }
+  if (service === undefined) return urlProblems(String(url), `${path}.url`);
+  const problems: Problems = [];
+  const at = `${path}.service`;
+  if (text(service, 'name') === '') problems.push(required(`${at}.name`, 'service name is required'));
+  if (text(service, 'namespace') === '') {
+    problems.push(required(`${at}.namespace`, 'service namespace is required'));
+  }
+  if (service.port !== undefined && port(service.port, '').length > 0) {
+    problems.push(
+      invalidValue(`${at}.port`, service.port, 'port is not valid: must be between 1 and 65535, inclusive'),
+    );
+  }
+  const target = text(service, 'path');
+  if (target !== '' && !target.startsWith('/')) {
+    problems.push(invalidValue(`${at}.path`, target, "must start with a '/'"));
+  }
+  return problems;
+}
+
+function urlProblems(url: string, path: string): Problems {
+  const form = '; desired format: https://host[/path]';
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return [required(path, `url must be a valid URL: ${url}${form}`)];
+  }
+  const problems: Problems = [];
+  if (parsed.protocol !== 'https:') {
+    problems.push(
+      invalidValue(path, parsed.protocol.slice(0, -1), `'https' is the only allowed URL scheme${form}`),
+    );
+  }
+  if (parsed.host === '') problems.push(invalidValue(path, '', `host must be specified${form}`));
+  if (parsed.username !== '' || parsed.password !== '') {
+    problems.push(invalidValue(path, parsed.username, 'user information is not permitted in the URL'));
+  }
+  if (parsed.hash.length > 1) {
+    problems.push(invalidValue(path, parsed.hash.slice(1), 'fragments are not permitted in the URL'));
+  }
+  if (parsed.search.length > 1) {
+    problems.push(
+      invalidValue(path, parsed.search.slice(1), 'query parameters are not permitted in the URL'),
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,131 @@
+import { errorText, formatTime, type Runtime } from '../../runtime/index.ts';
+import { clone } from '../../schema/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { clusterPrefix, parseKey, resourcePrefix } from '../store/key.ts';
+import type { Store, StoreRecord, Watch } from '../store/store.ts';
+import {
+  asDefinition,
+  CLEANUP_FINALIZER,
+  conditionOf,
+  type Definition,
+  DEFINITIONS_GROUP,
+  DEFINITIONS_RESOURCE,
+  isTerminating,
+  setCondition,
+} from './definition.ts';
+
+/** What the clean-up does to the cluster, through the same pipeline as clients. */
+export interface CleanupActions {
+  /** Deletes one instance, whatever version is served. Resolves also when it has gone already. */
+  deleteInstance(definition: Definition, record: StoreRecord): Promise<void>;
+  /** Changes a definition in place of its controllers: status and finalizers. `undefined` leaves it. */
+  changeDefinition(key: string, change: (object: KubeObject) => KubeObject | undefined): Promise<void>;
+}
+
+const RETRY_MS = 1000;
+
+/**
+ * Empties definitions that are being deleted: deletes all instances, and when the last has gone removes the finalizer.
+ * When a definition goes, those that waited for its names are decided on again.
+ */
+export function definitionCleanup(runtime: Runtime, store: Store, actions: CleanupActions): { stop(): void } {
+  const waiting = new Map<string, Watch>();
+  const running = new Set<string>();
+  let stopped = false;
+
+  function start(key: string): void {
+    if (stopped || running.has(key)) return;
+    running.add(key);
+    clean(key)
+      .catch((error: unknown) => {
+        runtime.log.warn('cleaning up after a definition failed, trying again', { key, error: errorText(error) });
+        runtime.clock.after(RETRY_MS, () => start(key));
+      })
+      .finally(() => running.delete(key));
+  }
+
+  async function clean(key: string): Promise<void> {
+    const record = store.get(key);
+    if (!record) return;
+    const definition = asDefinition(record.object);
+    if (!isTerminating(definition) || !definition.metadata.finalizers?.includes(CLEANUP_FINALIZER)) return;
+    const prefix = instancePrefix(key, definition);
+    if (store.count(prefix) > 0) {
+      await mark(key, 'InstanceDeletionInProgress', 'CustomResource deletion is in progress', 'True');
+      for (const instance of store.list(prefix).records)
+        if (instance.object.metadata.deletionTimestamp === undefined)
+          await actions.deleteInstance(definition, instance);
+      if (store.count(prefix) > 0) {
+        waitForInstances(key, prefix);
+        return;
+      }
+    }
+    await mark(key, 'InstanceDeletionCompleted', 'removed all instances', 'False');
+    await actions.changeDefinition(key, (object) => {
+      const finalizers = object.metadata.finalizers?.filter((name) => name !== CLEANUP_FINALIZER) ?? [];
+      const { finalizers: _old, ...metadata } = object.metadata;
+      return { ...object, metadata: finalizers.length > 0 ? { ...metadata, finalizers } : metadata };
+    });
+  }
+
+  function waitForInstances(key: string, prefix: string): void {
+    if (waiting.has(key) || stopped) return;
+    waiting.set(
+      key,
+      store.watch(prefix, store.revision, () => {
+        if (store.count(prefix) > 0) return;
+        waiting.get(key)?.stop();
+        waiting.delete(key);
+        runtime.clock.defer(() => start(key));
+      }),
+    );
+  }
+
+  async function mark(key: string, reason: string, message: string, status: 'True' | 'False'): Promise<void> {
+    await actions.changeDefinition(key, (object) => {
+      const copy = asDefinition(clone(object));
+      if (conditionOf(copy, 'Terminating')?.reason === reason) return undefined;
+      setCondition(copy, 'Terminating', status, reason, message, formatTime(runtime.clock.now()));
+      return copy;
+    });
+  }
+
+  /** Definitions whose names were taken are written again unchanged: the write decides on names anew. */
+  function retryNames(cluster: string): void {
+    for (const record of store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster)).records) {
+      if (conditionOf(asDefinition(record.object), 'NamesAccepted')?.status !== 'False') continue;
+      actions
+        .changeDefinition(record.key, (object) => clone(object))
+        .catch((error: unknown) => {
+          runtime.log.warn('deciding on names again failed', { key: record.key, error: errorText(error) });
+        });
+    }
+  }
+
+  const prefix = resourcePrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE);
+  const watch = store.watch(prefix, store.revision, (events) => {
+    for (const event of events) {
+      const { key } = event.record;
+      if (event.type === 'deleted') {
+        waiting.get(key)?.stop();
+        waiting.delete(key);
+        runtime.clock.defer(() => retryNames(parseKey(key).cluster));
+      } else if (isTerminating(asDefinition(event.record.object))) runtime.clock.defer(() => start(key));
+    }
+  });
+  for (const record of store.list(prefix).records)
+    if (isTerminating(asDefinition(record.object))) start(record.key);
+
+  return {
+    stop(): void {
+      stopped = true;
+      watch.stop();
+      for (const entry of waiting.values()) entry.stop();
+      waiting.clear();
+    },
+  };
+}
+
+function instancePrefix(key: string, definition: Definition): string {
+  return clusterPrefix(definition.spec.group, definition.spec.names.plural, parseKey(key).cluster);
+}

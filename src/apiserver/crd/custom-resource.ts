@@ -1,0 +1,135 @@
+import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import type { FieldError } from '../../kube/status-error.ts';
+import { validateValue } from '../../schema/validate.ts';
+import { at, type JsonObject } from '../../schema/json.ts';
+import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
+import { compareVersions } from '../discovery/index.ts';
+import type { Resource, Strategy, Subresource, Verb } from '../resource.ts';
+import { crdColumns } from '../table/index.ts';
+import type { Definition, DefinitionVersion } from './definition.ts';
+
+const VERBS: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const SUBRESOURCE_VERBS: readonly Verb[] = ['get', 'patch', 'update'];
+const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
+
+/** The resources that a definition serves, one per served version. `definitionOf` finds built-in types such as ObjectMeta. */
+export function customResources(
+  definition: Definition,
+  definitionOf: (name: string) => OpenApiSchema | undefined,
+): Resource[] {
+  const { versions } = definition.spec;
+  const storageVersion = versions.find((version) => version.storage)?.name ?? versions[0]?.name ?? '';
+  return versions
+    .filter((version) => version.served)
+    .map((version) => customResource(definition, version, storageVersion, definitionOf));
+}
+
+function customResource(
+  definition: Definition,
+  version: DefinitionVersion,
+  storageVersion: string,
+  definitionOf: (name: string) => OpenApiSchema | undefined,
+): Resource {
+  const { group, names, scope } = definition.spec;
+  const schema = version.schema?.openAPIV3Schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const { columns, cells } = crdColumns(version.additionalPrinterColumns);
+  const deprecation = deprecationOf(definition, version);
+  return {
+    group,
+    version: version.name,
+    storageVersion,
+    resource: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    namespaced: scope === 'Namespaced',
+    verbs: VERBS,
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    subresources: subresourcesOf(version),
+    custom: true,
+    type: typeOf(schema, definitionOf),
+    strategy: customStrategy(version, schema),
+    ...(deprecation === undefined ? {} : { deprecation }),
+    columns,
+    cells,
+  };
+}
+
+function subresourcesOf(version: DefinitionVersion): Subresource[] {
+  const out: Subresource[] = [];
+  if (version.subresources?.status) out.push({ name: 'status', verbs: SUBRESOURCE_VERBS });
+  if (version.subresources?.scale)
+    out.push({
+      name: 'scale',
+      verbs: SUBRESOURCE_VERBS,
+      group: 'autoscaling',
+      version: 'v1',
+      kind: 'Scale',
+      scale: version.subresources.scale,
+    });
+  return out;
+}
+
+/** The schema with what every object has; a definition's own rules for metadata are checked by the strategy. */
+function typeOf(schema: OpenApiSchema, definitionOf: (name: string) => OpenApiSchema | undefined): TypeSchema {
+  return {
+    schema: {
+      ...schema,
+      type: 'object',
+      properties: {
+        ...schema.properties,
+        apiVersion: { type: 'string' },
+        kind: { type: 'string' },
+        metadata: { $ref: `#/definitions/${OBJECT_META}` },
+      },
+    },
+    resolve: definitionOf,
+  };
+}
+
+function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Strategy {
+  const hasStatus = version.subresources?.status !== undefined;
+  const fields = (version.selectableFields ?? []).map((field) => field.jsonPath.replace(/^\./, ''));
+  const metadata = schema.properties?.['metadata'];
+  const validate = (object: KubeObject): FieldError[] =>
+    metadata === undefined
+      ? []
+      : validateValue(object.metadata as unknown as JsonObject, { schema: metadata, resolve: () => undefined }).map(
+          (error) => ({ ...error, path: error.path === '' ? 'metadata' : `metadata.${error.path}` }),
+        );
+  return {
+    generation: 'all-but-metadata',
+    allowUnconditionalUpdate: false,
+    allowCreateOnUpdate: false,
+    returnsDeleted: false,
+    defaultPropagation: 'Background',
+    fieldLabelNames: fields,
+    fieldLabels: (object) =>
+      Object.fromEntries(
+        fields.map((field) => {
+          const value = at(object, ...field.split('.'));
+          return [field, value === undefined || value === null ? '' : String(value)];
+        }),
+      ),
+    resetFields: {
+      main: hasStatus ? { 'f:status': {} } : {},
+      status: { 'f:metadata': {}, 'f:spec': {} },
+    },
+    validate,
+  };
+}
+
+function deprecationOf(definition: Definition, version: DefinitionVersion): string | undefined {
+  if (!version.deprecated) return undefined;
+  if (version.deprecationWarning) return version.deprecationWarning;
+  const { group, names, versions } = definition.spec;
+  const text = `${formatApiVersion(group, version.name)} ${names.kind} is deprecated`;
+  const newest = versions
+    .filter((other) => other.served && !other.deprecated)
+    .map((other) => other.name)
+    .sort(compareVersions)[0];
+  return newest === undefined || compareVersions(newest, version.name) > 0
+    ? text
+    : `${text}; use ${formatApiVersion(group, newest)} ${names.kind}`;
+}

@@ -1,0 +1,118 @@
+import { formatApiVersion } from '../../kube/object.ts';
+import { deepEqual } from '../../schema/json.ts';
+import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import type { Resource } from '../resource.ts';
+import type { ResourceLookup } from '../rest/scope.ts';
+import { clusterPrefix, parseKey, resourcePrefix } from '../store/key.ts';
+import type { Store, StoreRecord } from '../store/store.ts';
+import { customResources } from './custom-resource.ts';
+import {
+  asDefinition,
+  type Definition,
+  DEFINITIONS_GROUP,
+  DEFINITIONS_RESOURCE,
+  isEstablished,
+  isTerminating,
+} from './definition.ts';
+
+/** What one logical cluster serves: built-ins that all share, and its own custom resources. */
+export interface ClusterResources extends ResourceLookup {
+  /** Whether instances of a custom resource may not be created any more. */
+  terminating(resource: Resource): boolean;
+}
+
+export interface ResourceRegistry {
+  /** The resources of a cluster as of now. The same object until its definitions change. */
+  of(cluster: string): ClusterResources;
+  /** Calls back after the definitions of a cluster have changed, with its name. */
+  onChange(listener: (cluster: string) => void): () => void;
+  close(): void;
+}
+
+interface Known {
+  readonly spec: Definition['spec'];
+  readonly resources: readonly Resource[];
+}
+
+/** Serves `builtins` in every cluster and what the definitions in `store` say. `definitionOf` finds built-in types. */
+export function resourceRegistry(
+  store: Store,
+  builtins: readonly Resource[],
+  definitionOf: (name: string) => OpenApiSchema | undefined,
+): ResourceRegistry {
+  const clusters = new Map<string, ClusterResources>();
+  /** By uid: resources keep their identity, and with it all that is cached for them, while the spec stays. */
+  const known = new Map<string, Known>();
+  const listeners = new Set<(cluster: string) => void>();
+  const builtinNames = new Set(builtins.map((resource) => `${resource.group}/${resource.resource}`));
+
+  const changes = store.watch(resourcePrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE), store.revision, (events) => {
+    for (const event of events) {
+      const { cluster } = parseKey(event.record.key);
+      clusters.delete(cluster);
+      if (event.type === 'deleted') known.delete(event.record.object.metadata.uid ?? '');
+      for (const listener of listeners) listener(cluster);
+    }
+  });
+
+  function resourcesOf(record: StoreRecord): readonly Resource[] {
+    const definition = asDefinition(record.object);
+    const uid = definition.metadata.uid ?? record.key;
+    const cached = known.get(uid);
+    if (cached && deepEqual(cached.spec, definition.spec)) return cached.resources;
+    const resources = customResources(definition, definitionOf);
+    known.set(uid, { spec: definition.spec, resources });
+    return resources;
+  }
+
+  function build(cluster: string): ClusterResources {
+    const all: Resource[] = [...builtins];
+    const ending = new Set<string>();
+    const records = store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster)).records;
+    for (const record of records) {
+      const definition = asDefinition(record.object);
+      const id = `${definition.spec.group}/${definition.spec.names.plural}`;
+      if (!isEstablished(definition) || builtinNames.has(id)) continue;
+      if (isTerminating(definition)) ending.add(id);
+      all.push(...resourcesOf(record));
+    }
+    return lookup(all, (resource) => ending.has(`${resource.group}/${resource.resource}`));
+  }
+
+  return {
+    of(cluster) {
+      let resources = clusters.get(cluster);
+      if (!resources) {
+        resources = build(cluster);
+        clusters.set(cluster, resources);
+      }
+      return resources;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close: () => changes.stop(),
+  };
+}
+
+function lookup(all: readonly Resource[], terminating: (resource: Resource) => boolean): ClusterResources {
+  const byPath = new Map<string, Resource>();
+  const byKind = new Map<string, Resource>();
+  const stored = new Map<string, Resource>();
+  for (const resource of all) {
+    const { group, version } = resource;
+    byPath.set(`${group}/${version}/${resource.resource}`, resource);
+    const kind = `${formatApiVersion(group, version)}/${resource.kind}`;
+    if (!byKind.has(kind)) byKind.set(kind, resource);
+    const id = `${group}/${resource.resource}`;
+    if (!stored.has(id) || version === resource.storageVersion) stored.set(id, resource);
+  }
+  return {
+    all,
+    find: (group, version, resource) => byPath.get(`${group}/${version}/${resource}`),
+    stored: (group, resource) => stored.get(`${group}/${resource}`),
+    byKind: (apiVersion, kind) => byKind.get(`${apiVersion}/${kind}`),
+    terminating,
+  };
+}

@@ -1,0 +1,53 @@
+import type { JsonObject } from '../../schema/json.ts';
+import type { DiscoveredResource, ServedGroup } from './groups.ts';
+import { sortedVerbs, subresourcesByName } from './legacy.ts';
+
+export type AggregatedVersion = 'v2' | 'v2beta1';
+
+/** The `Content-Type` by which clients recognise the document: it repeats what they asked for. */
+export function aggregatedContentType(version: AggregatedVersion): string {
+  return `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
+}
+
+/** `APIGroupDiscoveryList`, which has the same form in both versions. */
+export function aggregatedDiscovery(groups: readonly ServedGroup[], version: AggregatedVersion): JsonObject {
+  return {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: `apidiscovery.k8s.io/${version}`,
+    metadata: {},
+    items: groups.map((group) => ({
+      metadata: group.name === '' ? {} : { name: group.name },
+      versions: group.versions.map((served) => ({
+        version: served.version,
+        resources: served.resources.map(discoveredResource),
+        freshness: 'Current',
+      })),
+    })),
+  };
+}
+
+function discoveredResource(resource: DiscoveredResource): JsonObject {
+  return {
+    resource: resource.resource,
+    // An empty group and version are those of the list.
+    responseKind: { group: '', version: '', kind: resource.kind },
+    scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: resource.singular,
+    verbs: sortedVerbs(resource.verbs),
+    ...(resource.shortNames.length > 0 ? { shortNames: [...resource.shortNames] } : {}),
+    ...(resource.categories.length > 0 ? { categories: [...resource.categories] } : {}),
+    ...(resource.subresources.length > 0
+      ? {
+          subresources: subresourcesByName(resource).map((sub) => ({
+            subresource: sub.name,
+            responseKind: {
+              group: sub.group ?? '',
+              version: sub.version ?? '',
+              kind: sub.kind ?? resource.kind,
+            },
+            verbs: sortedVerbs(sub.verbs),
+          })),
+        }
+      : {}),
+  };
+}

@@ -1,0 +1,104 @@
+import type { Request, Response } from '../kube/exchange.ts';
+import type { Catalogue } from './catalogue/index.ts';
+import type { ClusterResources, ResourceRegistry } from './crd/index.ts';
+import { createDiscovery, type Discovery } from './discovery/index.ts';
+import { createOpenApi, type OpenApi } from './openapi/index.ts';
+import { negotiate, pathNotFound, type RequestInfo, textResponse, valueResponse } from './request/index.ts';
+
+/** What a cluster tells of itself. */
+export interface Documents {
+  readonly discovery: Discovery;
+  readonly openApi: () => OpenApi;
+}
+
+/** Discovery and OpenAPI of a cluster, made anew when its resources have changed. */
+export function documentsOf(registry: ResourceRegistry, catalogue: Catalogue, address: string): (cluster: string) => Documents {
+  const made = new WeakMap<ClusterResources, Documents>();
+  return (cluster) => {
+    const resources = registry.of(cluster);
+    let documents = made.get(resources);
+    if (!documents) {
+      let openApi: OpenApi | undefined;
+      documents = {
+        discovery: createDiscovery(resources.all, address),
+        openApi: () => {
+          openApi ??= createOpenApi(resources.all, catalogue);
+          return openApi;
+        },
+      };
+      made.set(resources, documents);
+    }
+    return documents;
+  };
+}
+
+/** The state of the server that some paths show. */
+export interface ServerFacts {
+  ready(): boolean;
+  readonly version: string;
+  requests(): number;
+  revision(): number;
+  watches(): number;
+}
+
+/** Serves what is not a resource: discovery, OpenAPI, health, version, metrics. */
+export function handlePath(request: Request, info: RequestInfo, documents: Documents, facts: ServerFacts): Response {
+  if (info.method !== 'GET' && info.method !== 'HEAD') return textResponse(405, 'Method Not Allowed\n', { allow: 'GET, HEAD' });
+  const { path, query } = info;
+  const { headers } = request;
+  const health = healthOf(path, facts, query);
+  if (health) return health;
+  switch (path) {
+    case '/version':
+    case '/version/':
+      return valueResponse(200, versionInfo(facts.version), { representation: negotiate(headers, query, false) });
+    case '/metrics':
+      return textResponse(200, metricsText(facts));
+    case '/':
+      return valueResponse(
+        200,
+        { paths: [...documents.discovery.paths, ...documents.openApi().paths, '/livez', '/metrics', '/readyz', '/version'].sort() },
+        { representation: negotiate(headers, query, false) },
+      );
+    default:
+  }
+  if (path.startsWith('/openapi'))
+    return documents.openApi().respond(path, query, headers['accept'], headers['if-none-match']) ?? pathNotFound();
+  return documents.discovery.respond(path, headers['accept'], headers['if-none-match']) ?? pathNotFound();
+}
+
+function healthOf(path: string, facts: ServerFacts, query: URLSearchParams): Response | undefined {
+  const [, name, check, ...more] = path.split('/');
+  if ((name !== 'livez' && name !== 'readyz' && name !== 'healthz') || more.length > 0) return undefined;
+  if (check !== undefined && check !== '' && check !== 'ping') return undefined;
+  const fails = name === 'readyz' && !facts.ready();
+  const verbose = query.has('verbose');
+  if (fails) return textResponse(500, `[+]ping ok\n[-]shutdown failed: reason withheld\n${name} check failed\n`);
+  return textResponse(200, verbose ? `[+]ping ok\n[+]shutdown ok\n${name} check passed\n` : 'ok');
+}
+
+/** What clients read from `/version`; they parse `gitVersion` as a semantic version. */
+function versionInfo(gitVersion: string): Record<string, string> {
+  const [, major = '1', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? [];
+  return {
+    major,
+    minor,
+    gitVersion,
+    gitCommit: '',
+    gitTreeState: 'clean',
+    buildDate: '2026-01-01T00:00:00Z',
+    goVersion: '',
+    compiler: 'node',
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  };
+}
+
+function metricsText(facts: ServerFacts): string {
+  const row = (name: string, type: string, help: string, value: number): string =>
+    `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`;
+  return [
+    row('atoll_apiserver_requests_total', 'counter', 'Requests that were received.', facts.requests()),
+    row('atoll_apiserver_open_watches', 'gauge', 'Watches that are open.', facts.watches()),
+    row('atoll_apiserver_store_revision', 'gauge', 'The newest revision of the store.', facts.revision()),
+  ].join('');
+}

@@ -1,0 +1,178 @@
+import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { ServerHttp2Session } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import type { Request, Response } from '../../kube/exchange.ts';
+import {
+  type Connection,
+  closeSession,
+  exchangeServer,
+  type Http2SessionOptions,
+  http1Wire,
+  MAX_HEADER_BYTES,
+  openSession,
+} from '../../kube/wire/index.ts';
+import { errorText, type Runtime } from '../../runtime/index.ts';
+
+export interface HttpsOptions extends Http2SessionOptions {
+  /** 0 takes a free port. */
+  readonly port: number;
+  /** 127.0.0.1 by default: being reachable from other machines is asked for. */
+  readonly host?: string;
+  /** PEM, with the chain where there is one. */
+  readonly certificate: string;
+  readonly key: string;
+  /** PEM of the authorities whose client certificates are believed. */
+  readonly clientCa: string;
+  readonly handle: (request: Request, connection: Connection) => Promise<Response>;
+  /** Connections at a time; more are closed at once. 10,000 by default. */
+  readonly maxConnections?: number;
+}
+
+export interface HttpsServer {
+  readonly port: number;
+  /** For a renewed certificate; connections that exist keep theirs. */
+  setCertificate(certificate: string, key: string): void;
+  /** Takes no more connections, ends open streams, and destroys what is left after `graceMs` (5 s by default). */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** A connection that has not sent a first request by then is closed. */
+const FIRST_REQUEST_MS = 30_000;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+/**
+ * Serves HTTP/2 and HTTP/1.1 over TLS 1.2 and newer. A client certificate is asked for, not required; the handler learns
+ * of it only when `clientCa` vouches for it. Rejects when the port cannot be had or the certificate does not fit its key.
+ */
+export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<HttpsServer> {
+  const exchanges = exchangeServer(runtime, options);
+  const sockets = new Set<TLSSocket>();
+  const sessions = new Map<ServerHttp2Session, TLSSocket>();
+  const connections = new WeakMap<object, Connection>();
+  let closing = false;
+
+  /** HTTP/1.1 sockets with what is under way on them, so that idle ones can be closed at once. */
+  const http1Sockets = new Map<Socket, { requests: number; onRequest: () => void }>();
+
+  const http1 = createHttp1Server({ maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: 90_000 });
+  http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    const connection = connections.get(socket) ?? {};
+    const state = http1Sockets.get(socket);
+    if (state !== undefined) {
+      state.requests += 1;
+      state.onRequest();
+      response.once('close', () => {
+        state.requests -= 1;
+        if (closing && state.requests === 0) socket.end();
+      });
+    }
+    if (closing) response.setHeader('connection', 'close');
+    void exchanges.serve(http1Wire(request, response), (asked) => options.handle(asked, connection));
+  });
+  http1.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    runtime.log.debug('a malformed HTTP/1.1 request', { error: errorText(error) });
+    if (!socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const status =
+      error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
+    socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  });
+
+  const server = createTlsServer({
+    cert: options.certificate,
+    key: options.key,
+    ca: options.clientCa,
+    requestCert: true,
+    rejectUnauthorized: false,
+    minVersion: 'TLSv1.2',
+    ALPNProtocols: ['h2', 'http/1.1'],
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+  });
+  server.maxConnections = options.maxConnections ?? 10_000;
+
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (closing) {
+      socket.destroy();
+      return;
+    }
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    socket.on('error', (error) => runtime.log.debug('a connection failed', { error: errorText(error) }));
+    const connection = connectionOf(socket);
+    connections.set(socket, connection);
+    const idle = runtime.clock.after(FIRST_REQUEST_MS, () => socket.destroy());
+    socket.once('close', () => idle.cancel());
+    if (socket.alpnProtocol === 'h2') {
+      const session = openSession(
+        runtime,
+        socket,
+        exchanges,
+        (request) => options.handle(request, connection),
+        options,
+      );
+      session.once('stream', () => idle.cancel());
+      sessions.set(session, socket);
+      session.once('close', () => sessions.delete(session));
+    } else {
+      http1Sockets.set(socket, { requests: 0, onRequest: () => idle.cancel() });
+      socket.once('close', () => http1Sockets.delete(socket));
+      http1.emit('connection', socket);
+    }
+  });
+  server.on('tlsClientError', (error) =>
+    runtime.log.debug('a TLS handshake failed', { error: errorText(error) }),
+  );
+
+  async function close(graceMs: number): Promise<void> {
+    closing = true;
+    const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
+    exchanges.drain();
+    for (const [socket, state] of http1Sockets) {
+      if (state.requests === 0) socket.destroy();
+    }
+    const timer = runtime.clock.after(graceMs, () => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await Promise.all(
+      [...sessions].map(([session, socket]) => closeSession(runtime, session, socket, graceMs)),
+    );
+    await stopped;
+    timer.cancel();
+  }
+
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port: options.port, host: options.host ?? '127.0.0.1' }, () => {
+      server.off('error', reject);
+      server.on('error', (error) =>
+        runtime.log.error('the API listener failed', { error: errorText(error) }),
+      );
+      resolve({
+        port: (server.address() as AddressInfo).port,
+        setCertificate: (certificate, key) =>
+          server.setSecureContext({ cert: certificate, key, ca: options.clientCa, minVersion: 'TLSv1.2' }),
+        close: (graceMs = 5_000) => close(graceMs),
+      });
+    });
+  });
+}
+
+/**
+ * A resumed TLS 1.3 session counts as authorized even when it never had a certificate, so both must hold: the chain was
+ * verified and a certificate is there.
+ */
+function connectionOf(socket: TLSSocket): Connection {
+  const remoteAddress = socket.remoteAddress;
+  const raw: Buffer | undefined = socket.authorized ? socket.getPeerCertificate(false).raw : undefined;
+  return {
+    ...(raw === undefined ? {} : { peerCertificate: raw }),
+    ...(remoteAddress === undefined ? {} : { remoteAddress }),
+  };
+}

@@ -1,0 +1,15 @@
+/**
+ * The embedded API server: a Kubernetes-compatible API as a function from request to (streaming) response, over a store of
+ * objects that many logical clusters share. It knows nothing of fleets, sockets or processes: `http` serves it over TLS,
+ * an in-process client calls `as(user)`.
+ *
+ * Reading order: `request` (what is asked), `server` (the pipeline that every route takes), `rest` (the verbs), `store` and
+ * `storage` (where objects live), `crd` (custom kinds), `admission`, `auth`, then what describes the API: `catalogue`,
+ * `builtins`, `discovery`, `openapi`, `table`.
+ */
+export type { Authenticator, AuditEvent, AuditSink, Authorizer, RequestAttributes, UserInfo } from './auth/index.ts';
+export { clientCertificateAuthenticator, staticTokenAuthenticator, unionAuthenticator } from './auth/index.ts';
+export { type HttpsOptions, type HttpsServer, serveHttps } from './http/index.ts';
+export { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_VERSION, ROOT_CLUSTER } from './server.ts';
+export type { Space } from './space.ts';
+export { memoryDriver, type StorageDriver, sqliteDriver } from './storage/index.ts';

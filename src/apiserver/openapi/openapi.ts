@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import type { Response } from '../../kube/exchange.ts';
+import { canonicalJson, type JsonObject } from '../../schema/json.ts';
+import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import type { Catalogue } from '../catalogue/index.ts';
+import { groupResources, matchesETag, mediaRanges } from '../discovery/index.ts';
+import { documentV2 } from './document-v2.ts';
+import { documentV3 } from './document-v3.ts';
+import { encodeDocument } from './gnostic.ts';
+import { discoveryPath, groupPath, groupVersionPath, type PathOperations, pathsOf } from './operations.ts';
+import { customDefinitions, META, type PublishedResource } from './published-resource.ts';
+
+export type { PublishedResource } from './published-resource.ts';
+
+export interface OpenApi {
+  /** The answer to a GET below `/openapi`, or `undefined` when there is no such document. */
+  respond(
+    path: string,
+    query: URLSearchParams,
+    accept: string | undefined,
+    ifNoneMatch: string | undefined,
+  ): Response | undefined;
+  /** `/openapi/v2`, `/openapi/v3` and the documents below, for the list at `/`. */
+  readonly paths: readonly string[];
+}
+
+/** Raised whenever the documents change for the same resources, so that hashes that clients have seen do not match. */
+const FORM = 1;
+
+const V3_TYPES = ['application/json'];
+/** Clients ask with an `@` in it, but Go cannot parse that in an answer. */
+const PROTOBUF_V2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+const V2_FORMS: Readonly<Record<string, 'json' | 'protobuf'>> = {
+  'application/json': 'json',
+  'application/*': 'json',
+  '*/*': 'json',
+  [PROTOBUF_V2]: 'protobuf',
+  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf': 'protobuf',
+};
+
+/** One document of v3: what goes into it, before it is built. */
+interface Source {
+  /** As in the index: `api/v1`, `apis/apps/v1`, `version`. */
+  readonly key: string;
+  readonly resources: readonly PublishedResource[];
+  readonly paths: () => PathOperations[];
+}
+
+export function createOpenApi(resources: readonly PublishedResource[], catalogue: Catalogue): OpenApi {
+  const sources = sourcesOf(resources, catalogue);
+  const hashes = new Map<string, string>();
+  const hashOf = (source: Source): string => {
+    const known = hashes.get(source.key);
+    if (known !== undefined) return known;
+    const hash = hashSource(source, catalogue);
+    hashes.set(source.key, hash);
+    return hash;
+  };
+  const v2 = new Map<'json' | 'protobuf', Buffer>();
+
+  return {
+    paths: ['/openapi/v2', '/openapi/v3', ...[...sources.keys()].map((key) => `/openapi/v3/${key}`)],
+    respond(path, query, accept, ifNoneMatch): Response | undefined {
+      if (path === '/openapi/v2') return respondV2(accept, ifNoneMatch);
+      if (path === '/openapi/v3' || path === '/openapi/v3/') return respondIndex(accept);
+      const source = path.startsWith('/openapi/v3/')
+        ? sources.get(path.slice('/openapi/v3/'.length))
+        : undefined;
+      return source && respondV3(source, query.get('hash'), accept, ifNoneMatch);
+    },
+  };
+
+  function respondV2(accept: string | undefined, ifNoneMatch: string | undefined): Response {
+    const range = mediaRanges(accept).find((item) => V2_FORMS[item.type] !== undefined);
+    const form = range && V2_FORMS[range.type];
+    if (!range || !form) return notAcceptable();
+    const all = createHash('sha512').update(form);
+    for (const source of sources.values()) all.update(hashOf(source));
+    const etag = `"${all.digest('hex').toUpperCase()}"`;
+    const headers = {
+      'content-type': form === 'json' ? 'application/json' : PROTOBUF_V2,
+      'cache-control': 'no-cache, private',
+      etag,
+      vary: 'Accept',
+    };
+    if (matchesETag(ifNoneMatch, etag)) return { status: 304, headers, body: new Uint8Array() };
+    const kept = v2.get(form);
+    if (kept) return { status: 200, headers, body: gunzipSync(kept) };
+    const document = documentV2({
+      title: 'Kubernetes',
+      version: 'unversioned',
+      paths: [...sources.values()].flatMap((source) => source.paths()),
+      custom: customOf(resources),
+      catalogue,
+    });
+    const body = form === 'json' ? Buffer.from(JSON.stringify(document)) : encodeDocument(document);
+    v2.set(form, gzipSync(body, { level: 1 }));
+    return { status: 200, headers, body };
+  }
+
+  function respondIndex(accept: string | undefined): Response {
+    if (!accepts(accept, [...V3_TYPES, 'text/plain'])) return notAcceptable();
+    const paths: JsonObject = {};
+    for (const source of sources.values()) {
+      // Without the prefix of a logical cluster: clients put their own in front of /openapi/v3.
+      paths[source.key] = { serverRelativeURL: `/openapi/v3/${source.key}?hash=${hashOf(source)}` };
+    }
+    return {
+      status: 200,
+      // Not JSON by its label: so does Kubernetes, and clients do not look.
+      headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache, private' },
+      body: Buffer.from(JSON.stringify({ paths })),
+    };
+  }
+
+  function respondV3(
+    source: Source,
+    asked: string | null,
+    accept: string | undefined,
+    ifNoneMatch: string | undefined,
+  ): Response {
+    if (!accepts(accept, V3_TYPES)) return notAcceptable();
+    const hash = hashOf(source);
+    if (asked !== null && asked !== '' && asked !== hash) {
+      // A reference of only a query keeps the path, whatever prefix it was asked under.
+      return { status: 301, headers: { location: `?hash=${hash}` }, body: new Uint8Array() };
+    }
+    const etag = `"${hash}"`;
+    const headers = {
+      'content-type': 'application/json',
+      'cache-control': asked === hash ? 'public, immutable, max-age=31536000' : 'no-cache, private',
+      etag,
+      vary: 'Accept',
+    };
+    if (matchesETag(ifNoneMatch, etag)) return { status: 304, headers, body: new Uint8Array() };
+    const custom = source.resources.some((resource) => resource.custom);
+    const document = documentV3({
+      title: custom ? 'Kubernetes CRD Swagger' : 'Kubernetes',
+      version: custom ? 'v0.1.0' : 'unversioned',
+      paths: source.paths(),
+      custom: customOf(source.resources),
+      catalogue,
+    });
+    return { status: 200, headers, body: Buffer.from(JSON.stringify(document)) };
+  }
+}
+
+function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue): Map<string, Source> {
+  const groups = groupResources(resources);
+  const sources: Source[] = [
+    {
+      key: 'api',
+      resources: [],
+      paths: () => [discoveryPath('/api/', 'getCoreAPIVersions', 'core', META.apiVersions)],
+    },
+    {
+      key: 'apis',
+      resources: [],
+      paths: () => [discoveryPath('/apis/', 'getAPIVersions', 'apis', META.apiGroupList)],
+    },
+    {
+      key: 'version',
+      resources: [],
+      paths: () => [discoveryPath('/version/', 'getCodeVersion', 'version', META.version)],
+    },
+  ];
+  const byVersion = Map.groupBy(resources, (resource) => `${resource.group}/${resource.version}`);
+  for (const group of groups) {
+    const inGroup = group.versions.map(({ version }) => byVersion.get(`${group.name}/${version}`) ?? []);
+    const custom = inGroup.some((list) => list.some((resource) => resource.custom));
+    // A group of custom resources has no document of its own, only its versions have.
+    if (group.name !== '' && !custom) {
+      sources.push({ key: `apis/${group.name}`, resources: [], paths: () => [groupPath(group.name, false)] });
+    }
+    for (const [index, { version, groupVersion }] of group.versions.entries()) {
+      const list = [...(inGroup[index] ?? [])].sort((a, b) => (a.resource < b.resource ? -1 : 1));
+      sources.push({
+        key: `${group.name === '' ? 'api' : 'apis'}/${groupVersion}`,
+        resources: list,
+        paths: () => [
+          groupVersionPath(group.name, version, custom),
+          ...list.flatMap((resource) => pathsOf(resource, catalogue)),
+        ],
+      });
+    }
+  }
+  sources.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return new Map(sources.map((source) => [source.key, source]));
+}
+
+function customOf(resources: readonly PublishedResource[]): Record<string, OpenApiSchema> {
+  return Object.assign({}, ...resources.filter((resource) => resource.custom).map(customDefinitions));
+}
+
+/** Digests of CRD schemas, which outlive the list of resources that they are in. */
+const schemaDigests = new WeakMap<OpenApiSchema, string>();
+
+function schemaDigest(schema: OpenApiSchema): string {
+  const known = schemaDigests.get(schema);
+  if (known !== undefined) return known;
+  const digest = createHash('sha256').update(canonicalJson(schema)).digest('hex');
+  schemaDigests.set(schema, digest);
+  return digest;
+}
+
+/** Over what the document is made from rather than its text: the index needs every hash, but hardly any document. */
+function hashSource(source: Source, catalogue: Catalogue): string {
+  const hash = createHash('sha512').update(`${FORM}\n${catalogue.digest}\n${source.key}\n`);
+  for (const { type, ...facts } of source.resources) {
+    const { resource, kind, listKind, namespaced, verbs, subresources } = facts;
+    hash.update(canonicalJson({ resource, kind, listKind, namespaced, verbs, subresources }));
+    hash.update(facts.custom ? schemaDigest(type.schema) : '\n');
+  }
+  return hash.digest('hex').toUpperCase();
+}
+
+function accepts(accept: string | undefined, types: readonly string[]): boolean {
+  return mediaRanges(accept).some(
+    ({ type }) =>
+      type === '*/*' || types.some((offered) => type === offered || type === `${offered.split('/')[0]}/*`),
+  );
+}
+
+function notAcceptable(): Response {
+  return { status: 406, headers: { vary: 'Accept' }, body: new Uint8Array() };
+}

@@ -1,0 +1,237 @@
+import { badRequest, type FieldError, failure, invalid } from '../../kube/status-error.ts';
+import { isObject, type JsonObject } from '../../schema/json.ts';
+
+/** `metav1.ListOptions` as the query of a list, watch or deletecollection has them, checked. */
+export interface ListQuery {
+  /** '' when absent. */
+  readonly resourceVersion: string;
+  /** {@link resourceVersion} as a number; undefined when absent. */
+  readonly revision: number | undefined;
+  readonly match: '' | 'Exact' | 'NotOlderThan';
+  /** 0 for no limit. */
+  readonly limit: number;
+  readonly continue: string;
+  readonly timeoutSeconds: number | undefined;
+  readonly allowWatchBookmarks: boolean;
+  readonly sendInitialEvents: boolean | undefined;
+  readonly labelSelector: string;
+  readonly fieldSelector: string;
+  readonly includeObject: 'None' | 'Metadata' | 'Object';
+}
+
+/** What the query of a write says about how to write. */
+export interface WriteQuery {
+  readonly dryRun: boolean;
+  readonly fieldManager: string;
+  /** Whether the client named a field manager, which apply requires. */
+  readonly namedManager: boolean;
+  readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
+  readonly force: boolean;
+}
+
+/** `metav1.DeleteOptions`. */
+export interface DeleteQuery {
+  readonly gracePeriodSeconds: number | undefined;
+  readonly propagation: 'Background' | 'Foreground' | 'Orphan' | undefined;
+  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly dryRun: boolean;
+}
+
+const MANAGER_LIMIT = 128;
+
+/** A revision in a query or in `metadata.resourceVersion`; undefined when it is not one. */
+export function parseRevision(text: string): number | undefined {
+  if (!/^\d{1,16}$/.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+function listInvalid(errors: FieldError[]): Error {
+  return invalid('meta.k8s.io', 'ListOptions', '', errors);
+}
+
+function flag(query: URLSearchParams, name: string): boolean | undefined {
+  const value = query.get(name);
+  if (value === null) return undefined;
+  return value !== 'false' && value !== '0';
+}
+
+function integer(query: URLSearchParams, name: string): number | undefined {
+  const value = query.get(name);
+  if (value === null || value === '') return undefined;
+  if (!/^-?\d{1,15}$/.test(value)) throw badRequest(`invalid value ${JSON.stringify(value)} of ${name}: not an integer`);
+  return Number(value);
+}
+
+/** Reads and checks list options; `watch` has rules of its own. Throws 400 and 422. */
+export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuery {
+  const resourceVersion = query.get('resourceVersion') ?? '';
+  const match = query.get('resourceVersionMatch') ?? '';
+  const limit = Math.max(0, integer(query, 'limit') ?? 0);
+  const continueToken = query.get('continue') ?? '';
+  const sendInitialEvents = flag(query, 'sendInitialEvents');
+  const errors: FieldError[] = [];
+  const forbid = (path: string, detail: string): void => {
+    errors.push({ type: 'Forbidden', path, detail });
+  };
+
+  const revision = resourceVersion === '' ? undefined : parseRevision(resourceVersion);
+  if (resourceVersion !== '' && revision === undefined)
+    errors.push({ type: 'Invalid', path: 'resourceVersion', value: resourceVersion, detail: 'must be a revision' });
+
+  if (match !== '') {
+    if (watch && sendInitialEvents === undefined)
+      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
+    if (!watch && resourceVersion === '')
+      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided');
+    if (!watch && continueToken !== '')
+      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided');
+    if (match !== 'Exact' && match !== 'NotOlderThan')
+      errors.push({
+        type: 'NotSupported',
+        path: 'resourceVersionMatch',
+        value: match,
+        detail: '',
+        supported: ['Exact', 'NotOlderThan', ''],
+      });
+    if (match === 'Exact' && resourceVersion === '0')
+      forbid('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+  }
+  if (sendInitialEvents !== undefined) {
+    if (!watch) forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list');
+    else if (match !== 'NotOlderThan')
+      forbid('sendInitialEvents', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+  }
+  if (errors.length > 0) throw listInvalid(errors);
+
+  const includeObject = query.get('includeObject') ?? 'Metadata';
+  if (includeObject !== 'None' && includeObject !== 'Metadata' && includeObject !== 'Object')
+    throw badRequest(`unrecognized includeObject value: ${JSON.stringify(includeObject)}`);
+
+  return {
+    resourceVersion,
+    revision,
+    match: match as ListQuery['match'],
+    limit,
+    continue: continueToken,
+    timeoutSeconds: integer(query, 'timeoutSeconds'),
+    allowWatchBookmarks: flag(query, 'allowWatchBookmarks') ?? false,
+    sendInitialEvents,
+    labelSelector: query.get('labelSelector') ?? '',
+    fieldSelector: query.get('fieldSelector') ?? '',
+    includeObject,
+  };
+}
+
+function parseDryRun(values: readonly unknown[], kind: string): boolean {
+  const given = values.filter((value) => value !== '' && value !== null && value !== undefined);
+  for (const value of given) {
+    if (value !== 'All')
+      throw invalid('meta.k8s.io', kind, '', [
+        { type: 'NotSupported', path: 'dryRun', value: given, detail: '', supported: ['All'] },
+      ]);
+  }
+  return given.length > 0;
+}
+
+/** The default field manager: the User-Agent up to its first `/`. */
+function managerOfAgent(userAgent: string): string {
+  const name = (userAgent.split('/')[0] ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, MANAGER_LIMIT);
+  return name === '' ? 'unknown' : name;
+}
+
+/** Reads and checks create, update and patch options. Throws 422. */
+export function parseWriteQuery(query: URLSearchParams, userAgent: string, kind: string): WriteQuery {
+  const manager = query.get('fieldManager') ?? '';
+  const validation = query.get('fieldValidation') ?? '';
+  const errors: FieldError[] = [];
+  if (manager.length > MANAGER_LIMIT)
+    errors.push({ type: 'TooLong', path: 'fieldManager', detail: `may not be more than ${MANAGER_LIMIT} bytes` });
+  else if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(manager))
+    errors.push({ type: 'Invalid', path: 'fieldManager', value: manager, detail: 'should only contain printable characters' });
+  if (validation !== '' && validation !== 'Ignore' && validation !== 'Warn' && validation !== 'Strict')
+    errors.push({
+      type: 'NotSupported',
+      path: 'fieldValidation',
+      value: validation,
+      detail: '',
+      supported: ['', 'Ignore', 'Strict', 'Warn'],
+    });
+  if (errors.length > 0) throw invalid('meta.k8s.io', kind, '', errors);
+  return {
+    dryRun: parseDryRun(query.getAll('dryRun'), kind),
+    fieldManager: manager === '' ? managerOfAgent(userAgent) : manager,
+    namedManager: manager !== '',
+    fieldValidation: validation === 'Ignore' || validation === 'Strict' ? validation : 'Warn',
+    force: flag(query, 'force') ?? false,
+  };
+}
+
+/** Reads delete options from a decoded body (undefined when the request had none), otherwise from the query. */
+export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearchParams): DeleteQuery {
+  const source = body ?? {};
+  if (body !== undefined) {
+    const kind = body['kind'];
+    if (kind !== undefined && kind !== 'DeleteOptions')
+      throw badRequest(`expected DeleteOptions in the body of the request, got ${JSON.stringify(kind)}`);
+  }
+  const fromQuery = body === undefined;
+  const grace = fromQuery ? integer(query, 'gracePeriodSeconds') : source['gracePeriodSeconds'];
+  if (grace !== undefined && grace !== null && !Number.isSafeInteger(grace))
+    throw badRequest('gracePeriodSeconds must be an integer');
+  const orphan = fromQuery ? flag(query, 'orphanDependents') : source['orphanDependents'];
+  const policy = fromQuery ? (query.get('propagationPolicy') ?? undefined) : source['propagationPolicy'];
+  const errors: FieldError[] = [];
+  if (orphan !== undefined && orphan !== null && policy !== undefined && policy !== null && policy !== '')
+    errors.push({
+      type: 'Invalid',
+      path: 'propagationPolicy',
+      value: policy,
+      detail: 'orphanDependents and deletionPropagation cannot be both set',
+    });
+  if (policy !== undefined && policy !== null && policy !== '' && policy !== 'Background' && policy !== 'Foreground' && policy !== 'Orphan')
+    errors.push({
+      type: 'NotSupported',
+      path: 'propagationPolicy',
+      value: policy,
+      detail: '',
+      supported: ['Foreground', 'Background', 'Orphan', 'nil'],
+    });
+  if (errors.length > 0) throw invalid('meta.k8s.io', 'DeleteOptions', '', errors);
+
+  const preconditions = isObject(source['preconditions']) ? source['preconditions'] : {};
+  const uid = preconditions['uid'];
+  const resourceVersion = preconditions['resourceVersion'];
+  const dryRun = Array.isArray(source['dryRun']) ? source['dryRun'] : [];
+  return {
+    gracePeriodSeconds: typeof grace === 'number' ? Math.max(grace, grace < 0 ? 1 : 0) : undefined,
+    propagation:
+      policy === 'Background' || policy === 'Foreground' || policy === 'Orphan'
+        ? policy
+        : orphan === true
+          ? 'Orphan'
+          : orphan === false
+            ? 'Background'
+            : undefined,
+    preconditions: {
+      ...(typeof uid === 'string' ? { uid } : {}),
+      ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+    },
+    dryRun: parseDryRun([...dryRun, ...query.getAll('dryRun')], 'DeleteOptions'),
+  };
+}
+
+/** 410 for what is no longer kept. */
+export function expired(message: string, continueToken?: string): Error {
+  const error = failure(410, 'Expired', message);
+  if (continueToken !== undefined) error.status.metadata.continue = continueToken;
+  return error;
+}
+
+/** 504 for a revision that this server has not reached. */
+export function tooLargeResourceVersion(asked: number, current: number): Error {
+  return failure(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  });
+}

@@ -1,0 +1,121 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { alreadyExists, badRequest, failure, hasCode, StatusError } from '../../kube/status-error.ts';
+import { formatTime, nameSuffix, uuid } from '../../runtime/index.ts';
+import { clone } from '../../schema/json.ts';
+import type { StoreRecord } from '../store/store.ts';
+import { type Decision, commit } from './commit.ts';
+import { setInitialGeneration } from './generation.ts';
+import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
+import { hasSubresource, type Scope, type WriteOptions, type Written } from './scope.ts';
+import { track } from './tracking.ts';
+import { allocate, validateCreate } from './validation.ts';
+
+const GENERATED_BASE = 58;
+const GENERATE_ATTEMPTS = 8;
+
+/** Fills `metadata.namespace` from the URL; 400 when the object says otherwise. */
+export function bindNamespace(scope: Scope, object: KubeObject): void {
+  const { namespaced } = scope.resource;
+  const given = object.metadata.namespace ?? '';
+  if (!namespaced) {
+    if (given !== '') delete object.metadata.namespace;
+    return;
+  }
+  if (given === '') object.metadata.namespace = scope.namespace;
+  else if (given !== scope.namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+/** Creates a decoded object, which it owns from here on. Names it when it has only a `generateName`. */
+export async function create(scope: Scope, object: KubeObject, options: WriteOptions): Promise<Written> {
+  bindNamespace(scope, object);
+  const { metadata } = object;
+  if ((metadata.resourceVersion ?? '') !== '')
+    throw failure(500, '', 'resourceVersion should not be set on objects to be created');
+  if (metadata.name) return commitNew(scope, metadata.name, object, options);
+  if (!metadata.generateName)
+    return commitNew(scope, '', object, options); // validation names the missing field
+  const base = metadata.generateName.slice(0, GENERATED_BASE);
+  for (let attempt = 1; ; attempt++) {
+    const name = base + nameSuffix(scope.server.runtime.random);
+    const candidate = clone(object);
+    candidate.metadata.name = name;
+    try {
+      return await commitNew(scope, name, candidate, options);
+    } catch (error) {
+      if (!hasCode(error, 409) || error.reason !== 'AlreadyExists') throw error;
+      if (attempt < GENERATE_ATTEMPTS) continue;
+      const status = error.status;
+      throw new StatusError({
+        ...status,
+        message: `${status.message ?? ''}, the server was not able to generate a unique name for the object`,
+        details: { ...status.details, retryAfterSeconds: 1 },
+      });
+    }
+  }
+}
+
+function commitNew(scope: Scope, name: string, object: KubeObject, options: WriteOptions): Promise<Written> {
+  if (name === '') {
+    // Nothing can be looked up without a name: refuse by validation, which lists all problems.
+    prepareCreate(scope, object, options);
+    throw badRequest('name or generateName is required');
+  }
+  return commit(scope, name, options.dryRun, (current): Decision => {
+    if (current) throw exists(scope, name, current);
+    return { action: 'put', object: prepareCreate(scope, object, options) };
+  });
+}
+
+function exists(scope: Scope, name: string, current: StoreRecord): Error {
+  const error = alreadyExists(scope.resource.group, scope.resource.resource, name);
+  if (current.object.metadata.deletionTimestamp === undefined) return error;
+  return new StatusError({ ...error.status, message: `object is being deleted: ${error.message}` });
+}
+
+/** Everything between decoding and storing for an object that does not exist yet. `applied` keeps its managedFields. */
+export function prepareCreate(
+  scope: Scope,
+  given: KubeObject,
+  options: WriteOptions,
+  applied: boolean = false,
+): KubeObject {
+  const { resource, server } = scope;
+  const { clock, random } = server.runtime;
+  const now = clock.now();
+  let object = given;
+  wipe(object);
+  if (dedupeOwners(object)) scope.warn(DUPLICATE_OWNERS_WARNING);
+  if (!applied)
+    object = track(scope, object, undefined, options);
+  if (hasSubresource(resource, 'status')) delete object['status'];
+  const request = {
+    operation: 'CREATE' as const,
+    scope,
+    name: object.metadata.name ?? '',
+    object,
+    old: undefined,
+    dryRun: options.dryRun,
+  };
+  server.admission.mutate(request);
+  object.metadata.uid = uuid(random);
+  object.metadata.creationTimestamp = formatTime(now);
+  setInitialGeneration(resource, object);
+  resource.strategy.prepareForCreate?.(object, { now, user: scope.user.name });
+  allocate(scope, object, undefined);
+  tidyMetadata(object);
+  validateCreate(resource, object);
+  server.admission.validate(request);
+  return object;
+}
+
+/** What only the server may set. */
+function wipe(object: KubeObject): void {
+  const { metadata } = object;
+  delete metadata.uid;
+  delete metadata.resourceVersion;
+  delete metadata.creationTimestamp;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete metadata.generation;
+}

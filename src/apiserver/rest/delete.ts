@@ -1,0 +1,151 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { conflict, type FieldError, invalid, notFound, type Status } from '../../kube/status-error.ts';
+import { formatTime, parseTime } from '../../runtime/index.ts';
+import { clone, deepEqual } from '../../schema/json.ts';
+import type { DeleteQuery } from '../request/query-options.ts';
+import type { Resource } from '../resource.ts';
+import { commit, type Decision } from './commit.ts';
+import { raiseForDeletion } from './generation.ts';
+import type { Scope, Written } from './scope.ts';
+import { viewOf } from './view.ts';
+
+const ORPHAN = 'orphan';
+const FOREGROUND = 'foregroundDeletion';
+
+/** Names in `spec.finalizers` of a Namespace, which block it like metadata's. */
+function specFinalizers(object: KubeObject): readonly unknown[] {
+  if (object.kind !== 'Namespace' || object.apiVersion !== 'v1') return [];
+  const spec = object['spec'] as { finalizers?: unknown[] } | undefined;
+  return spec?.finalizers ?? [];
+}
+
+/** Whether an object that is being deleted has nothing left to wait for. */
+export function gone(object: KubeObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = object.metadata;
+  return (
+    deletionTimestamp !== undefined &&
+    (deletionGracePeriodSeconds ?? 0) === 0 &&
+    (finalizers?.length ?? 0) === 0 &&
+    specFinalizers(object).length === 0
+  );
+}
+
+/**
+ * Deletes an object, or marks it as being deleted while finalizers or a grace period hold it. The outcome is `deleted`
+ * only when it has gone.
+ */
+export function remove(scope: Scope, name: string, options: DeleteQuery): Promise<Written> {
+  return commit(scope, name, options.dryRun, (current): Decision => {
+    const { resource, server } = scope;
+    if (!current) throw notFound(resource.group, resource.resource, name);
+    const live = viewOf(resource, current).object;
+    checkPreconditions(resource, live, options);
+    server.admission.validate({
+      operation: 'DELETE',
+      scope,
+      name,
+      object: undefined,
+      old: live,
+      dryRun: options.dryRun,
+    });
+    return decide(scope, live, options);
+  });
+}
+
+function checkPreconditions(resource: Resource, live: KubeObject, options: DeleteQuery): void {
+  const name = live.metadata.name ?? '';
+  const { uid, resourceVersion } = options.preconditions;
+  if (uid !== undefined && uid !== live.metadata.uid)
+    throw conflict(
+      resource.group,
+      resource.resource,
+      name,
+      `the UID in the precondition (${uid}) does not match the UID in record (${live.metadata.uid ?? ''}). The object might have been deleted and then recreated`,
+    );
+  if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion)
+    throw conflict(
+      resource.group,
+      resource.resource,
+      name,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${live.metadata.resourceVersion ?? ''}). The object might have been modified`,
+    );
+}
+
+function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision {
+  const { resource, server } = scope;
+  const { strategy } = resource;
+  const now = server.runtime.clock.now();
+  const object = clone(live);
+  strategy.prepareForDelete?.(object, { now, user: scope.user.name });
+  setPropagationFinalizers(scope, object, options);
+  const grace = strategy.gracePeriod?.(live, options.gracePeriodSeconds) ?? 0;
+  const { metadata } = object;
+
+  if (metadata.deletionTimestamp === undefined) {
+    const waits = (metadata.finalizers?.length ?? 0) > 0 || specFinalizers(object).length > 0;
+    if (grace === 0 && !waits) return { action: 'delete' };
+    metadata.deletionTimestamp = formatTime(now + grace * 1000);
+    metadata.deletionGracePeriodSeconds = grace;
+    raiseForDeletion(object);
+    return { action: 'put', object };
+  }
+
+  // Being deleted already: the grace period may only get shorter.
+  const oldGrace = metadata.deletionGracePeriodSeconds ?? 0;
+  if (grace < oldGrace) {
+    const began = (parseTime(metadata.deletionTimestamp) ?? now) - oldGrace * 1000;
+    metadata.deletionTimestamp = formatTime(Math.max(now, began + grace * 1000));
+    metadata.deletionGracePeriodSeconds = grace;
+  }
+  if (gone(object)) return { action: 'delete' };
+  return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
+}
+
+/** The garbage collector's finalizers, recomputed from the options, else from what is there, else from the kind. */
+function setPropagationFinalizers(scope: Scope, object: KubeObject, options: DeleteQuery): void {
+  const { strategy } = scope.resource;
+  const present = object.metadata.finalizers ?? [];
+  let orphan = false;
+  let foreground = false;
+  if (options.propagation !== undefined) {
+    orphan = options.propagation === 'Orphan';
+    foreground = options.propagation === 'Foreground';
+  } else if (present.includes(ORPHAN)) orphan = true;
+  else if (present.includes(FOREGROUND)) foreground = true;
+  else if (strategy.defaultPropagation === 'Orphan') {
+    orphan = true;
+    if (scope.resource.kind === 'Job')
+      scope.warn(
+        'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+      );
+  }
+  const kept = present.filter((name) => name !== ORPHAN && name !== FOREGROUND);
+  if (orphan) kept.push(ORPHAN);
+  if (foreground) kept.push(FOREGROUND);
+  if (kept.length > 0) object.metadata.finalizers = kept;
+  else delete object.metadata.finalizers;
+}
+
+/** The Status that answers a deletion for kinds that do not return the object. */
+export function deletedStatus(resource: Resource, object: KubeObject): Status {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: {
+      name: object.metadata.name ?? '',
+      ...(resource.group === '' ? {} : { group: resource.group }),
+      kind: resource.resource,
+      ...(object.metadata.uid === undefined ? {} : { uid: object.metadata.uid }),
+    },
+  };
+}
+
+/** Refuses preconditions where a deletion has no single object. */
+export function refusePreconditions(options: DeleteQuery): void {
+  const errors: FieldError[] = [];
+  if (options.preconditions.uid !== undefined || options.preconditions.resourceVersion !== undefined)
+    errors.push({ type: 'Forbidden', path: 'preconditions', detail: 'may not be set for a collection' });
+  if (errors.length > 0) throw invalid('meta.k8s.io', 'DeleteOptions', '', errors);
+}

@@ -1,0 +1,366 @@
+import type { Request, Response } from '../../kube/exchange.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { badRequest, failure, notFound } from '../../kube/status-error.ts';
+import type { JsonObject } from '../../schema/json.ts';
+import type { UserInfo } from '../auth/index.ts';
+import {
+  decodeBody,
+  jsonResponse,
+  mediaType,
+  negotiate,
+  notAcceptable,
+  objectBody,
+  parseDeleteOptions,
+  parseListQuery,
+  parseWriteQuery,
+  pathNotFound,
+  type Rendering,
+  type Representation,
+  type RequestInfo,
+  textResponse,
+  valueResponse,
+} from '../request/index.ts';
+import type { Resource, Subresource, Verb } from '../resource.ts';
+import { namespacePrefix } from '../store/key.ts';
+import { tableOf } from '../table/index.ts';
+import { create } from './create.ts';
+import { decodeObject, reportStrict } from './decode.ts';
+import { deletedStatus, refusePreconditions, remove } from './delete.ts';
+import { get, list, listBytes, type Listing, partialObject, resourceListBytes } from './list.ts';
+import { decodePatch, patch } from './patch.ts';
+import { getScale, writeScale } from './scale.ts';
+import type { RestServer, Scope, WriteOptions, Written } from './scope.ts';
+import { approveRequest, bindPod, evictPod, finalizeNamespace, simulatedLog } from './special-subresources.ts';
+import { update } from './update.ts';
+import { type View, viewOf } from './view.ts';
+import { type OpenWatches, watch } from './watch.ts';
+
+/** A request for a resource, understood and authorized. */
+export interface ResourceRequest {
+  readonly server: RestServer;
+  readonly watches: OpenWatches;
+  readonly request: Request;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  /** Collected on the way; they leave with the response. */
+  readonly warnings: string[];
+  /** Answers a create of a kind that is not stored, such as an access review; `undefined` for all others. */
+  readonly review: (resource: Resource, body: KubeObject, namespace: string) => Promise<KubeObject> | undefined;
+}
+
+/** Serves one request for a resource. Throws the `StatusError` of a failure. */
+export async function handleResource(asked: ResourceRequest): Promise<Response> {
+  const { info, server } = asked;
+  const resource = server.resources(info.cluster).find(info.group, info.version, info.resource);
+  if (!resource || !addresses(resource, info)) return pathNotFound();
+  if (resource.deprecation !== undefined) asked.warnings.push(resource.deprecation);
+  const scope: Scope = {
+    server,
+    cluster: info.cluster,
+    resource,
+    namespace: resource.namespaced ? info.namespace : '',
+    user: asked.user,
+    warn: (text) => asked.warnings.push(text),
+  };
+  if (info.subresource !== '') return handleSubresource(asked, scope);
+  if (!resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+  switch (info.verb) {
+    case 'get':
+      return getOne(asked, scope);
+    case 'list':
+      return listAll(asked, scope);
+    case 'watch':
+      return watch(
+        scope,
+        withName(parseListQuery(info.query, true), info),
+        negotiate(asked.request.headers, info.query),
+        asked.watches,
+        asked.request.signal,
+      );
+    case 'create':
+      return createOne(asked, scope);
+    case 'update':
+      return updateOne(asked, scope);
+    case 'patch':
+      return patchOne(asked, scope);
+    case 'delete':
+      return deleteOne(asked, scope);
+    case 'deletecollection':
+      return deleteAll(asked, scope);
+    default:
+      throw methodNotAllowed(resource, info.verb);
+  }
+}
+
+/** Whether a path of this form addresses the resource at all. */
+function addresses(resource: Resource, info: RequestInfo): boolean {
+  if (info.parts.length > 3) return false;
+  const inNamespace = info.namespace !== '';
+  if (!resource.namespaced) return !inNamespace || (resource.resource === 'namespaces' && resource.group === '');
+  return inNamespace || info.verb === 'list' || info.verb === 'watch' || info.parts.length < 2;
+}
+
+export function methodNotAllowed(resource: Resource, verb: string): Error {
+  return failure(
+    405,
+    'MethodNotAllowed',
+    `${verb} is not supported on resources of kind ${JSON.stringify(
+      resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`,
+    )}`,
+    { ...(resource.group === '' ? {} : { group: resource.group }), kind: resource.resource },
+  );
+}
+
+/** The legacy `/watch/…/<name>` form watches one object. */
+function withName<T extends { fieldSelector: string }>(query: T, info: RequestInfo): T {
+  if (info.parts[1] === undefined) return query;
+  return { ...query, fieldSelector: `metadata.name=${info.parts[1]}` };
+}
+
+function representationOf(asked: ResourceRequest): Representation {
+  return negotiate(asked.request.headers, asked.info.query);
+}
+
+function rendering(asked: ResourceRequest, representation: Representation): Rendering {
+  return { representation, warnings: asked.warnings };
+}
+
+/** One object in the representation that was asked for. */
+function respondView(asked: ResourceRequest, scope: Scope, status: number, view: View, known?: Representation): Response {
+  const representation = known ?? representationOf(asked);
+  const { as, metaVersion = 'v1' } = representation;
+  const how = rendering(asked, representation);
+  if (as === undefined) return jsonResponse(status, view.bytes, how);
+  if (as === 'PartialObjectMetadata') return valueResponse(status, partialObject(view.object, metaVersion), how);
+  if (as === 'PartialObjectMetadataList') throw notAcceptable();
+  return valueResponse(
+    status,
+    tableOf(scope.resource, [view.object], {
+      now: scope.server.runtime.clock.now(),
+      includeObject: parseListQuery(asked.info.query, true).includeObject,
+      version: metaVersion,
+      metadata: { resourceVersion: view.object.metadata.resourceVersion ?? '' },
+    }),
+    how,
+  );
+}
+
+function respondWritten(asked: ResourceRequest, scope: Scope, written: Written, representation: Representation): Response {
+  const view: View = written.record
+    ? viewOf(scope.resource, written.record)
+    : { object: written.object, bytes: Buffer.from(JSON.stringify(written.object)) };
+  return respondView(asked, scope, written.outcome === 'created' ? 201 : 200, view, representation);
+}
+
+async function getOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { revision } = parseListQuery(asked.info.query, true);
+  return respondView(asked, scope, 200, await get(scope, asked.info.name, revision));
+}
+
+async function listAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const query = parseListQuery(asked.info.query, false);
+  const representation = representationOf(asked);
+  return respondList(asked, scope, await list(scope, query), representation, query.includeObject);
+}
+
+function respondList(
+  asked: ResourceRequest,
+  scope: Scope,
+  listing: Listing,
+  representation: Representation,
+  includeObject: 'None' | 'Metadata' | 'Object',
+): Response {
+  const { as, metaVersion = 'v1' } = representation;
+  const how = rendering(asked, representation);
+  if (as === undefined) return jsonResponse(200, resourceListBytes(scope, listing), how);
+  if (as === 'Table')
+    return valueResponse(
+      200,
+      tableOf(
+        scope.resource,
+        listing.views.map((view) => view.object),
+        {
+          now: scope.server.runtime.clock.now(),
+          includeObject,
+          version: metaVersion,
+          metadata: listing.metadata,
+        },
+      ),
+      how,
+    );
+  if (as === 'PartialObjectMetadata') throw notAcceptable();
+  const items = listing.views.map((view) => Buffer.from(JSON.stringify(partialObject(view.object, metaVersion))));
+  return jsonResponse(
+    200,
+    listBytes(`meta.k8s.io/${metaVersion}`, 'PartialObjectMetadataList', listing.metadata, items),
+    how,
+  );
+}
+
+function writeOptions(asked: ResourceRequest, kind: string): WriteOptions & { namedManager: boolean; force: boolean } {
+  return parseWriteQuery(asked.info.query, asked.request.headers['user-agent'] ?? '', kind);
+}
+
+/** Decodes a body as an object of `resource`, reporting unknown and repeated fields. */
+function decodeWrite(asked: ResourceRequest, scope: Scope, options: WriteOptions): KubeObject {
+  const { request } = asked;
+  const body = decodeBody(request.headers, request.body, options.fieldValidation !== 'Ignore');
+  const { object, strict } = decodeObject(scope.resource, objectBody(body, scope.resource.kind), body.duplicates);
+  reportStrict(scope.resource, strict, options.fieldValidation, scope.warn);
+  return object;
+}
+
+async function createOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { resource } = scope;
+  const options = writeOptions(asked, 'CreateOptions');
+  const representation = representationOf(asked);
+  if (resource.namespaced && scope.namespace === '')
+    throw badRequest(`an empty namespace may not be set during creation of ${resource.resource}`);
+  const object = decodeWrite(asked, scope, options);
+  const answer = asked.review(resource, object, scope.namespace);
+  if (answer) return valueResponse(201, await answer, rendering(asked, representation));
+  return respondWritten(asked, scope, await create(scope, object, options), representation);
+}
+
+async function updateOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const options = writeOptions(asked, 'UpdateOptions');
+  const representation = representationOf(asked);
+  const object = decodeWrite(asked, scope, options);
+  return respondWritten(asked, scope, await update(scope, asked.info.name, object, options), representation);
+}
+
+async function patchOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { request, info } = asked;
+  const options = writeOptions(asked, 'PatchOptions');
+  const representation = representationOf(asked);
+  const change = decodePatch(
+    scope.resource,
+    mediaType(request.headers),
+    request.body,
+    options.fieldValidation !== 'Ignore',
+    options.force,
+  );
+  if (change.type === 'apply' && !options.namedManager) throw managerRequired();
+  return respondWritten(asked, scope, await patch(scope, info.name, change, options), representation);
+}
+
+function managerRequired(): Error {
+  return failure(422, 'Invalid', 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch', {
+    group: 'meta.k8s.io',
+    kind: 'PatchOptions',
+    causes: [{ reason: 'FieldValueRequired', message: 'Required value: is required for apply patch', field: 'fieldManager' }],
+  });
+}
+
+/** DeleteOptions of the body, or of the query when there is none. */
+function deleteOptions(asked: ResourceRequest): ReturnType<typeof parseDeleteOptions> {
+  const { request, info } = asked;
+  if ((request.body?.byteLength ?? 0) === 0) return parseDeleteOptions(undefined, info.query);
+  const body = decodeBody(request.headers, request.body, false);
+  return parseDeleteOptions(objectBody(body, 'DeleteOptions'), info.query);
+}
+
+async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const representation = representationOf(asked);
+  const written = await remove(scope, asked.info.name, deleteOptions(asked));
+  if (written.outcome !== 'deleted' || scope.resource.strategy.returnsDeleted)
+    return respondWritten(asked, scope, written, representation);
+  const { format, pretty } = representation;
+  return valueResponse(
+    200,
+    deletedStatus(scope.resource, written.object),
+    rendering(asked, { format, pretty }),
+  );
+}
+
+async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const options = deleteOptions(asked);
+  refusePreconditions(options);
+  const query = parseListQuery(asked.info.query, false);
+  const representation = representationOf(asked);
+  const listing = await list(scope, query);
+  const views = await Promise.all(
+    listing.views.map(async (view) => {
+      const { namespace = '', name = '' } = view.object.metadata;
+      try {
+        const written = await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options);
+        return { object: written.object, bytes: Buffer.from(JSON.stringify(written.object)) };
+      } catch (error) {
+        // Whoever was faster has done what was asked for.
+        if (error instanceof Error && 'code' in error && (error.code === 404 || error.code === 409)) return view;
+        throw error;
+      }
+    }),
+  );
+  return respondList(asked, scope, { ...listing, views }, representation, query.includeObject);
+}
+
+async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise<Response> {
+  const { info } = asked;
+  const { resource } = parent;
+  const subresource = resource.subresources.find((candidate) => candidate.name === info.subresource);
+  if (!subresource || info.name === '') throw notFound(resource.group, resource.resource, info.name);
+  if (!subresource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+  const scope: Scope = { ...parent, subresource };
+  switch (subresource.name) {
+    case 'status':
+      if (info.verb === 'get') return getOne(asked, scope);
+      return info.verb === 'update' ? updateOne(asked, scope) : patchOne(asked, scope);
+    case 'scale':
+      return handleScale(asked, scope, subresource);
+    case 'finalize':
+    case 'approval': {
+      if (info.verb === 'get') return getOne(asked, scope);
+      if (info.verb === 'patch') return patchOne(asked, { ...scope, subresource: { ...subresource, name: 'status' } });
+      const options = writeOptions(asked, 'UpdateOptions');
+      const body = decodeWrite(asked, scope, options);
+      const change = subresource.name === 'finalize' ? finalizeNamespace : approveRequest;
+      const written = await change(scope, info.name, body, options);
+      return respondWritten(asked, scope, written, representationOf(asked));
+    }
+    case 'log':
+      return podLog(asked, parent);
+    case 'binding':
+    case 'eviction':
+      return podAction(asked, parent, subresource);
+    default:
+      throw failure(
+        501,
+        'NotImplemented',
+        `the subresource ${resource.resource}/${subresource.name} is not implemented by this server`,
+        { name: info.name, kind: resource.resource },
+      );
+  }
+}
+
+async function handleScale(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
+  const { info, request } = asked;
+  const representation = representationOf(asked);
+  const how = rendering(asked, { format: representation.format, pretty: representation.pretty });
+  if (info.verb === 'get') return valueResponse(200, await getScale(scope, subresource, info.name), how);
+  const options = writeOptions(asked, 'UpdateOptions');
+  if (info.verb === 'update') {
+    const body = objectBody(decodeBody(request.headers, request.body, false), 'Scale');
+    return valueResponse(200, await writeScale(scope, subresource, info.name, { body }, options), how);
+  }
+  const change = decodePatch(scope.resource, mediaType(request.headers), request.body, false, options.force);
+  return valueResponse(200, await writeScale(scope, subresource, info.name, { patch: change }, options), how);
+}
+
+async function podLog(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { object } = await get(scope, asked.info.name);
+  return textResponse(200, simulatedLog(object, asked.info.query.get('container') ?? undefined));
+}
+
+async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
+  const { request, info, server } = asked;
+  const options = writeOptions(asked, 'CreateOptions');
+  const body: JsonObject = objectBody(decodeBody(request.headers, request.body, false), subresource.kind ?? subresource.name);
+  const how = rendering(asked, { format: 'json', pretty: false });
+  if (subresource.name === 'binding')
+    return valueResponse(201, await bindPod(scope, info.name, body as unknown as KubeObject, options), how);
+  const budgets = server.store
+    .list(namespacePrefix('policy', 'poddisruptionbudgets', scope.cluster, scope.namespace))
+    .records.map((record) => record.object);
+  return valueResponse(201, await evictPod(scope, info.name, body, budgets), how);
+}

@@ -1,0 +1,155 @@
+import type { KubeObject, ListMeta } from '../../kube/object.ts';
+import { formatApiVersion } from '../../kube/object.ts';
+import { notFound } from '../../kube/status-error.ts';
+import { decodeContinue, encodeContinue, expired, type ListQuery, tooLargeResourceVersion } from '../request/index.ts';
+import { Compacted, type StoreList, type StoreRecord } from '../store/store.ts';
+import { collectionPrefix, keyOf, type Scope } from './scope.ts';
+import { parseSelection } from './selector.ts';
+import { type View, viewOf } from './view.ts';
+
+const FRESHNESS_WAIT_MS = 3000;
+
+/** Waits until the store has reached `revision`; 504 when it does not in time. */
+export async function waitForRevision(scope: Scope, revision: number | undefined): Promise<void> {
+  const { store } = scope.server;
+  if (revision === undefined || revision <= store.revision) return;
+  if (!(await store.waitFor(revision, FRESHNESS_WAIT_MS))) throw tooLargeResourceVersion(revision, store.revision);
+}
+
+/** One object, not older than `revision`. Throws 404. */
+export async function get(scope: Scope, name: string, revision?: number): Promise<View> {
+  await waitForRevision(scope, revision);
+  const record = scope.server.store.get(keyOf(scope, name));
+  if (!record) throw notFound(scope.resource.group, scope.resource.resource, name);
+  return viewOf(scope.resource, record);
+}
+
+/** A chunk of a collection. */
+export interface Listing {
+  readonly metadata: ListMeta;
+  readonly views: readonly View[];
+  readonly records: readonly StoreRecord[];
+}
+
+interface Start {
+  /** Undefined for the present. */
+  readonly revision: number | undefined;
+  readonly after: string | undefined;
+}
+
+/** Lists by Kubernetes' rules for resourceVersion, limit and continue. Throws 400, 410 and 504. */
+export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
+  const { store } = scope.server;
+  const prefix = collectionPrefix(scope);
+  const selection = parseSelection(scope.resource, query.labelSelector, query.fieldSelector);
+  const start = await startOf(scope, query, prefix);
+  const { matches } = selection;
+  const addressable = !scope.resource.namespaced || scope.namespace !== '';
+  if (selection.name !== undefined && addressable && start.revision === undefined && start.after === undefined) {
+    const record = store.get(keyOf(scope, selection.name));
+    const view = record && viewOf(scope.resource, record);
+    const found = record && view && (!matches || matches(view.object));
+    return {
+      metadata: { resourceVersion: String(store.revision) },
+      views: found ? [view] : [],
+      records: found ? [record] : [],
+    };
+  }
+  const views: View[] = [];
+  const records: StoreRecord[] = [];
+  const limit = query.limit;
+
+  let after = start.after;
+  let revision = start.revision;
+  let chunk: StoreList;
+  let more = false;
+  let lastKey = '';
+  do {
+    chunk = readChunk(scope, prefix, revision, after, limit === 0 ? undefined : Math.max(limit - records.length, 1), query);
+    revision ??= chunk.revision;
+    more = chunk.more;
+    for (const record of chunk.records) {
+      lastKey = record.key;
+      const view = viewOf(scope.resource, record);
+      if (matches && !matches(view.object)) continue;
+      views.push(view);
+      records.push(record);
+    }
+    after = lastKey;
+  } while (more && matches && limit > 0 && records.length < limit);
+
+  const metadata: ListMeta = { resourceVersion: String(chunk.revision) };
+  if (more) {
+    metadata.continue = encodeContinue({ revision: chunk.revision, after: lastKey.slice(prefix.length) });
+    if (!matches && chunk.remaining > 0) metadata.remainingItemCount = chunk.remaining;
+  }
+  return { metadata, views, records };
+}
+
+async function startOf(scope: Scope, query: ListQuery, prefix: string): Promise<Start> {
+  if (query.continue !== '') {
+    const token = decodeContinue(query.continue);
+    return { revision: token.revision < 0 ? undefined : token.revision, after: prefix + token.after };
+  }
+  const { revision } = query;
+  await waitForRevision(scope, revision);
+  const exact = query.match === 'Exact' || (query.match === '' && query.limit > 0 && (revision ?? 0) > 0);
+  return { revision: exact ? revision : undefined, after: undefined };
+}
+
+function readChunk(
+  scope: Scope,
+  prefix: string,
+  revision: number | undefined,
+  after: string | undefined,
+  limit: number | undefined,
+  query: ListQuery,
+): StoreList {
+  try {
+    return scope.server.store.list(prefix, {
+      ...(revision === undefined ? {} : { revision }),
+      ...(after === undefined ? {} : { after }),
+      ...(limit === undefined ? {} : { limit }),
+    });
+  } catch (error) {
+    if (!(error instanceof Compacted)) throw error;
+    if (query.continue === '') throw expired('The resourceVersion for the provided list is too old.');
+    throw expired(
+      'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.',
+      encodeContinue({ revision: -1, after: decodeContinue(query.continue).after }),
+    );
+  }
+}
+
+const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from(']}');
+
+/** The JSON text of a list, put together from the text of its items. */
+export function listBytes(apiVersion: string, kind: string, metadata: ListMeta, items: readonly Uint8Array[]): Uint8Array {
+  const head = Buffer.from(
+    `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`,
+  );
+  const parts: Uint8Array[] = [head];
+  items.forEach((item, index) => {
+    if (index > 0) parts.push(COMMA);
+    parts.push(item);
+  });
+  parts.push(CLOSE);
+  return Buffer.concat(parts);
+}
+
+/** `PodList` in the version of the resource. */
+export function resourceListBytes(scope: Scope, listing: Listing): Uint8Array {
+  const { group, version, listKind } = scope.resource;
+  return listBytes(
+    formatApiVersion(group, version),
+    listKind,
+    listing.metadata,
+    listing.views.map((view) => view.bytes),
+  );
+}
+
+/** An object reduced to its metadata. */
+export function partialObject(object: KubeObject, metaVersion: 'v1' | 'v1beta1'): unknown {
+  return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata: object.metadata };
+}

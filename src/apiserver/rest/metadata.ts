@@ -1,0 +1,150 @@
+import type { KubeObject, OwnerReference } from '../../kube/object.ts';
+import { badRequest } from '../../kube/status-error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+
+type Shape = 'string' | 'integer' | 'strings' | 'list' | 'owners' | 'time' | 'managed';
+
+/** Fields of ObjectMeta that exist; `selfLink` is read and ignored. */
+const FIELDS: Readonly<Record<string, Shape>> = {
+  name: 'string',
+  generateName: 'string',
+  namespace: 'string',
+  selfLink: 'string',
+  uid: 'string',
+  resourceVersion: 'string',
+  generation: 'integer',
+  creationTimestamp: 'time',
+  deletionTimestamp: 'time',
+  deletionGracePeriodSeconds: 'integer',
+  labels: 'strings',
+  annotations: 'strings',
+  ownerReferences: 'owners',
+  finalizers: 'list',
+  managedFields: 'managed',
+};
+const OWNER_FIELDS: ReadonlySet<string> = new Set([
+  'apiVersion',
+  'kind',
+  'name',
+  'uid',
+  'controller',
+  'blockOwnerDeletion',
+]);
+
+function wrong(path: string, value: JsonValue, type: string): Error {
+  const got = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  return badRequest(`cannot decode ${path}: expected ${type}, got ${got}`);
+}
+
+/**
+ * Makes `metadata` a proper ObjectMeta: fields that do not exist are dropped (their paths are returned), nulls are
+ * unset, wrong types are refused with 400. Returns the unknown paths.
+ */
+export function coerceMetadata(object: JsonObject, path: string = 'metadata'): string[] {
+  const given = object['metadata'];
+  if (given === undefined || given === null) {
+    object['metadata'] = {};
+    return [];
+  }
+  if (!isObject(given)) throw wrong(path, given, 'object');
+  const unknown: string[] = [];
+  const metadata: JsonObject = {};
+  for (const key in given) {
+    const value = given[key];
+    const shape = FIELDS[key];
+    if (shape === undefined || !Object.hasOwn(FIELDS, key)) {
+      unknown.push(`${path}.${key}`);
+      continue;
+    }
+    if (value === undefined || value === null || key === 'selfLink') continue;
+    metadata[key] = coerce(shape, value, `${path}.${key}`, unknown);
+  }
+  object['metadata'] = metadata;
+  return unknown;
+}
+
+function coerce(shape: Shape, value: JsonValue, path: string, unknown: string[]): JsonValue {
+  switch (shape) {
+    case 'string':
+    case 'time':
+      if (typeof value !== 'string') throw wrong(path, value, 'string');
+      if (shape === 'time' && value !== '' && Number.isNaN(Date.parse(value)))
+        throw badRequest(`cannot decode ${path}: ${JSON.stringify(value)} is not an RFC 3339 time`);
+      return value;
+    case 'integer':
+      if (typeof value !== 'number' || !Number.isInteger(value)) throw wrong(path, value, 'integer');
+      return value;
+    case 'strings': {
+      if (!isObject(value)) throw wrong(path, value, 'object');
+      const out: JsonObject = {};
+      for (const key in value) {
+        const item = value[key] ?? null;
+        if (item === null) out[key] = '';
+        else if (typeof item !== 'string') throw wrong(`${path}.${key}`, item, 'string');
+        else out[key] = item;
+      }
+      return out;
+    }
+    case 'list':
+      if (!Array.isArray(value)) throw wrong(path, value, 'array');
+      value.forEach((item, index) => {
+        if (typeof item !== 'string') throw wrong(`${path}[${index}]`, item, 'string');
+      });
+      return value;
+    case 'owners':
+      if (!Array.isArray(value)) throw wrong(path, value, 'array');
+      return value.map((item, index) => {
+        if (!isObject(item)) throw wrong(`${path}[${index}]`, item, 'object');
+        const owner: JsonObject = {};
+        for (const key in item) {
+          const field = item[key];
+          if (!OWNER_FIELDS.has(key)) unknown.push(`${path}[${index}].${key}`);
+          else if (field !== undefined && field !== null) {
+            const type = key === 'controller' || key === 'blockOwnerDeletion' ? 'boolean' : 'string';
+            if (typeof field !== type) throw wrong(`${path}[${index}].${key}`, field, type);
+            owner[key] = field;
+          }
+        }
+        return owner;
+      });
+    case 'managed':
+      if (!Array.isArray(value)) throw wrong(path, value, 'array');
+      return value;
+  }
+}
+
+/** Drops repeated owner references; true when there were any. */
+export function dedupeOwners(object: KubeObject): boolean {
+  const owners = object.metadata.ownerReferences;
+  if (!owners || owners.length < 2) return false;
+  const seen = new Set<string>();
+  const kept = owners.filter((owner: OwnerReference) => {
+    const key = JSON.stringify([
+      owner.apiVersion,
+      owner.kind,
+      owner.name,
+      owner.uid,
+      owner.controller ?? null,
+      owner.blockOwnerDeletion ?? null,
+    ]);
+    return seen.has(key) ? false : seen.add(key);
+  });
+  if (kept.length === owners.length) return false;
+  object.metadata.ownerReferences = kept;
+  return true;
+}
+
+export const DUPLICATE_OWNERS_WARNING =
+  '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests';
+
+/** Removes empty containers that mean the same as absence, so that equal objects have equal text. */
+export function tidyMetadata(object: KubeObject): void {
+  const { metadata } = object;
+  if (metadata.labels && Object.keys(metadata.labels).length === 0) delete metadata.labels;
+  if (metadata.annotations && Object.keys(metadata.annotations).length === 0) delete metadata.annotations;
+  if (metadata.finalizers?.length === 0) delete metadata.finalizers;
+  if (metadata.ownerReferences?.length === 0) delete metadata.ownerReferences;
+  for (const key of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp'] as const)
+    if (metadata[key] === '') delete metadata[key];
+  if (metadata.deletionTimestamp === '') delete metadata.deletionTimestamp;
+}

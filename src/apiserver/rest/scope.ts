@@ -1,0 +1,111 @@
+import type { KubeObject } from '../../kube/object.ts';
+import type { Runtime } from '../../runtime/index.ts';
+import type { UserInfo } from '../auth/index.ts';
+import type { Resource, Subresource } from '../resource.ts';
+import { namespacePrefix, objectKey } from '../store/key.ts';
+import type { Store, StoreRecord } from '../store/store.ts';
+
+/** What the verbs need of the server around them. */
+export interface RestServer {
+  readonly runtime: Runtime;
+  readonly store: Store;
+  readonly admission: Admission;
+  /** Objects that are decided on but not durable yet, so that allocation sees them. */
+  readonly inFlight: InFlight;
+  /** The resources of a logical cluster, as of now. */
+  resources(cluster: string): ResourceLookup;
+}
+
+/** The resources that a logical cluster serves. */
+export interface ResourceLookup {
+  readonly all: readonly Resource[];
+  find(group: string, version: string, resource: string): Resource | undefined;
+  /** Any served version of a resource, the storage version where it is served. */
+  stored(group: string, resource: string): Resource | undefined;
+  byKind(apiVersion: string, kind: string): Resource | undefined;
+}
+
+/** The resource (and namespace) that an operation is about, and who asks. */
+export interface Scope {
+  readonly server: RestServer;
+  readonly cluster: string;
+  readonly resource: Resource;
+  /** '' for cluster-scoped resources and for all namespaces. */
+  readonly namespace: string;
+  /** Who asks, for admission and strategies. */
+  readonly user: UserInfo;
+  /** The subresource that is written, such as `status`; undefined for the object itself. */
+  readonly subresource?: Subresource;
+  /** Adds a value of the `Warning` header. */
+  readonly warn: (text: string) => void;
+}
+
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
+
+/** One write on its way in, as admission plugins see it. */
+export interface AdmissionRequest {
+  readonly operation: Operation;
+  readonly scope: Scope;
+  readonly name: string;
+  /** The object to be, a private copy that plugins may change; undefined for DELETE. */
+  readonly object: KubeObject | undefined;
+  readonly old: KubeObject | undefined;
+  readonly dryRun: boolean;
+}
+
+/** Both phases throw a `StatusError` to refuse. They are synchronous because they run where the store decides. */
+export interface Admission {
+  mutate(request: AdmissionRequest): void;
+  validate(request: AdmissionRequest): void;
+}
+
+export interface WriteOptions {
+  readonly fieldManager: string;
+  readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
+  readonly dryRun: boolean;
+}
+
+/** What a write came to. `record` is absent for a dry run. */
+export interface Written {
+  readonly object: KubeObject;
+  readonly record: StoreRecord | undefined;
+  readonly outcome: 'created' | 'updated' | 'deleted' | 'unchanged';
+}
+
+export interface InFlight {
+  add(prefix: string, object: KubeObject): void;
+  remove(prefix: string, object: KubeObject): void;
+  of(prefix: string): Iterable<KubeObject>;
+}
+
+export function inFlight(): InFlight {
+  const sets = new Map<string, Set<KubeObject>>();
+  return {
+    add(prefix, object) {
+      const set = sets.get(prefix) ?? new Set();
+      sets.set(prefix, set.add(object));
+    },
+    remove(prefix, object) {
+      const set = sets.get(prefix);
+      set?.delete(object);
+      if (set?.size === 0) sets.delete(prefix);
+    },
+    of: (prefix) => sets.get(prefix) ?? [],
+  };
+}
+
+export function keyOf(scope: Scope, name: string): string {
+  const { resource } = scope;
+  return objectKey(resource.group, resource.resource, scope.cluster, resource.namespaced ? scope.namespace : '', name);
+}
+
+/** The prefix of a collection: one namespace, or the whole logical cluster. */
+export function collectionPrefix(scope: Scope): string {
+  const { group, resource, namespaced } = scope.resource;
+  if (namespaced && scope.namespace === '') return namespacePrefix(group, resource, scope.cluster, '').slice(0, -2);
+  return namespacePrefix(group, resource, scope.cluster, namespaced ? scope.namespace : '');
+}
+
+export function hasSubresource(resource: Resource, name: string): boolean {
+  return resource.subresources.some((subresource) => subresource.name === name);
+}

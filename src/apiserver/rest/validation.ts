@@ -1,0 +1,67 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { type FieldError, invalid } from '../../kube/status-error.ts';
+import { validateValue } from '../../schema/validate.ts';
+import type { JsonObject } from '../../schema/json.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../builtins/index.ts';
+import type { Resource } from '../resource.ts';
+import { clusterPrefix } from '../store/key.ts';
+import type { Scope } from './scope.ts';
+
+function refuse(resource: Resource, object: KubeObject, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid(resource.group, resource.kind, object.metadata.name ?? '', errors);
+}
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** The rule for names of kinds that have none of their own. */
+function subdomainProblems(name: string): string[] {
+  const problems: string[] = [];
+  if (name.length > 253) problems.push('must be no more than 253 bytes');
+  if (!name.split('.').every((label) => LABEL.test(label)))
+    problems.push(
+      "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+    );
+  return problems;
+}
+
+/** Custom resources are checked against their schema; built-ins were when they were decoded, beyond that by their strategy. */
+function schemaErrors(resource: Resource, object: KubeObject): FieldError[] {
+  if (!resource.custom) return [];
+  return validateValue(object as unknown as JsonObject, resource.type);
+}
+
+export function validateCreate(resource: Resource, object: KubeObject): void {
+  const { strategy } = resource;
+  refuse(resource, object, [
+    ...validateObjectMeta(object, {
+      namespaced: resource.namespaced,
+      validateName: strategy.validateName ?? subdomainProblems,
+      custom: resource.custom,
+    }),
+    ...schemaErrors(resource, object),
+    ...(strategy.validate?.(object) ?? []),
+  ]);
+}
+
+export function validateUpdate(resource: Resource, object: KubeObject, old: KubeObject): void {
+  const { strategy } = resource;
+  refuse(resource, object, [
+    ...validateObjectMetaUpdate(object, old),
+    ...schemaErrors(resource, object),
+    ...(strategy.validateUpdate?.(object, old) ?? strategy.validate?.(object) ?? []),
+  ]);
+}
+
+/** Lets the strategy allocate what the server gives, against all objects of the cluster, those being written included. */
+export function allocate(scope: Scope, object: KubeObject, old: KubeObject | undefined): void {
+  const { resource, server, cluster } = scope;
+  if (!resource.strategy.allocate) return;
+  const prefix = clusterPrefix(resource.group, resource.resource, cluster);
+  resource.strategy.allocate(object, old, {
+    now: server.runtime.clock.now(),
+    *all() {
+      for (const record of server.store.list(prefix).records) yield record.object;
+      yield* server.inFlight.of(prefix);
+    },
+  });
+}

@@ -1,0 +1,57 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { formatApiVersion } from '../../kube/object.ts';
+import { clone, deepEqual } from '../../schema/json.ts';
+import type { Resource } from '../resource.ts';
+import type { StoreRecord } from '../store/store.ts';
+import { normalizeStored } from './decode.ts';
+
+/** An object in the version of a resource, with its JSON text. Shared: never change it. */
+export interface View {
+  readonly object: KubeObject;
+  readonly bytes: Uint8Array;
+}
+
+/** Views that differ from what is stored, or are known not to. A CRD's change makes new resources and so new views. */
+const views = new WeakMap<Resource, WeakMap<StoreRecord, View>>();
+
+function isStoredForm(resource: Resource): boolean {
+  return !resource.custom && resource.version === resource.storageVersion;
+}
+
+/**
+ * A record as `resource` shows it. Built-ins in their storage version are shown as they are stored, without parsing;
+ * custom resources are pruned and defaulted by today's schema, once per record.
+ */
+export function viewOf(resource: Resource, record: StoreRecord): View {
+  if (isStoredForm(resource)) return record;
+  let known = views.get(resource);
+  if (!known) {
+    known = new WeakMap();
+    views.set(resource, known);
+  }
+  let view = known.get(record);
+  if (!view) {
+    view = makeView(resource, record);
+    known.set(record, view);
+  }
+  return view;
+}
+
+function makeView(resource: Resource, record: StoreRecord): View {
+  const object = clone(record.object);
+  object.apiVersion = formatApiVersion(resource.group, resource.version);
+  normalizeStored(resource, object);
+  if (deepEqual(object, record.object)) return record;
+  return { object, bytes: Buffer.from(JSON.stringify(object)) };
+}
+
+/** Notes that `record` was just written in `resource`'s own form, so that reading it needs no parse. */
+export function noteFresh(resource: Resource, record: StoreRecord): void {
+  if (isStoredForm(resource) || resource.version !== resource.storageVersion) return;
+  let known = views.get(resource);
+  if (!known) {
+    known = new WeakMap();
+    views.set(resource, known);
+  }
+  known.set(record, record);
+}

@@ -1,0 +1,261 @@
+import type { Response } from '../../kube/exchange.ts';
+import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import { failure, type Status, StatusError } from '../../kube/status-error.ts';
+import type { Timer } from '../../runtime/index.ts';
+import { expired, type ListQuery, type Representation } from '../request/index.ts';
+import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
+import { waitForRevision } from './list.ts';
+import { eventLine, rowWriter, type RowWriter } from './event-line.ts';
+import { collectionPrefix, keyOf, type Scope } from './scope.ts';
+import { parseSelection, type Selection } from './selector.ts';
+import { type View, viewOf } from './view.ts';
+
+const BOOKMARK_EVERY_MS = 60_000;
+/** A last bookmark is sent this long before a stream times out, so that the client resumes from near its end. */
+const BOOKMARK_BEFORE_END_MS = 2_000;
+const MIN_TIMEOUT_S = 1800;
+/** A watcher that leaves more than this unread is cut off; its client resumes from what it has seen. */
+const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/** A watch that the server may end: the resource goes away, or the server closes. */
+export interface OpenWatches {
+  add(scope: Scope, end: (error?: Status) => void): () => void;
+}
+
+/**
+ * Opens a watch. The answer is a stream of event lines; whatever goes wrong after the header is an ERROR event.
+ * Throws 400, 422 and 504 before.
+ */
+export async function watch(
+  scope: Scope,
+  query: ListQuery,
+  representation: Representation,
+  open: OpenWatches,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  const { clock, random } = scope.server.runtime;
+  const selection = parseSelection(scope.resource, query.labelSelector, query.fieldSelector);
+  const fromNow = query.revision === undefined || query.revision === 0;
+  const initial = query.sendInitialEvents ?? fromNow;
+  if (initial) await waitForRevision(scope, query.revision);
+
+  const queue = lineQueue(MAX_BACKLOG_BYTES);
+  const table = representation.as === 'Table' ? rowWriter(scope.resource, clock, query.includeObject, representation) : undefined;
+  const writer: Writer = { scope, selection, representation, table, push: queue.push };
+  const timers: Timer[] = [];
+  let stored: Watch | undefined;
+  let removeOpen: () => void = () => {};
+  const end = (error?: Status): void => {
+    if (error) queue.push(errorLine(error));
+    queue.end();
+    stored?.stop();
+    removeOpen();
+    for (const timer of timers.splice(0)) timer.cancel();
+    signal?.removeEventListener('abort', abort);
+  };
+  const abort = (): void => end();
+  queue.onOverflow(() => end());
+
+  const bookmark = (first: boolean): void => {
+    queue.push(bookmarkLine(scope, representation, scope.server.store.revision, first));
+  };
+  const { store } = scope.server;
+  const prefix = watchedPrefix(scope, selection);
+  try {
+    if (initial) writeInitial(writer, store.list(prefix).records);
+    const from = initial || fromNow ? store.revision : (query.revision ?? store.revision);
+    if (initial && query.allowWatchBookmarks) bookmark(true);
+    stored = store.watch(prefix, from, (events) => {
+      for (const event of events) writeEvent(writer, event);
+    });
+  } catch (error) {
+    if (!(error instanceof Compacted)) throw error;
+    const status = expired(`too old resource version: ${query.revision ?? 0} (${error.compactedRevision})`);
+    end(status instanceof StatusError ? status.status : undefined);
+    return streamResponse(queue, end);
+  }
+  if (queue.ended) stored.stop();
+
+  const timeoutMs = Math.max(0, query.timeoutSeconds || MIN_TIMEOUT_S * (1 + random.next())) * 1000;
+  timers.push(clock.after(timeoutMs, () => end()));
+  if (query.allowWatchBookmarks) {
+    const schedule = (delayMs: number): void => {
+      const index = timers.length;
+      timers[index] = clock.after(delayMs, () => {
+        bookmark(false);
+        timers.splice(index, 1);
+        schedule(BOOKMARK_EVERY_MS);
+      });
+    };
+    if (timeoutMs > BOOKMARK_BEFORE_END_MS)
+      timers.push(clock.after(timeoutMs - BOOKMARK_BEFORE_END_MS, () => bookmark(false)));
+    schedule(BOOKMARK_EVERY_MS);
+  }
+  removeOpen = open.add(scope, end);
+  if (signal?.aborted) end();
+  else signal?.addEventListener('abort', abort, { once: true });
+  return streamResponse(queue, end);
+}
+
+/** A watch of one object listens to its key alone; the selector still tests it, as keys share prefixes. */
+function watchedPrefix(scope: Scope, selection: Selection): string {
+  const addressable = !scope.resource.namespaced || scope.namespace !== '';
+  return selection.name !== undefined && addressable ? keyOf(scope, selection.name) : collectionPrefix(scope);
+}
+
+interface Writer {
+  readonly scope: Scope;
+  readonly selection: Selection;
+  readonly representation: Representation;
+  readonly table: RowWriter | undefined;
+  readonly push: (line: Uint8Array) => void;
+}
+
+type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+function write(writer: Writer, type: EventType, view: View): void {
+  writer.push(
+    writer.table ? writer.table(type, view.object) : eventLine(type, view, writer.representation),
+  );
+}
+
+function writeInitial(writer: Writer, records: readonly StoreRecord[]): void {
+  const { matches } = writer.selection;
+  for (const record of records) {
+    const view = viewOf(writer.scope.resource, record);
+    if (!matches || matches(view.object)) write(writer, 'ADDED', view);
+  }
+}
+
+function writeEvent(writer: Writer, event: StoreEvent): void {
+  const { resource } = writer.scope;
+  const { matches } = writer.selection;
+  const view = viewOf(resource, event.record);
+  if (!matches) {
+    write(writer, event.type === 'created' ? 'ADDED' : event.type === 'updated' ? 'MODIFIED' : 'DELETED', view);
+    return;
+  }
+  if (event.type === 'deleted') {
+    if (matches(view.object)) write(writer, 'DELETED', view);
+    return;
+  }
+  const now = matches(view.object);
+  const previous = event.previous && viewOf(resource, event.previous);
+  const before = event.type === 'updated' && previous !== undefined && matches(previous.object);
+  if (now) write(writer, before ? 'MODIFIED' : 'ADDED', view);
+  else if (before) {
+    // It has left the selection: the client sees what it knew last, at the revision of the change.
+    const object: KubeObject = {
+      ...previous.object,
+      metadata: { ...previous.object.metadata, resourceVersion: String(event.revision) },
+    };
+    write(writer, 'DELETED', { object, bytes: Buffer.from(JSON.stringify(object)) });
+  }
+}
+
+function bookmarkLine(scope: Scope, representation: Representation, revision: number, first: boolean): Uint8Array {
+  const { resource } = scope;
+  const metadata = {
+    resourceVersion: String(revision),
+    creationTimestamp: null,
+    ...(first ? { annotations: { [INITIAL_EVENTS_END]: 'true' } } : {}),
+  };
+  const own = { kind: resource.kind, apiVersion: formatApiVersion(resource.group, resource.version) };
+  const { as, metaVersion = 'v1' } = representation;
+  const object =
+    as === undefined
+      ? { ...own, metadata }
+      : as === 'Table'
+        ? {
+            kind: 'Table',
+            apiVersion: `meta.k8s.io/${metaVersion}`,
+            metadata: { resourceVersion: metadata.resourceVersion },
+            columnDefinitions: null,
+            rows: [{ cells: [], object: { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata } }],
+          }
+        : { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata };
+  return Buffer.from(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
+}
+
+function errorLine(status: Status): Uint8Array {
+  return Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status })}\n`);
+}
+
+/** The Status that ends a watch whose resource is no longer served. */
+export function resourceGone(scope: Scope): Status {
+  return failure(410, 'Expired', `the resource ${scope.resource.resource} is no longer served as it was`).status;
+}
+
+interface LineQueue extends AsyncIterable<Uint8Array> {
+  readonly ended: boolean;
+  readonly push: (line: Uint8Array) => void;
+  end(): void;
+  onOverflow(callback: () => void): void;
+}
+
+/** Lines wait here until the connection takes them, all at once. */
+function lineQueue(limit: number): LineQueue {
+  let lines: Uint8Array[] = [];
+  let size = 0;
+  let ended = false;
+  let reading = false;
+  let wake: (() => void) | undefined;
+  let overflow: () => void = () => {};
+  const awaken = (): void => {
+    const callback = wake;
+    wake = undefined;
+    callback?.();
+  };
+  return {
+    get ended(): boolean {
+      return ended;
+    },
+    push: (line) => {
+      if (ended) return;
+      lines.push(line);
+      size += line.byteLength;
+      awaken();
+      // Initial events may exceed the limit before anyone reads; only what piles up behind a reader counts.
+      if (reading && size > limit) overflow();
+    },
+    end() {
+      ended = true;
+      awaken();
+    },
+    onOverflow(callback) {
+      overflow = callback;
+    },
+    async *[Symbol.asyncIterator]() {
+      reading = true;
+      for (;;) {
+        if (lines.length > 0) {
+          const batch = lines;
+          lines = [];
+          size = 0;
+          yield batch.length === 1 && batch[0] ? batch[0] : Buffer.concat(batch);
+        } else if (ended) return;
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+      }
+    },
+  };
+}
+
+function streamResponse(queue: LineQueue, end: () => void): Response {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
+    body: {
+      async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+        try {
+          yield* queue;
+        } finally {
+          end();
+        }
+      },
+    },
+  };
+}

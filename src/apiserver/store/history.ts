@@ -1,0 +1,96 @@
+import type { StoreEvent } from './store.ts';
+
+/** What the history may hold. What lies within all three bounds is kept; the rest goes at the next {@link History.trim}. */
+export interface HistoryBounds {
+  readonly events: number;
+  readonly ageMs: number;
+  /** Of the states that are kept for history's sake. */
+  readonly bytes: number;
+}
+
+/** The newest events of the store, in revision order. */
+export interface History {
+  /** Events up to this revision are forgotten. */
+  readonly floor: number;
+  readonly length: number;
+  /** `now` is monotonic time, in milliseconds. */
+  push(event: StoreEvent, now: number): void;
+  /** Forgets what is out of bounds; returns how many events that were. */
+  trim(now: number): number;
+  /** Visits the events above `revision`, oldest first. */
+  forward(revision: number, visit: (event: StoreEvent) => void): void;
+  /** Visits the events above `revision`, newest first. */
+  backward(revision: number, visit: (event: StoreEvent) => void): void;
+}
+
+interface Entry {
+  readonly event: StoreEvent;
+  readonly at: number;
+  readonly size: number;
+}
+
+export function history(bounds: HistoryBounds, initialFloor: number): History {
+  // A queue in an array: `head` is the first live entry; the dead ones before it are cut off now and then.
+  let entries: (Entry | undefined)[] = [];
+  let head = 0;
+  let size = 0;
+  let floor = initialFloor;
+
+  /** Position of the first entry above `revision`. */
+  function position(revision: number): number {
+    let low = head;
+    let high = entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((entries[middle]?.event.revision ?? 0) <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  return {
+    get floor() {
+      return floor;
+    },
+    get length() {
+      return entries.length - head;
+    },
+    push(event, now) {
+      // The previous state is what would be free without the history; the new one is the index's as well.
+      const bytes = event.previous?.bytes.byteLength ?? 0;
+      entries.push({ event, at: now, size: bytes });
+      size += bytes;
+    },
+    trim(now) {
+      const before = head;
+      for (let entry = entries[head]; entry !== undefined; entry = entries[head]) {
+        const inside =
+          entries.length - head <= bounds.events && size <= bounds.bytes && now - entry.at <= bounds.ageMs;
+        if (inside) break;
+        entries[head] = undefined;
+        head += 1;
+        size -= entry.size;
+        floor = entry.event.revision;
+      }
+      const dropped = head - before;
+      if (head > 1024 && head > entries.length >>> 1) {
+        entries = entries.slice(head);
+        head = 0;
+      }
+      return dropped;
+    },
+    forward(revision, visit) {
+      for (let i = position(revision); i < entries.length; i++) {
+        const entry = entries[i];
+        if (entry !== undefined) visit(entry.event);
+      }
+    },
+    backward(revision, visit) {
+      const first = position(revision);
+      for (let i = entries.length - 1; i >= first; i--) {
+        const entry = entries[i];
+        if (entry !== undefined) visit(entry.event);
+      }
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { humanDuration } from '../../schema/human-duration.ts';
+import { at, listAt } from '../../schema/json.ts';
+import { age, type Cells, countAt, NONE, nameOf, objectsAt, orElse, textAt, UNSET } from './cell-text.ts';
+
+function subjectsOf(object: KubeObject, kind: string): string {
+  return objectsAt(object, 'subjects')
+    .filter((item) => item.kind === kind)
+    .map((item) =>
+      kind === 'ServiceAccount'
+        ? `${textAt(item, 'namespace')}/${textAt(item, 'name')}`
+        : textAt(item, 'name'),
+    )
+    .join(', ');
+}
+
+const roleBinding: Cells = (object, now) => [
+  nameOf(object),
+  `${textAt(object, 'roleRef', 'kind')}/${textAt(object, 'roleRef', 'name')}`,
+  age(object, now),
+  subjectsOf(object, 'User'),
+  subjectsOf(object, 'Group'),
+  subjectsOf(object, 'ServiceAccount'),
+];
+
+function requestState(object: KubeObject): string {
+  const types = new Set(objectsAt(object, 'status', 'conditions').map((item) => item.type));
+  const states = types.has('Denied') ? ['Denied'] : types.has('Approved') ? ['Approved'] : ['Pending'];
+  if (types.has('Failed')) states.push('Failed');
+  if (textAt(object, 'status', 'certificate') !== '') states.push('Issued');
+  return states.join(',');
+}
+
+const certificateRequest: Cells = (object, now) => [
+  nameOf(object),
+  age(object, now),
+  orElse(textAt(object, 'spec', 'signerName'), NONE),
+  textAt(object, 'spec', 'username'),
+  at(object, 'spec', 'expirationSeconds') === undefined
+    ? NONE
+    : humanDuration(countAt(object, 'spec', 'expirationSeconds') * 1000),
+  requestState(object),
+];
+
+const webhooks: Cells = (object, now) => [
+  nameOf(object),
+  listAt(object, 'webhooks').length,
+  age(object, now),
+];
+
+/** A policy with its number of validations or mutations. */
+function policy(rules: string): Cells {
+  return (object, now) => {
+    const kind = at(object, 'spec', 'paramKind');
+    return [
+      nameOf(object),
+      listAt(object, 'spec', rules).length,
+      kind ? `${textAt(kind, 'apiVersion')}/${textAt(kind, 'kind')}` : UNSET,
+      age(object, now),
+    ];
+  };
+}
+
+const policyBinding: Cells = (object, now) => {
+  const ref = at(object, 'spec', 'paramRef');
+  const namespace = textAt(ref, 'namespace');
+  return [
+    nameOf(object),
+    textAt(object, 'spec', 'policyName'),
+    ref ? `${namespace === '' ? '' : `${namespace}/`}${orElse(textAt(ref, 'name'), '*')}` : UNSET,
+    age(object, now),
+  ];
+};
+
+export const ACCESS_CELLS: Readonly<Record<string, Cells>> = {
+  'admissionregistration.k8s.io/mutatingadmissionpolicies': policy('mutations'),
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings': policyBinding,
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations': webhooks,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': policy('validations'),
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings': policyBinding,
+  'admissionregistration.k8s.io/validatingwebhookconfigurations': webhooks,
+  'certificates.k8s.io/certificatesigningrequests': certificateRequest,
+  'rbac.authorization.k8s.io/clusterrolebindings': roleBinding,
+  'rbac.authorization.k8s.io/rolebindings': roleBinding,
+};

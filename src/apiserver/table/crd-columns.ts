@@ -1,0 +1,94 @@
+import { asJson } from '../../kube/object.ts';
+import { parseTime } from '../../runtime/index.ts';
+import { humanDuration } from '../../schema/human-duration.ts';
+import type { JsonValue } from '../../schema/json.ts';
+import { compileJsonPath, type JsonPath, JsonPathError } from '../../schema/json-path.ts';
+import type { Cell, Column } from '../resource.ts';
+import type { Printer } from './builtin-columns.ts';
+
+/** An entry of `additionalPrinterColumns` in a CustomResourceDefinition. */
+export interface CustomColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly priority?: number;
+  readonly jsonPath: string;
+}
+
+const NAME: Column = {
+  name: 'Name',
+  type: 'string',
+  format: 'name',
+  description: 'Name of the object',
+  priority: 0,
+};
+
+/** What a definition without columns shows. */
+const DEFAULT_COLUMNS: readonly CustomColumn[] = [
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since creation' },
+];
+
+/**
+ * The printer of a custom resource: Name, then a column per entry. A path that cannot be read gives empty cells, since
+ * the definition was accepted long ago when its objects are listed.
+ */
+export function crdColumns(columns: readonly CustomColumn[] | undefined): Printer {
+  const entries = columns && columns.length > 0 ? columns : DEFAULT_COLUMNS;
+  const compiled = entries.map((entry) => ({ type: entry.type, find: lazyPath(entry.jsonPath) }));
+  return {
+    columns: [
+      NAME,
+      ...entries.map((entry) => ({
+        name: entry.name,
+        type: entry.type,
+        format: entry.format ?? '',
+        description:
+          entry.description || `Custom resource definition column (in JSONPath format): ${entry.jsonPath}`,
+        priority: entry.priority ?? 0,
+      })),
+    ],
+    cells: (object, now) => [
+      object.metadata.name ?? '',
+      // A cell holds one value: the first that the path finds.
+      ...compiled.map(({ type, find }) => cellOf(type, find(asJson(object))[0], now)),
+    ],
+  };
+}
+
+/** Compiled when first shown: most definitions are never listed. */
+function lazyPath(path: string): JsonPath {
+  let compiled: JsonPath | undefined;
+  return (value) => {
+    compiled ??= compileOrNothing(path);
+    return compiled(value);
+  };
+}
+
+function compileOrNothing(path: string): JsonPath {
+  try {
+    return compileJsonPath(path);
+  } catch (error) {
+    if (error instanceof JsonPathError) return () => [];
+    throw error;
+  }
+}
+
+function cellOf(type: string, value: JsonValue | undefined, now: number): Cell {
+  if (value === undefined || value === null) return null;
+  switch (type) {
+    case 'integer':
+      return typeof value === 'number' ? Math.trunc(value) : null;
+    case 'number':
+      return typeof value === 'number' ? value : null;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null;
+    case 'date': {
+      if (typeof value !== 'string') return null;
+      const time = parseTime(value);
+      return time === undefined ? '<invalid>' : humanDuration(now - time);
+    }
+    default:
+      return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  }
+}

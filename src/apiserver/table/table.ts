@@ -1,0 +1,70 @@
+import type { KubeObject, ListMeta } from '../../kube/object.ts';
+import type { Status } from '../../kube/status-error.ts';
+import type { JsonObject } from '../../schema/json.ts';
+import type { Column, Resource } from '../resource.ts';
+
+export interface TableOptions {
+  /** Milliseconds since the epoch, for ages. */
+  readonly now: number;
+  /** What stands beside the cells of a row: nothing, its metadata (the default), or the whole object. */
+  readonly includeObject?: 'None' | 'Metadata' | 'Object';
+  /** Of `meta.k8s.io`. */
+  readonly version?: 'v1' | 'v1beta1';
+  /** Of the list; of the object for a table of one. */
+  readonly metadata?: ListMeta;
+  /** False in a watch behind the first event: the columns are known then. */
+  readonly columns?: boolean;
+}
+
+/** Objects as a Table, in their order. Parts of the objects are shared, not copied. */
+export function tableOf(
+  resource: Pick<Resource, 'columns' | 'cells'>,
+  objects: readonly KubeObject[],
+  options: TableOptions,
+): JsonObject {
+  const { now, includeObject = 'Metadata', version = 'v1' } = options;
+  const apiVersion = `meta.k8s.io/${version}`;
+  const rowObject = (object: KubeObject): JsonObject | null => {
+    if (includeObject === 'None') return null;
+    if (includeObject === 'Object') return object as unknown as JsonObject;
+    return { kind: 'PartialObjectMetadata', apiVersion, metadata: object.metadata as JsonObject };
+  };
+  return {
+    kind: 'Table',
+    apiVersion,
+    metadata: { ...(options.metadata ?? {}) },
+    columnDefinitions: options.columns === false ? null : resource.columns.map(columnDefinition),
+    rows: objects.map((object) => ({
+      cells: [...resource.cells(object, now)],
+      object: rowObject(object),
+    })),
+  };
+}
+
+function columnDefinition({ name, type, format, description, priority }: Column): JsonObject {
+  return { name, type, format, description, priority };
+}
+
+const STATUS_COLUMNS: readonly Column[] = ['Status', 'Reason', 'Message'].map((name) => ({
+  name,
+  type: 'string',
+  format: '',
+  description: '',
+  priority: 0,
+}));
+
+/** The Status that answers a delete, as a Table. */
+export function statusTable(status: Status, version: 'v1' | 'v1beta1' = 'v1'): JsonObject {
+  return {
+    kind: 'Table',
+    apiVersion: `meta.k8s.io/${version}`,
+    metadata: {},
+    columnDefinitions: STATUS_COLUMNS.map(columnDefinition),
+    rows: [
+      {
+        cells: [status.status, status.reason ?? '', status.message ?? ''],
+        object: status as unknown as JsonObject,
+      },
+    ],
+  };
+}

@@ -1,0 +1,42 @@
+import { pinoLogger, type LogLevel } from '../../runtime/pino-logger.ts';
+import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
+import { systemRuntime } from '../../runtime/runtime.ts';
+import { errorText } from '../../runtime/log.ts';
+import { untilStopped } from '../../runtime/shutdown.ts';
+import { fleetDirectory, readFleet } from '../fleet-directory.ts';
+import { startMember } from '../member.ts';
+import { atollVersion } from '../version.ts';
+
+/** Runs one member of a fleet in this process until it is told to stop. What `atoll up` and `atoll start` spawn. */
+export async function runMember(name: string, options: { dir: string; logLevel?: LogLevel }): Promise<void> {
+  process.title = `${PROCESS_TITLE} ${name}`;
+  const log = pinoLogger(options.logLevel ?? 'info', { member: name });
+  const runtime = systemRuntime(log);
+  const directory = fleetDirectory(options.dir);
+  const member = readFleet(directory)?.members.find((item) => item.name === name);
+  if (!member) throw new Error(`${directory.root} has no member ${name}; see: atoll status`);
+  let release: () => void;
+  try {
+    release = takePidFile(directory.pidFile(name));
+  } catch (error) {
+    if (error instanceof AlreadyRunning) throw new Error(`${name} runs already (pid ${error.pid}); stop it with: atoll stop ${name}`, { cause: error });
+    throw error;
+  }
+  process.on('unhandledRejection', (error) => log.error('a promise was rejected and nobody listened', { why: errorText(error), stack: error instanceof Error ? error.stack : undefined }));
+  const running = await startMember(runtime, {
+    name,
+    clusters: member.clusters,
+    role: member.role,
+    directory: directory.home(name),
+    port: member.port,
+    ...(member.linkPort === undefined ? {} : { linkPort: member.linkPort }),
+    ...(member.role === 'spoke' ? { joinFile: directory.joinFile(name) } : {}),
+    auditFile: directory.auditFile(name),
+    simulate: member.role === 'spoke',
+    version: atollVersion(),
+  });
+  await untilStopped(log, async () => {
+    await running.stop();
+    release();
+  });
+}

@@ -1,0 +1,83 @@
+import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
+import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
+import { BUNDLE, DISPATCH, OWNERSHIP_RECORD, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import type { CredentialOptions } from '../hub/credential.ts';
+import { type Hub, startHub } from '../hub/hub.ts';
+import type { LinkSource } from '../hub/inventory.ts';
+import type { Client } from '../kube/client.ts';
+import { type CustomKind, installKinds, resourceIdOf } from '../kube/custom-resource.ts';
+import type { Informer } from '../kube/informer.ts';
+import { startInformer } from '../kube/informer-cache.ts';
+import { errorText } from '../runtime/log.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { grantHubAccess } from '../spoke/hub-access.ts';
+import { type Spoke, startSpoke } from '../spoke/spoke.ts';
+
+/** Every kind that the engine reads or writes. */
+export const ENGINE_KINDS: readonly CustomKind[] = [SPOKE_CLUSTER, CLUSTER, PROPAGATION, CLUSTER_PROPAGATION, DISPATCH, BUNDLE, OWNERSHIP_RECORD];
+
+export interface EngineOptions {
+  /** The name of the cluster that the engine runs on, as its hub knows it. */
+  readonly name: string;
+  readonly client: Client;
+  readonly version: string;
+  readonly links: LinkSource;
+  readonly credentials: CredentialOptions;
+  /** Roles that start at once; without them a role starts with the first object that asks for it. */
+  readonly roles?: { readonly hub?: boolean; readonly spoke?: boolean };
+}
+
+export interface Engine {
+  hub(): Hub | undefined;
+  spoke(): Spoke | undefined;
+  stop(): Promise<void>;
+}
+
+/**
+ * The one engine. The objects on a cluster decide its role: SpokeClusters make it a hub, Dispatches make it a spoke, both
+ * make it the middle of a tree. Roles start when their first object appears and stay.
+ */
+export async function startEngine(runtime: Runtime, options: EngineOptions): Promise<Engine> {
+  const { client } = options;
+  await installKinds(runtime.clock, client, ENGINE_KINDS);
+  await grantHubAccess(client);
+  const started: { hub?: Promise<Hub>; spoke?: Promise<Spoke> } = {};
+  const running: { hub?: Hub; spoke?: Spoke } = {};
+  const watches: Informer[] = [];
+
+  function beHub(): Promise<Hub> {
+    started.hub ??= startHub(runtime, { client, links: options.links, credentials: options.credentials }).then((hub) => {
+      running.hub = hub;
+      return hub;
+    });
+    return started.hub;
+  }
+  function beSpoke(): Promise<Spoke> {
+    started.spoke ??= startSpoke(runtime, { name: options.name, client, version: options.version }).then((spoke) => {
+      running.spoke = spoke;
+      return spoke;
+    });
+    return started.spoke;
+  }
+  function onFirst(informer: Informer, role: string, begin: () => Promise<unknown>): void {
+    watches.push(informer);
+    informer.onChange(() => {
+      informer.stop();
+      begin().catch((error: unknown) => runtime.log.error('a role could not start', { role, why: errorText(error) }));
+    });
+  }
+
+  if (options.roles?.hub) await beHub();
+  else onFirst(startInformer(runtime, client, resourceIdOf(SPOKE_CLUSTER)), 'hub', beHub);
+  if (options.roles?.spoke) await beSpoke();
+  else onFirst(startInformer(runtime, client, resourceIdOf(DISPATCH), { namespace: SYSTEM_NAMESPACE }), 'spoke', beSpoke);
+
+  return {
+    hub: () => running.hub,
+    spoke: () => running.spoke,
+    async stop(): Promise<void> {
+      for (const watch of watches) watch.stop();
+      await Promise.all([running.hub?.stop(), running.spoke?.stop()]);
+    },
+  };
+}

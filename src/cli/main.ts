@@ -1,0 +1,63 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { errorText } from '../runtime/log.ts';
+import { atollVersion } from './version.ts';
+
+const program = new Command('atoll')
+  .description('A fleet control plane for Kubernetes: one hub, many spokes that look after themselves.')
+  .version(atollVersion())
+  .showHelpAfterError('(atoll --help shows all commands)')
+  .configureHelp({ sortSubcommands: false });
+
+const DIRECTORY = ['--dir <directory>', 'directory of the fleet on this machine', '.atoll'] as const;
+
+program
+  .command('up')
+  .description('start a hub and spokes on this machine, or go on with those of before')
+  .option(...DIRECTORY)
+  .option('--spokes <number>', 'spokes with a process each (3 for a new fleet)', wholeNumber)
+  .option('--virtual <number>', 'further spokes that share one process', wholeNumber)
+  .option('--foreground', 'stay, and stop the fleet at Ctrl-C', false)
+  .action(async (options) => (await import('./commands/up.ts')).up(options));
+
+program
+  .command('down')
+  .description('stop the fleet and keep its state')
+  .option(...DIRECTORY)
+  .action(async (options) => (await import('./commands/down.ts')).down(options));
+
+program
+  .command('reset')
+  .description('stop the fleet and delete its state')
+  .option(...DIRECTORY)
+  .action(async (options) => (await import('./commands/down.ts')).reset(options));
+
+program
+  .command('start <name>')
+  .description('start one process of the fleet: hub, spoke-1 …')
+  .option(...DIRECTORY)
+  .action(async (name, options) => (await import('./commands/down.ts')).start(name, options));
+
+program
+  .command('stop <name>')
+  .description('stop one process of the fleet')
+  .option(...DIRECTORY)
+  .action(async (name, options) => (await import('./commands/down.ts')).stop(name, options));
+
+program
+  .command('member <name>', { hidden: true })
+  .description('run one process of the fleet in this one')
+  .option(...DIRECTORY)
+  .option('--log-level <level>', 'debug, info, warn or error', 'info')
+  .action(async (name, options) => (await import('./commands/member.ts')).runMember(name, options));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`atoll: ${errorText(error)}\n`);
+  process.exitCode = 1;
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}

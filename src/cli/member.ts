@@ -1,0 +1,171 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { lookup } from 'node:dns/promises';
+import { join } from 'node:path';
+import { clientCertificateAuthenticator, createApiServer, serveHttps, sqliteDriver } from '../apiserver/index.ts';
+import { startWorkloads } from '../apiserver/workloads/index.ts';
+import type { AuditEvent } from '../apiserver/auth/index.ts';
+import { consumeJoinToken, mayDial } from '../hub/join.ts';
+import { prefixedHandler } from '../kube/exchange.ts';
+import { createClient } from '../kube/rest-client.ts';
+import { startTunnelDialer, startTunnelListener } from '../link/index.ts';
+import { errorText } from '../runtime/log.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { HUB_USER } from '../spoke/hub-access.ts';
+import { linkCertificates, serverCertificates } from './certificates.ts';
+import { type Engine, startEngine } from './engine.ts';
+import { writePrivate } from './fleet-directory.ts';
+import { fileKeyStore } from './key-store.ts';
+import { createLinks } from './links.ts';
+import { writeMemberKubeconfig } from './member-kubeconfig.ts';
+import { spokeSpace } from './spoke-space.ts';
+
+/** One process of a fleet: an embedded API server, the engine on it, and its end of the link. */
+export interface MemberOptions {
+  readonly name: string;
+  /** Clusters in this process. One is served at the root of the API, several below `/clusters/<name>`. */
+  readonly clusters: readonly string[];
+  readonly role: 'hub' | 'spoke';
+  readonly directory: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Where spokes may dial; without it this member is no hub for tunnels. */
+  readonly linkPort?: number;
+  /** JSON of {@link JoinFile}s by cluster name: where the hub is, and the token for the first certificate. */
+  readonly joinFile?: string;
+  readonly auditFile?: string;
+  /** Whether Deployments, Pods, Nodes and the like come alive. */
+  readonly simulate: boolean;
+  readonly version: string;
+}
+
+/** Where a spoke's hub is. Written when it joins. */
+export interface JoinFile {
+  readonly hubAddress: string;
+  /** PEM. */
+  readonly hubCa: string;
+  readonly tokens: Readonly<Record<string, string>>;
+}
+
+export interface Member {
+  readonly port: number;
+  readonly linkPort: number | undefined;
+  stop(): Promise<void>;
+}
+
+const ENGINE_USER = { name: 'atoll:engine', groups: ['system:masters', 'system:authenticated'] };
+const HUB_IDENTITY = { name: HUB_USER, groups: ['system:authenticated'] };
+
+/** Starts a member. Resolves when its API server answers and its engine runs; the link comes up on its own time. */
+export async function startMember(runtime: Runtime, options: MemberOptions): Promise<Member> {
+  const { log } = runtime;
+  mkdirSync(options.directory, { recursive: true, mode: 0o700 });
+  const certificates = await serverCertificates(runtime, join(options.directory, 'pki'), options.name);
+  const links = createLinks(runtime);
+  const server = await createApiServer({
+    runtime,
+    storage: sqliteDriver(join(options.directory, 'data.db')),
+    authenticate: clientCertificateAuthenticator(runtime.clock),
+    caCertificate: certificates.authority.certificate,
+    spaces: (name) => spokeSpace(name, (spoke) => links.tunnel(spoke) ?? engines.get(options.name)?.hub()?.fleet.session(spoke)?.link),
+    ...(options.auditFile === undefined ? {} : { audit: auditLog(options.auditFile) }),
+  });
+  const engines = new Map<string, Engine>();
+  const stops: (() => Promise<void> | void)[] = [];
+  const https = await serveHttps(runtime, {
+    port: options.port,
+    certificate: certificates.server.certificate,
+    key: certificates.server.key,
+    clientCa: certificates.authority.certificate,
+    handle: (request, connection) => server.handle(request, connection),
+  });
+  const several = options.clusters.length > 1;
+  for (const cluster of options.clusters) {
+    if (several) await server.createCluster(cluster);
+    await startCluster(cluster, several ? `/clusters/${cluster}` : '');
+  }
+  writeMemberKubeconfig(join(options.directory, 'kubeconfig'), options.clusters, https.port, certificates);
+  const linkPort = options.linkPort === undefined ? undefined : await listenForSpokes(options.linkPort);
+  if (options.joinFile !== undefined && existsSync(options.joinFile)) for (const cluster of options.clusters) dial(options.joinFile, cluster);
+  writePrivate(join(options.directory, 'ready'), `${process.pid}\n`);
+  log.info('ready', { port: https.port, ...(linkPort === undefined ? {} : { linkPort }), clusters: options.clusters.length });
+
+  async function startCluster(cluster: string, prefix: string): Promise<void> {
+    const client = createClient(prefixedHandler(server.as(ENGINE_USER), prefix), { userAgent: 'atoll-engine', clock: runtime.clock });
+    const engine = await startEngine(runtime, {
+      name: cluster,
+      client,
+      version: options.version,
+      links,
+      credentials: { resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address), rules: { allowLoopback: true } },
+      roles: options.role === 'hub' ? { hub: true } : { spoke: true },
+    });
+    engines.set(cluster, engine);
+    if (options.simulate) {
+      const workloads = startWorkloads(runtime, client, { nodes: { count: several ? 1 : 2, namePrefix: `${cluster}-node` } });
+      stops.push(() => workloads.stop());
+    }
+  }
+
+  /** The hub's end: spokes dial in, every request inside the connection is the hub's. */
+  async function listenForSpokes(port: number): Promise<number> {
+    const certificate = await linkCertificates(runtime, join(options.directory, 'pki'), options.name);
+    const client = createClient(server.as(ENGINE_USER), { clock: runtime.clock });
+    const listener = await startTunnelListener(runtime, {
+      host: '127.0.0.1',
+      port,
+      certificate: certificate.server.certificate,
+      key: certificate.server.key,
+      linkCa: certificate.authority,
+      verifySpoke: async ({ spoke }) =>
+        (await mayDial(client, spoke))
+          ? { allowed: true }
+          : { allowed: false, message: `the hub has no SpokeCluster ${spoke} with a credential of type tunnel` },
+      renewExpiredForMs: 30 * 86_400_000,
+      consumeJoinToken: (spoke, token, keyDigest) => consumeJoinToken(runtime, client, spoke, token, keyDigest),
+      onLink: (link) => links.add(link),
+    });
+    stops.push(() => listener.close());
+    return listener.port;
+  }
+
+  function dial(joinFile: string, cluster: string): void {
+    const where = JSON.parse(readFileSync(joinFile, 'utf8')) as JoinFile;
+    const handler = prefixedHandler(server.as(HUB_IDENTITY), several ? `/clusters/${cluster}` : '');
+    const dialer = startTunnelDialer(runtime, {
+      hubAddress: where.hubAddress,
+      hubCaPem: where.hubCa,
+      spoke: cluster,
+      keyStore: fileKeyStore(join(options.directory, 'link'), cluster),
+      // Read anew at every attempt: `atoll up` may have brought a new token meanwhile.
+      joinToken: () => (JSON.parse(readFileSync(joinFile, 'utf8')) as JoinFile).tokens[cluster],
+      serve: handler,
+      onState: (state) => log.info('link', { cluster, ...state }),
+    });
+    stops.push(() => dialer.close());
+  }
+
+  return {
+    port: https.port,
+    linkPort,
+    async stop(): Promise<void> {
+      await Promise.all(stops.map((stop) => stop()));
+      await Promise.all([...engines.values()].map((engine) => engine.stop()));
+      await https.close(1_000);
+      await server.close();
+    },
+  };
+}
+
+/** Writes by anyone but the engine itself, one JSON line each. */
+function auditLog(path: string): (event: AuditEvent) => void {
+  return (event) => {
+    if (event.user.username === ENGINE_USER.name || ['get', 'list', 'watch'].includes(event.verb)) return;
+    try {
+      appendFileSync(path, `${JSON.stringify(event)}\n`, { mode: 0o600 });
+    } catch (error) {
+      // A full disk must not stop the API; the process log says so.
+      process.stderr.write(`audit log ${path}: ${errorText(error)}\n`);
+    }
+  };
+}
+

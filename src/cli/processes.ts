@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Clock, sleep } from '../runtime/clock.ts';
+import { isAlive, readPidFile } from '../runtime/pid-file.ts';
+import type { FleetDirectory, Member } from './fleet-directory.ts';
+
+/** Memory is what many spokes on one machine run out of first: small young generations cost little speed here. */
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=2', '--enable-source-maps'];
+const STOP_TIMEOUT_MS = 8_000;
+
+/** Starts a member as a process of its own that outlives this one. Its output goes to its log. */
+export function spawnMember(directory: FleetDirectory, member: Member): number {
+  const logFile = directory.logFile(member.name);
+  mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 });
+  const log = openSync(logFile, 'a', 0o600);
+  try {
+    const main = fileURLToPath(new URL(`./main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
+    const child = spawn(process.execPath, [...NODE_FLAGS, main, 'member', member.name, '--dir', directory.root], {
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+    child.unref();
+    if (child.pid === undefined) throw new Error(`${member.name} could not be started with ${process.execPath}`);
+    return child.pid;
+  } finally {
+    closeSync(log);
+  }
+}
+
+export function runningPid(directory: FleetDirectory, member: string): number | undefined {
+  return readPidFile(directory.pidFile(member));
+}
+
+/** Asks a member to stop, waits, and kills it when it does not. Resolves to how it ended; `absent` when it did not run. */
+export async function stopMember(clock: Clock, directory: FleetDirectory, member: string): Promise<'stopped' | 'killed' | 'absent'> {
+  const pid = runningPid(directory, member);
+  if (pid === undefined) return 'absent';
+  process.kill(pid, 'SIGTERM');
+  const deadline = clock.monotonic() + STOP_TIMEOUT_MS;
+  while (clock.monotonic() < deadline) {
+    if (!isAlive(pid)) return 'stopped';
+    await sleep(clock, 25);
+  }
+  process.kill(pid, 'SIGKILL');
+  while (isAlive(pid)) await sleep(clock, 25);
+  return 'killed';
+}
+
+/** The last lines of a member's log, for messages about members that did not come up. */
+export function logTail(directory: FleetDirectory, member: string, lines: number = 5): string {
+  const path = directory.logFile(member);
+  if (!existsSync(path)) return '(no log)';
+  const text = readFileSync(path, 'utf8').slice(-16_384);
+  return text.trimEnd().split('\n').slice(-lines).join('\n');
+}
+

@@ -1,0 +1,44 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { stringAt, stringsAt } from '../../schema/json.ts';
+import { formatQuantity, sumQuantities } from '../../schema/quantity.ts';
+import type { ClusterInfo } from './types.ts';
+
+/**
+ * Facts of a cluster from its version and its nodes (spec chapter 2.2, step 6). `region` is what the credential knows;
+ * nodes are asked otherwise.
+ */
+export function clusterInfoOf(
+  gitVersion: string,
+  nodes: readonly KubeObject[],
+  region?: string,
+): ClusterInfo {
+  const capacity = (resource: string): string =>
+    formatQuantity(sumQuantities(nodes.map((node) => stringAt(node, 'status', 'capacity', resource) ?? '0')));
+  return {
+    kubernetesVersion: gitVersion,
+    platform: nodes.map(platformOf).find((platform) => platform !== undefined) ?? 'unknown',
+    region:
+      region ??
+      nodes
+        .map((node) => node.metadata.labels?.['topology.kubernetes.io/region'])
+        .find((value) => value !== undefined) ??
+      'N/A',
+    nodeCount: nodes.length,
+    totalCPU: capacity('cpu'),
+    totalMemory: capacity('memory'),
+  };
+}
+
+/** The flavour of a cluster as its nodes show it; the first node that says something decides. */
+function platformOf(node: KubeObject): string | undefined {
+  const labels = stringsAt(node, 'metadata', 'labels');
+  const hasPrefix = (prefix: string): boolean => Object.keys(labels).some((key) => key.startsWith(prefix));
+  const osImage = stringAt(node, 'status', 'nodeInfo', 'osImage') ?? '';
+  if (hasPrefix('eks.amazonaws.com/')) return 'eks';
+  if (hasPrefix('cloud.google.com/gke-')) return 'gke';
+  if (hasPrefix('kubernetes.azure.com/')) return 'aks';
+  if (labels['node.kubernetes.io/instance-type'] === 'k3s' || osImage.startsWith('K3s')) return 'k3s';
+  if ((node.metadata.name ?? '').includes('kind')) return 'kind';
+  if (osImage.startsWith('Atoll')) return 'atoll';
+  return undefined;
+}

@@ -1,0 +1,192 @@
+import type { CustomKind } from '../../kube/custom-resource.ts';
+import { conditionsSchema, integer, list, mapOf, oneOf, record, text } from '../../schema/schema-of.ts';
+
+const blueprintRef = (description: string) =>
+  record({ name: text(), revision: text() }, description, { required: ['name'] });
+const dateTime = (description: string) => text(description, { format: 'date-time' });
+
+const clusterInfo = record(
+  {
+    kubernetesVersion: text(),
+    platform: text(),
+    region: text(),
+    nodeCount: integer(),
+    totalCPU: text(),
+    totalMemory: text(),
+    apiServerEndpoint: text(),
+    latencyMillis: integer(undefined, { format: 'int64' }),
+    lastSyncedTime: dateTime('When this was last read from the cluster.'),
+  },
+  'Facts of the cluster, the last known ones while it is away.',
+);
+
+/**
+ * One child cluster, listed at its hub (core.oam.dev/v1beta1). Fields and limits are those of the published type; the
+ * credential type `tunnel` is ours: the spoke dials, and no credential of it is kept at the hub.
+ */
+export const SPOKE_CLUSTER: CustomKind = {
+  group: 'core.oam.dev',
+  version: 'v1beta1',
+  kind: 'SpokeCluster',
+  plural: 'spokeclusters',
+  shortNames: ['spc'],
+  categories: ['oam', 'atoll'],
+  scope: 'Namespaced',
+  description: 'A cluster of the fleet: how the hub reaches it, and what it knows of it.',
+  spec: record(
+    {
+      mode: oneOf(
+        ['connect', 'adopt', 'provision'],
+        'connect attaches to a cluster that exists and never creates one.',
+        { default: 'connect' },
+      ),
+      credential: record(
+        {
+          type: oneOf(['kubeconfig', 'aws', 'azure', 'gcp', 'tunnel'], 'Which of the arms below is used.'),
+          kubeconfig: record(
+            {
+              secretRef: record(
+                {
+                  name: text(undefined, { minLength: 1 }),
+                  namespace: text(),
+                  key: text('Key of the Secret.', { default: 'kubeconfig' }),
+                },
+                'Secret in the namespace of the SpokeCluster.',
+                { required: ['name'] },
+              ),
+            },
+            undefined,
+            { required: ['secretRef'] },
+          ),
+          aws: record({
+            authMode: oneOf(['podIdentity', 'irsa']),
+            clusterName: text(),
+            region: text(),
+            roleArn: text(),
+            externalId: text(),
+          }),
+          azure: record({
+            authMode: oneOf(['workloadIdentity', 'managedIdentity']),
+            subscriptionID: text(),
+            resourceGroup: text(),
+            clusterName: text(),
+            tenantID: text(),
+            clientID: text(),
+          }),
+          gcp: record({
+            authMode: oneOf(['workloadIdentityFederation', 'serviceAccount']),
+            projectID: text(),
+            location: text(),
+            clusterName: text(),
+            serviceAccountEmail: text(),
+          }),
+          tunnel: record({}, 'The spoke dials the hub.'),
+        },
+        'How the hub reaches the cluster; exactly the arm that type names.',
+        { required: ['type'] },
+      ),
+      probeIntervalSeconds: integer('Seconds between probes.', {
+        format: 'int32',
+        default: 30,
+        minimum: 10,
+        maximum: 600,
+      }),
+      probeTimeoutSeconds: integer('Seconds that a probe may take.', {
+        format: 'int32',
+        default: 10,
+        minimum: 1,
+        maximum: 120,
+      }),
+      deletionPolicy: oneOf(['detach', 'orphan'], undefined, { default: 'detach' }),
+      infraProvisioning: record({
+        blueprintRef: blueprintRef('Blueprint that the hub reconciles before it dispatches.'),
+      }),
+      blueprintRef: blueprintRef('Desired blueprint. No controller writes it.'),
+      rolloutStrategyRef: record({ name: text(), revision: text() }, undefined, { required: ['name'] }),
+    },
+    undefined,
+    { required: ['credential'] },
+  ),
+  status: record({
+    observedGeneration: integer(undefined, { format: 'int64' }),
+    connection: oneOf(['Connected', 'Disconnected', 'Unknown']),
+    conditions: conditionsSchema,
+    clusterInfo,
+    lastProbeTime: dateTime('Last attempt to reach the cluster.'),
+    engine: text('Version of the spoke engine; absent where none runs.'),
+    dispatchedRevision: text('One word for everything that was dispatched.'),
+    appliedRevision: text('The same word as the spoke reports it.'),
+    health: record(
+      {
+        status: text(),
+        planesHealthy: integer(),
+        planesTotal: integer(),
+        objectsHealthy: integer(),
+        objectsTotal: integer(),
+        lastPulledAt: dateTime('When this was last read from the spoke.'),
+      },
+      'Health as the spoke reports it.',
+    ),
+  }),
+  columns: [
+    { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
+    { name: 'Version', type: 'string', jsonPath: '.status.clusterInfo.kubernetesVersion' },
+    { name: 'Nodes', type: 'integer', jsonPath: '.status.clusterInfo.nodeCount' },
+    { name: 'Platform', type: 'string', jsonPath: '.status.clusterInfo.platform' },
+    { name: 'Status', type: 'string', jsonPath: '.status.connection' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Region', type: 'string', jsonPath: '.status.clusterInfo.region', priority: 1 },
+    { name: 'Endpoint', type: 'string', jsonPath: '.status.clusterInfo.apiServerEndpoint', priority: 1 },
+    { name: 'CPU', type: 'string', jsonPath: '.status.clusterInfo.totalCPU', priority: 1 },
+    { name: 'Memory', type: 'string', jsonPath: '.status.clusterInfo.totalMemory', priority: 1 },
+    { name: 'Latency', type: 'integer', jsonPath: '.status.clusterInfo.latencyMillis', priority: 1 },
+    { name: 'Synced', type: 'date', jsonPath: '.status.clusterInfo.lastSyncedTime', priority: 1 },
+    { name: 'Auth', type: 'string', jsonPath: '.spec.credential.type', priority: 1 },
+    { name: 'Last Probe', type: 'date', jsonPath: '.status.lastProbeTime', priority: 1 },
+  ],
+};
+
+/** A cluster's picture of itself, written by its own engine (core.oam.dev/v1beta1). */
+export const CLUSTER: CustomKind = {
+  group: 'core.oam.dev',
+  version: 'v1beta1',
+  kind: 'Cluster',
+  plural: 'clusters',
+  categories: ['oam', 'atoll'],
+  scope: 'Namespaced',
+  description:
+    'This cluster as its own engine sees it: what was dispatched to it, what is applied, how it is.',
+  spec: record({
+    clusterInit: record({ blueprintRef: blueprintRef('') }),
+    planeProvisioning: record({ blueprintRef: blueprintRef('') }),
+    healthValidation: record({ blueprintRef: blueprintRef('') }),
+  }),
+  status: record({
+    engine: text('Version of the engine.'),
+    clusterInfo,
+    dispatchedRevision: text('One word for everything that was dispatched.'),
+    appliedRevision: text('One word for everything that is applied.'),
+    dispatches: list(
+      record({
+        name: text(),
+        source: text(),
+        revision: text(),
+        generation: integer(undefined, { format: 'int64' }),
+        appliedGeneration: integer(undefined, { format: 'int64' }),
+        appliedAt: dateTime(''),
+        health: text(),
+      }),
+    ),
+    health: record({ status: text(), objectsHealthy: integer(), objectsTotal: integer() }),
+    drift: record({ corrections: integer(), last: mapOf(text()) }),
+    conditions: conditionsSchema,
+  }),
+  columns: [
+    { name: 'Version', type: 'string', jsonPath: '.status.clusterInfo.kubernetesVersion' },
+    { name: 'Revision', type: 'string', jsonPath: '.status.appliedRevision', priority: 1 },
+    { name: 'Objects', type: 'integer', jsonPath: '.status.health.objectsTotal' },
+    { name: 'Healthy', type: 'integer', jsonPath: '.status.health.objectsHealthy' },
+    { name: 'Health', type: 'string', jsonPath: '.status.health.status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+};

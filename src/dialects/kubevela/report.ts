@@ -1,0 +1,98 @@
+import { setCondition } from '../../kube/conditions.ts';
+import type { Condition } from '../../kube/object.ts';
+import { formatTime } from '../../runtime/clock.ts';
+import { deepEqual } from '../../schema/json.ts';
+import type { ClusterInfo, SpokeClusterStatus } from './types.ts';
+
+/** What the hub found out about a spoke in one pass, step by step: the pass stops at the first hard failure. */
+export interface SpokeFindings {
+  readonly generation: number;
+  readonly credential: {
+    ok: boolean;
+    reason: 'Materialized' | 'NoProvider' | 'MaterializeFailed';
+    message: string;
+  };
+  /** Absent where the credential failed. */
+  readonly registered?: { ok: boolean; reason: string; message: string };
+  readonly connected?: { ok: boolean; unauthorized: boolean; message: string; latencyMillis?: number };
+  readonly info?: ClusterInfo;
+  readonly infoProblem?: string;
+  readonly endpoint?: string;
+  /** Version of the spoke's engine; '' where there is none, absent where that is not known now. */
+  readonly engine?: string;
+  readonly dispatchedRevision?: string;
+  readonly appliedRevision?: string;
+  readonly health?: { status: string; objectsHealthy: number; objectsTotal: number };
+}
+
+/**
+ * The status of a SpokeCluster (spec chapters 1.1b and 2.2). What is known of an unreachable spoke is kept, with the time
+ * at which it was true. `now` in milliseconds.
+ */
+export function reportSpoke(
+  found: SpokeFindings,
+  previous: SpokeClusterStatus | undefined,
+  now: number,
+): SpokeClusterStatus {
+  const time = formatTime(now);
+  const next: SpokeClusterStatus = { ...previous, observedGeneration: found.generation };
+  let conditions: Condition[] = [...(previous?.conditions ?? [])];
+  const set = (type: string, ok: boolean, reason: string, message: string): void => {
+    conditions = setCondition(
+      conditions,
+      { type, status: ok ? 'True' : 'False', reason, message },
+      now,
+    ).conditions;
+  };
+  set('CredentialValid', found.credential.ok, found.credential.reason, found.credential.message);
+  if (found.registered)
+    set('Registered', found.registered.ok, found.registered.reason, found.registered.message);
+  next.connection = 'Unknown';
+  if (found.connected) {
+    next.connection = found.connected.ok
+      ? 'Connected'
+      : found.connected.unauthorized
+        ? 'Unknown'
+        : 'Disconnected';
+    set(
+      'Connected',
+      found.connected.ok,
+      found.connected.ok ? 'ProbeSucceeded' : 'ProbeFailed',
+      found.connected.message,
+    );
+    next.lastProbeTime = time;
+  }
+  if (found.connected?.ok) {
+    if (found.info) {
+      set('InfoSynced', true, 'DiscoveryOK', 'version and nodes were read');
+      next.clusterInfo = {
+        ...found.info,
+        ...(found.endpoint === undefined ? {} : { apiServerEndpoint: found.endpoint }),
+        ...(found.connected.latencyMillis === undefined
+          ? {}
+          : { latencyMillis: found.connected.latencyMillis }),
+        lastSyncedTime: time,
+      };
+    } else
+      set('InfoSynced', false, 'DiscoveryFailed', found.infoProblem ?? 'version and nodes could not be read');
+    if (found.engine === '') delete next.engine;
+    else if (found.engine !== undefined) next.engine = found.engine;
+    if (found.dispatchedRevision !== undefined) next.dispatchedRevision = found.dispatchedRevision;
+    if (found.appliedRevision !== undefined) next.appliedRevision = found.appliedRevision;
+    if (found.health) next.health = { ...found.health, lastPulledAt: time };
+  }
+  next.conditions = conditions;
+  return next;
+}
+
+/** Whether two statuses say the same but for the times and the latency that every probe moves: then none is written. */
+export function sameButForProbing(a: SpokeClusterStatus | undefined, b: SpokeClusterStatus): boolean {
+  return a !== undefined && deepEqual(withoutProbing(a), withoutProbing(b));
+}
+
+function withoutProbing(status: SpokeClusterStatus): unknown {
+  const { lastProbeTime: _probe, clusterInfo, health, ...rest } = status;
+  const { lastSyncedTime: _synced, latencyMillis: _latency, ...info } = clusterInfo ?? {};
+  const { lastPulledAt: _pulled, ...pulled } = health ?? {};
+  return { ...rest, info, pulled };
+}

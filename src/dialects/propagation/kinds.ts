@@ -1,0 +1,144 @@
+import type { CustomKind, PrinterColumn } from '../../kube/custom-resource.ts';
+import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import {
+  anything,
+  conditionsSchema,
+  flag,
+  integer,
+  intOrString,
+  labelSelectorSchema,
+  list,
+  oneOf,
+  record,
+  text,
+} from '../../schema/schema-of.ts';
+
+const clusterNames = list(text(), 'Clusters by name.');
+const clusterSelector: OpenApiSchema = {
+  ...labelSelectorSchema,
+  description: 'Clusters by the labels of their SpokeCluster. {} selects all.',
+};
+
+const selectorFields = {
+  apiVersion: text('For example apps/v1.', { minLength: 1 }),
+  kind: text('For example Deployment.', { minLength: 1 }),
+  name: text('One object. All of the kind where neither name nor labelSelector is given.'),
+  labelSelector: { ...labelSelectorSchema, description: 'Objects by their labels.' },
+};
+
+const override = record(
+  {
+    clusterNames,
+    clusterSelector,
+    target: record(
+      { apiVersion: text(), kind: text(), name: text(), labelSelector: labelSelectorSchema },
+      'Which of the selected objects; all where nothing is given.',
+    ),
+    patch: list(
+      record(
+        {
+          op: oneOf(['add', 'remove', 'replace', 'move', 'copy', 'test']),
+          path: text(),
+          from: text(),
+          value: anything(),
+        },
+        undefined,
+        { required: ['op', 'path'] },
+      ),
+      'JSON patch (RFC 6902).',
+    ),
+    images: list(
+      record(
+        {
+          name: text('Image repository to look for, without tag.'),
+          newName: text('Repository to use instead.'),
+          newTag: text('Tag to use instead.'),
+          digest: text('Digest to use instead of a tag.'),
+        },
+        undefined,
+        { required: ['name'] },
+      ),
+      'Images to replace in every container.',
+    ),
+  },
+  'A change of selected objects on some clusters; on all where no cluster is named.',
+);
+
+function spec(selector: OpenApiSchema): OpenApiSchema {
+  return record(
+    {
+      resourceSelectors: list(
+        selector,
+        'What to propagate. Live: objects that begin to match are propagated at once.',
+        { minItems: 1, maxItems: 256 },
+      ),
+      placement: record(
+        { clusterNames, clusterSelector },
+        'Where to. Both must hold where both are given; neither selects nothing.',
+      ),
+      overrides: list(override, 'Differences between clusters, applied in order.', { maxItems: 256 }),
+      suspend: flag('Hold all changes back. What is on the spokes stays and is kept as it is.'),
+      deletionBudget: intOrString(
+        'How many objects one change may take away from a cluster by no longer selecting them: a number or a percentage. 50% by default. Deleting an object is an order of its own and not counted.',
+      ),
+    },
+    'What goes where.',
+    { required: ['resourceSelectors', 'placement'] },
+  );
+}
+
+const status = record({
+  observedGeneration: integer(undefined, { format: 'int64' }),
+  clusters: integer('Clusters chosen.'),
+  ready: integer('Clusters on which the newest revision is applied and healthy, as seen now.'),
+  stale: integer('Clusters whose state is not known now.'),
+  objects: integer('Objects selected.'),
+  revision: text('Digest of the selected content.'),
+  dispatchGeneration: integer('Raised with every change of content or placement.', { format: 'int64' }),
+  dispatchDigest: text('Digest of what that generation stands for.'),
+  dispatchedTo: list(text(), 'Clusters that were told of it and were not told to forget it.'),
+  notReady: list(
+    record({ cluster: text(), state: text(), reason: text(), message: text() }),
+    'Clusters that are not ready, 50 at most.',
+  ),
+  conditions: conditionsSchema,
+});
+
+const columns: readonly PrinterColumn[] = [
+  { name: 'Clusters', type: 'integer', jsonPath: '.status.clusters' },
+  { name: 'Ready', type: 'integer', jsonPath: '.status.ready' },
+  { name: 'Stale', type: 'integer', jsonPath: '.status.stale' },
+  { name: 'Objects', type: 'integer', jsonPath: '.status.objects', priority: 1 },
+  { name: 'Revision', type: 'string', jsonPath: '.status.revision', priority: 1 },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+];
+
+/** Objects of its own namespace, on chosen clusters. */
+export const PROPAGATION: CustomKind = {
+  group: 'atoll.dev',
+  version: 'v1alpha1',
+  kind: 'Propagation',
+  plural: 'propagations',
+  shortNames: ['prop'],
+  categories: ['atoll'],
+  scope: 'Namespaced',
+  description: 'Puts objects of its namespace on clusters and keeps them there.',
+  spec: spec(record(selectorFields, undefined, { required: ['apiVersion', 'kind'] })),
+  status,
+  columns,
+};
+
+/** Cluster-scoped objects, and objects of any namespace, on chosen clusters. */
+export const CLUSTER_PROPAGATION: CustomKind = {
+  ...PROPAGATION,
+  kind: 'ClusterPropagation',
+  plural: 'clusterpropagations',
+  shortNames: ['cprop'],
+  scope: 'Cluster',
+  description: 'Puts cluster-scoped objects, or objects of any namespace, on clusters and keeps them there.',
+  spec: spec(
+    record({ ...selectorFields, namespace: text('Only objects of this namespace.') }, undefined, {
+      required: ['apiVersion', 'kind'],
+    }),
+  ),
+};

@@ -1,0 +1,106 @@
+import type { FleetSummary } from '../../engine/summarise/summarise.ts';
+import { setCondition } from '../../kube/conditions.ts';
+import type { Condition } from '../../kube/object.ts';
+import type { PropagationStatus } from './types.ts';
+
+/** What became of a propagation, for its status. */
+export interface PropagationFindings {
+  readonly generation: number;
+  readonly objects: number;
+  readonly revision: string;
+  readonly dispatchGeneration: number;
+  readonly dispatchDigest: string;
+  readonly dispatchedTo: readonly string[];
+  readonly summary: FleetSummary;
+  readonly suspended: boolean;
+  /** Why the selection is not (fully) usable. `hold` withholds every dispatch. */
+  readonly selection: { readonly ok: boolean; readonly reason: string; readonly message: string };
+  readonly placement: { readonly ok: boolean; readonly reason: string; readonly message: string };
+  readonly overrides: { readonly ok: boolean; readonly reason: string; readonly message: string };
+}
+
+const MAX_NOT_READY = 50;
+
+/** The status of a Propagation. Equal for equal findings, so that an unchanged one need not be written. */
+export function reportPropagation(
+  found: PropagationFindings,
+  previous: PropagationStatus | undefined,
+  now: number,
+): PropagationStatus {
+  let conditions: Condition[] = [...(previous?.conditions ?? [])];
+  const set = (type: string, status: Condition['status'], reason: string, message: string): void => {
+    conditions = setCondition(
+      conditions,
+      { type, status, reason, message, observedGeneration: found.generation },
+      now,
+    ).conditions;
+  };
+  const flag = (type: string, part: { ok: boolean; reason: string; message: string }): void =>
+    set(type, part.ok ? 'True' : 'False', part.reason, part.message);
+  flag('Selected', found.selection);
+  flag('Placed', found.placement);
+  flag('OverridesApplied', found.overrides);
+  if (found.suspended)
+    set(
+      'Dispatched',
+      'False',
+      'Suspended',
+      'spec.suspend is true: changes are held back, the spokes keep what they have',
+    );
+  else {
+    const waiting = found.summary.notReady.filter(
+      (item) => item.word === 'Waiting' || item.reason === 'NotDispatched',
+    );
+    const first = waiting[0];
+    if (first)
+      set(
+        'Dispatched',
+        'False',
+        first.reason,
+        `${waiting.length} of ${found.summary.clusters} clusters do not have generation ${found.dispatchGeneration}; ${first.cluster}: ${first.message}`,
+      );
+    else
+      set(
+        'Dispatched',
+        'True',
+        'Dispatched',
+        `generation ${found.dispatchGeneration} is on every connected cluster`,
+      );
+  }
+  const { summary } = found;
+  const bad = summary.notReady.find((item) => item.word !== 'Stale');
+  if (summary.clusters === 0) set('Ready', 'False', 'NotPlaced', 'no cluster is chosen');
+  else if (bad)
+    set(
+      'Ready',
+      'False',
+      bad.reason,
+      `${summary.ready} of ${summary.clusters} clusters are ready; ${bad.cluster}: ${bad.message}`,
+    );
+  else if (summary.stale > 0)
+    set(
+      'Ready',
+      'Unknown',
+      'Stale',
+      `${summary.stale} of ${summary.clusters} clusters cannot be seen now: ${summary.notReady
+        .slice(0, 5)
+        .map((item) => item.cluster)
+        .join(', ')}`,
+    );
+  else set('Ready', 'True', 'Ready', `all ${summary.clusters} clusters are ready`);
+  return {
+    observedGeneration: found.generation,
+    clusters: summary.clusters,
+    ready: summary.ready,
+    stale: summary.stale,
+    objects: found.objects,
+    revision: found.revision,
+    dispatchGeneration: found.dispatchGeneration,
+    dispatchDigest: found.dispatchDigest,
+    dispatchedTo: [...found.dispatchedTo],
+    notReady: summary.notReady
+      .slice(0, MAX_NOT_READY)
+      .map(({ cluster, word, reason, message }) => ({ cluster, state: word, reason, message })),
+    conditions,
+  };
+}

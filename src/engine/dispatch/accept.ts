@@ -1,0 +1,64 @@
+import { comparePositions, type DispatchSpec } from './dispatch.ts';
+import { verifyDispatch } from './signature.ts';
+
+/** Which hub a spoke belongs to. Pinned at first contact; only the spoke's owner changes it. */
+export interface HubTrust {
+  readonly lineage: string;
+  readonly publicKey: string;
+}
+
+export type Verdict =
+  | { readonly verdict: 'accept' }
+  /** The word that was accepted already. */
+  | { readonly verdict: 'known' }
+  | { readonly verdict: 'refuse'; readonly reason: RefusalReason; readonly message: string };
+
+export type RefusalReason = 'BadSignature' | 'AnotherHub' | 'StaleGeneration';
+
+/**
+ * Whether a spoke takes a dispatch. It takes no word of another hub, none that is not signed for it, and none older than
+ * the one it took before: a hub restored from a backup can neither roll it back nor delete.
+ */
+export function judgeDispatch(
+  spoke: string,
+  name: string,
+  spec: DispatchSpec,
+  trust: HubTrust | undefined,
+  accepted: DispatchSpec | undefined,
+): Verdict {
+  if (
+    trust !== undefined &&
+    (trust.lineage !== spec.position.lineage || trust.publicKey !== spec.publicKey)
+  ) {
+    return {
+      verdict: 'refuse',
+      reason: 'AnotherHub',
+      message: `this spoke belongs to hub ${trust.lineage.slice(0, 8)}, the dispatch is of hub ${spec.position.lineage.slice(0, 8)}. To hand the spoke over, delete configmap hub-trust in atoll-system on the spoke`,
+    };
+  }
+  if (!verifyDispatch(trust?.publicKey ?? spec.publicKey, spoke, name, spec)) {
+    return {
+      verdict: 'refuse',
+      reason: 'BadSignature',
+      message: `the signature does not fit: it was not signed by its hub for spoke ${spoke}, or was changed since`,
+    };
+  }
+  if (accepted === undefined) return { verdict: 'accept' };
+  const order = comparePositions(spec.position, accepted.position);
+  if (order === undefined) return { verdict: 'accept' };
+  if (order === 0) {
+    return spec.signature === accepted.signature
+      ? { verdict: 'known' }
+      : {
+          verdict: 'refuse',
+          reason: 'StaleGeneration',
+          message: `generation ${spec.position.generation} was accepted before with another content`,
+        };
+  }
+  if (order > 0) return { verdict: 'accept' };
+  return {
+    verdict: 'refuse',
+    reason: 'StaleGeneration',
+    message: `generation ${accepted.position.generation} was accepted before, this is ${spec.position.generation}: the hub may have been restored from an old state`,
+  };
+}

@@ -1,0 +1,125 @@
+import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
+import { digestOf } from '../digest.ts';
+import type { HealthState } from '../health/health.ts';
+import type { IntentSource } from '../intent.ts';
+import type { ObjectPatch } from '../render/override.ts';
+
+/** Where everything that the hub writes on a spoke lives. */
+export const SYSTEM_NAMESPACE = 'atoll-system';
+export const ATOLL_API_VERSION = 'atoll.dev/v1alpha1';
+/** On every object that a spoke applies: names the dispatch. An index for watches; it carries no right. */
+export const DISPATCH_LABEL = 'atoll.dev/dispatch';
+
+/** An explicit order to delete. Absence never deletes. */
+export interface Tombstone {
+  readonly ref: ObjectRef;
+  readonly reason: string;
+}
+
+/** Which word of the hub this is. Compared in this order; a spoke never goes back. */
+export interface Position {
+  /** Identity of the hub's history: another lineage is another hub. */
+  readonly lineage: string;
+  /** Raised when a hub takes over deliberately, for example after a restore. */
+  readonly epoch: number;
+  /** Raised with every change of this dispatch's content. */
+  readonly generation: number;
+}
+
+export interface DispatchSpec {
+  readonly source: IntentSource;
+  readonly position: Position;
+  /** Digest of the content: the objects before this cluster's patches. */
+  readonly revision: string;
+  /** Bundles that hold the content, in order. */
+  readonly bundles: readonly string[];
+  /** What the content holds, so that removals can be told without opening bundles. */
+  readonly objects: readonly ObjectRef[];
+  readonly patches: readonly ObjectPatch[];
+  readonly tombstones: readonly Tombstone[];
+  /** The hub's public key, base64 of its SPKI. Pinned by the spoke at first contact. */
+  readonly publicKey: string;
+  /** Ed25519 over the canonical JSON of the rest and the spoke's and the dispatch's names, base64. */
+  readonly signature?: string;
+}
+
+export interface ObjectState {
+  readonly ref: ObjectRef;
+  readonly health: HealthState;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface DispatchSummary {
+  readonly total: number;
+  readonly applied: number;
+  readonly healthy: number;
+}
+
+/** Written by the spoke only. */
+export interface DispatchStatus {
+  /** The last position that was accepted. */
+  readonly position?: Position;
+  /** Digest of revision and patches that are fully applied. */
+  readonly appliedRevision?: string;
+  readonly appliedGeneration?: number;
+  readonly appliedAt?: string;
+  readonly summary?: DispatchSummary;
+  /** Objects that are not healthy, and failures; the healthy ones are counted only. */
+  readonly objects?: readonly ObjectState[];
+  /** Tombstones carried out at `appliedGeneration`. */
+  readonly removed?: readonly ObjectRef[];
+  readonly conditions?: readonly Condition[];
+}
+
+export interface Dispatch extends KubeObject {
+  readonly spec: DispatchSpec;
+  readonly status?: DispatchStatus;
+}
+
+export interface BundleSpec {
+  readonly digest: string;
+  readonly encoding: 'json+gzip';
+  /** Base64 of one part of the compressed content. */
+  readonly data: string;
+  readonly part: number;
+  readonly parts: number;
+}
+
+export interface Bundle extends KubeObject {
+  readonly spec: BundleSpec;
+}
+
+/** What the spoke took upon itself: the accepted word of the hub, and which objects it made, by UID. Written before acting. */
+export interface OwnershipRecord extends KubeObject {
+  readonly spec: {
+    readonly accepted: DispatchSpec;
+    readonly owned: readonly OwnedObject[];
+  };
+}
+
+export interface OwnedObject {
+  readonly ref: ObjectRef;
+  /** Empty until the object was applied for the first time. */
+  readonly uid: string;
+}
+
+/** One word for everything that a spoke was told: equal for hub and spoke when the spoke has taken all of it. */
+export function fleetRevision(entries: Iterable<{ name: string; generation: number }>): string {
+  const sorted = [...entries].map(({ name, generation }) => `${name}@${generation}`).sort();
+  return sorted.length === 0 ? '' : digestOf(sorted);
+}
+
+/** `spec.generation` order over positions: negative when `a` is older. Undefined when the lineages differ. */
+export function comparePositions(a: Position, b: Position): number | undefined {
+  if (a.lineage !== b.lineage) return undefined;
+  return a.epoch - b.epoch || a.generation - b.generation;
+}
+
+/** The name of an intent's dispatch on every spoke: readable, and unique by the UID of its source. */
+export function dispatchName(source: Pick<IntentSource, 'kind' | 'namespace' | 'name' | 'uid'>): string {
+  const readable = `${source.namespace === '' ? source.kind.toLowerCase() : source.namespace}-${source.name}`
+    .slice(0, 48)
+    .replace(/[^a-z0-9-]/g, '-');
+  return `${readable}-${source.uid.slice(0, 8)}`;
+}

@@ -1,0 +1,26 @@
+/**
+ * What travels from hub to spoke: bundles (content by digest), dispatches (small signed orders) and the ownership record
+ * that the spoke keeps of what it accepted. Pure: packing, signing, judging.
+ */
+export { type HubTrust, judgeDispatch, type RefusalReason, type Verdict } from './accept.ts';
+export { bundleName, packBundles, unpackBundles } from './bundle.ts';
+export {
+  ATOLL_API_VERSION,
+  type Bundle,
+  comparePositions,
+  DISPATCH_LABEL,
+  type Dispatch,
+  type DispatchSpec,
+  type DispatchStatus,
+  type DispatchSummary,
+  dispatchName,
+  fleetRevision,
+  type ObjectState,
+  type OwnedObject,
+  type OwnershipRecord,
+  type Position,
+  SYSTEM_NAMESPACE,
+  type Tombstone,
+} from './dispatch.ts';
+export { BUNDLE, DISPATCH, OWNERSHIP_RECORD } from './kinds.ts';
+export { createSigningKey, dispatchSigner, type SigningKey, verifyDispatch } from './signature.ts';

@@ -1,0 +1,44 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { canonicalJson } from '../../schema/json.ts';
+import type { DispatchSpec } from './dispatch.ts';
+
+/** Keys of a hub: PKCS#8 PEM and base64 of the SPKI. Every dispatch is signed for one spoke: a copy on another spoke does not verify. */
+export interface SigningKey {
+  readonly privateKey: string;
+  readonly publicKey: string;
+}
+
+export function createSigningKey(): SigningKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  return {
+    privateKey: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
+    publicKey: publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
+  };
+}
+
+/** A function that signs with the key, parsed once. */
+export function dispatchSigner(
+  privateKey: string,
+): (spoke: string, name: string, spec: DispatchSpec) => DispatchSpec {
+  const key = createPrivateKey(privateKey);
+  return (spoke, name, spec) => ({
+    ...spec,
+    signature: sign(null, signedBytes(spoke, name, spec), key).toString('base64'),
+  });
+}
+
+export function verifyDispatch(publicKey: string, spoke: string, name: string, spec: DispatchSpec): boolean {
+  if (spec.signature === undefined) return false;
+  try {
+    const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
+    return verify(null, signedBytes(spoke, name, spec), key, Buffer.from(spec.signature, 'base64'));
+  } catch {
+    // A key or signature that cannot be read is as good as none.
+    return false;
+  }
+}
+
+function signedBytes(spoke: string, name: string, spec: DispatchSpec): Buffer {
+  const { signature: _signature, ...content } = spec;
+  return Buffer.from(canonicalJson({ spoke, name, spec: content }));
+}

@@ -1,0 +1,92 @@
+import { type ObjectRef, refKey, refOf } from '../../kube/object.ts';
+import { digestOf } from '../digest.ts';
+import { type Bundle, type DispatchSpec, packBundles, type Tombstone } from '../dispatch/index.ts';
+import type { ClusterFacts, Intent, IntentSource } from '../intent.ts';
+import { type Decision, decide } from '../place/decide.ts';
+import { compileOverrides, type ObjectPatch } from '../render/override.ts';
+
+/** What an intent comes to on the fleet as it is now: content, clusters, patches. Computed whole, never in steps. */
+export interface Plan {
+  readonly source: IntentSource;
+  readonly decision: Decision;
+  readonly revision: string;
+  readonly bundles: readonly Bundle[];
+  readonly objects: readonly ObjectRef[];
+  readonly patches: ReadonlyMap<string, readonly ObjectPatch[]>;
+  /** Clusters that keep what they have because an override fails there, with the reason. */
+  readonly blocked: ReadonlyMap<string, string>;
+  /** Overrides that change nothing anywhere, or fail; one text each, without repetition. */
+  readonly overrideProblems: readonly string[];
+  readonly deletionBudget: number | string;
+  /** Equal for plans that ask the same of every spoke. */
+  readonly digest: string;
+}
+
+/** The plan of an intent. Pure: the same objects and clusters give the same plan; `known` only saves packing again. */
+export function planIntent(intent: Intent, clusters: readonly ClusterFacts[], known?: Plan): Plan {
+  const decision = decide(intent.placement, clusters);
+  const facts = new Map(clusters.map((cluster) => [cluster.name, cluster]));
+  const patches = new Map<string, readonly ObjectPatch[]>();
+  const blocked = new Map<string, string>();
+  const problems = new Map<string, string[]>();
+  for (const name of decision.chosen) {
+    const cluster = facts.get(name);
+    if (!cluster) continue;
+    const result = compileOverrides(intent.objects, intent.overrides, cluster);
+    for (const { override, message } of result.problems) {
+      const text = `overrides[${override}]: ${message}`;
+      problems.set(text, [...(problems.get(text) ?? []), name]);
+    }
+    if (result.problems.length > 0)
+      blocked.set(
+        name,
+        result.problems.map(({ override, message }) => `overrides[${override}]: ${message}`).join('; '),
+      );
+    else patches.set(name, result.patches);
+  }
+  const revision = digestOf(intent.objects);
+  const bundles =
+    known?.revision === revision
+      ? known.bundles
+      : intent.objects.length === 0
+        ? []
+        : packBundles(intent.objects).bundles;
+  const perCluster = Object.fromEntries([...patches].map(([name, list]) => [name, digestOf(list)]));
+  return {
+    source: intent.source,
+    decision,
+    revision,
+    bundles,
+    objects: intent.objects.map(refOf),
+    patches,
+    blocked,
+    overrideProblems: [...problems].map(
+      ([text, names]) => `${text} (on ${names.length > 3 ? `${names.length} clusters` : names.join(', ')})`,
+    ),
+    deletionBudget: intent.deletionBudget,
+    digest: digestOf({ revision, perCluster }),
+  };
+}
+
+/** What must go when one dispatch follows another: everything the earlier one held or was still removing. */
+export function tombstonesBetween(
+  previous: DispatchSpec | undefined,
+  carriedOut: boolean,
+  next: readonly ObjectRef[],
+  reason: string,
+): Tombstone[] {
+  if (!previous) return [];
+  const staying = new Set(next.map(refKey));
+  const out = new Map<string, Tombstone>();
+  if (!carriedOut) for (const tombstone of previous.tombstones) out.set(refKey(tombstone.ref), tombstone);
+  for (const ref of previous.objects) out.set(refKey(ref), { ref, reason });
+  return [...out].filter(([key]) => !staying.has(key)).map(([, tombstone]) => tombstone);
+}
+
+/** Objects that a budget such as `3` or `"50%"` lets go out of `total`; at least one where it is not zero. */
+export function budgetOf(budget: number | string, total: number): number {
+  if (typeof budget === 'number') return budget;
+  const percent = /^(\d+)%$/.exec(budget)?.[1];
+  if (percent === undefined) return Number.isNaN(Number(budget)) ? 0 : Number(budget);
+  return Number(percent) === 0 ? 0 : Math.max(1, Math.floor((total * Number(percent)) / 100));
+}

@@ -1,0 +1,79 @@
+import type { DispatchStatus, ObjectState } from '../dispatch/dispatch.ts';
+
+/** What the hub last read of one cluster for one intent, and how fresh it is. */
+export interface ClusterObservation {
+  readonly cluster: string;
+  /** Whether the hub sees the spoke's state as it changes. */
+  readonly live: boolean;
+  /** Why it does not, where `live` is false. */
+  readonly staleReason?: string;
+  /** Milliseconds since the epoch of the last word; undefined when there never was one. */
+  readonly observedAt?: number;
+  /** Generation and revision that the hub wants there now. */
+  readonly wantedGeneration: number;
+  readonly status?: DispatchStatus;
+  /** Set when the hub could not write its order. */
+  readonly dispatchProblem?: string;
+}
+
+export type ClusterWord = 'Ready' | 'Progressing' | 'Degraded' | 'Waiting' | 'Stale';
+
+export interface ClusterSummary {
+  readonly cluster: string;
+  readonly word: ClusterWord;
+  readonly reason: string;
+  readonly message: string;
+  readonly objects: readonly ObjectState[];
+}
+
+export interface FleetSummary {
+  readonly clusters: number;
+  readonly ready: number;
+  readonly stale: number;
+  /** Those that are not Ready, in name order. */
+  readonly notReady: readonly ClusterSummary[];
+}
+
+/** One cluster in one word. A stale Ready is Stale: nobody knows. */
+export function summariseCluster(observation: ClusterObservation): ClusterSummary {
+  const { cluster, status } = observation;
+  const summary = (
+    word: ClusterWord,
+    reason: string,
+    message: string,
+    objects: readonly ObjectState[] = [],
+  ): ClusterSummary => ({ cluster, word, reason, message, objects });
+  if (!observation.live)
+    return summary('Stale', 'NotConnected', observation.staleReason ?? 'the spoke is not connected');
+  if (observation.dispatchProblem !== undefined)
+    return summary('Degraded', 'NotDispatched', observation.dispatchProblem);
+  if ((status?.position?.generation ?? 0) < observation.wantedGeneration) {
+    const refused = status?.conditions?.find(
+      (condition) => condition.type === 'Accepted' && condition.status === 'False',
+    );
+    if (refused) return summary('Degraded', refused.reason, refused.message);
+    return summary('Waiting', 'NotAccepted', 'the spoke has not taken the newest revision yet');
+  }
+  const applied = status?.conditions?.find((condition) => condition.type === 'Applied');
+  const objects = status?.objects ?? [];
+  if (applied?.status === 'False' && applied.reason !== 'Applying')
+    return summary('Degraded', applied.reason, applied.message, objects);
+  if ((status?.appliedGeneration ?? 0) < observation.wantedGeneration)
+    return summary('Progressing', 'Applying', 'the newest revision is being applied', objects);
+  const worst =
+    objects.find((object) => object.health === 'Degraded') ??
+    objects.find((object) => object.health !== 'Healthy');
+  if (!worst) return summary('Ready', 'Ready', '');
+  const word = worst.health === 'Degraded' ? 'Degraded' : 'Progressing';
+  return summary(word, worst.reason, `${worst.ref.kind} ${worst.ref.name}: ${worst.message}`, objects);
+}
+
+export function summariseFleet(observations: readonly ClusterObservation[]): FleetSummary {
+  const summaries = observations.map(summariseCluster).sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
+  return {
+    clusters: summaries.length,
+    ready: summaries.filter((item) => item.word === 'Ready').length,
+    stale: summaries.filter((item) => item.word === 'Stale').length,
+    notReady: summaries.filter((item) => item.word !== 'Ready'),
+  };
+}

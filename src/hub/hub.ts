@@ -1,0 +1,36 @@
+import type { Client } from '../kube/client.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { CredentialOptions } from './credential.ts';
+import { createFleet, type Fleet } from './fleet.ts';
+import { hubIdentity } from './identity.ts';
+import { type Inventory, type LinkSource, startInventory } from './inventory.ts';
+import { startPropagator } from './propagate.ts';
+
+export interface HubOptions {
+  /** The hub's own API server, embedded or real. */
+  readonly client: Client;
+  readonly links: LinkSource;
+  readonly credentials: CredentialOptions;
+}
+
+export interface Hub {
+  readonly fleet: Fleet;
+  readonly inventory: Inventory;
+  stop(): Promise<void>;
+}
+
+/** The hub's side of the engine: inventory, decisions, dispatch, observation. Its kinds must be served already. */
+export async function startHub(runtime: Runtime, options: HubOptions): Promise<Hub> {
+  const identity = await hubIdentity(runtime, options.client);
+  const fleet = createFleet(runtime);
+  const inventory = startInventory(runtime, options.client, fleet, options.links, options.credentials);
+  const propagator = startPropagator(runtime, options.client, identity, fleet, inventory);
+  return {
+    fleet,
+    inventory,
+    async stop(): Promise<void> {
+      await Promise.all([propagator.stop(), inventory.stop()]);
+      fleet.stop();
+    },
+  };
+}

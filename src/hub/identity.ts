@@ -1,0 +1,76 @@
+import { createSigningKey, type HubTrust, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import type { Client } from '../kube/client.ts';
+import { hasCode } from '../kube/status-error.ts';
+import { namespaces, secrets } from '../kube/well-known.ts';
+import { uuid } from '../runtime/random.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { stringAt } from '../schema/json.ts';
+
+/** Who a hub is to its spokes: one history of decisions (lineage), and the key that signs them. */
+export interface HubIdentity extends HubTrust {
+  readonly epoch: number;
+  /** PKCS#8 PEM. */
+  readonly privateKey: string;
+}
+
+const NAME = 'hub-identity';
+
+/** Reads the hub's identity from its own API server, or makes one at the very first start. */
+export async function hubIdentity(runtime: Runtime, client: Client): Promise<HubIdentity> {
+  const present = await readIdentity(client);
+  if (present) return present;
+  const key = createSigningKey();
+  const stringData = {
+    lineage: uuid(runtime.random),
+    epoch: '1',
+    privateKey: key.privateKey,
+    publicKey: key.publicKey,
+  };
+  await ensureSystemNamespace(client);
+  try {
+    await client.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: NAME, namespace: SYSTEM_NAMESPACE },
+      stringData,
+    });
+  } catch (error) {
+    // Two replicas at the first start: the one that came first made the identity.
+    if (!hasCode(error, 409)) throw error;
+  }
+  const made = await readIdentity(client);
+  if (!made)
+    throw new Error(
+      `secret ${SYSTEM_NAMESPACE}/${NAME} was made and cannot be read: check the rights of the hub on its own API server`,
+    );
+  return made;
+}
+
+export async function ensureSystemNamespace(client: Client): Promise<void> {
+  try {
+    await client.create(namespaces, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: SYSTEM_NAMESPACE },
+    });
+  } catch (error) {
+    if (!hasCode(error, 409)) throw error;
+  }
+}
+
+async function readIdentity(client: Client): Promise<HubIdentity | undefined> {
+  try {
+    const secret = await client.get(secrets, SYSTEM_NAMESPACE, NAME);
+    const value = (key: string): string =>
+      Buffer.from(stringAt(secret, 'data', key) ?? '', 'base64').toString('utf8');
+    return {
+      lineage: value('lineage'),
+      epoch: Number(value('epoch')) || 1,
+      privateKey: value('privateKey'),
+      publicKey: value('publicKey'),
+    };
+  } catch (error) {
+    if (hasCode(error, 404)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+import type { Client } from '../kube/client.ts';
+import type { Change, Informer } from '../kube/informer.ts';
+import { startInformer } from '../kube/informer-cache.ts';
+import { gvkOf, type KubeObject, type ObjectRef } from '../kube/object.ts';
+import { hasCode } from '../kube/status-error.ts';
+import { errorText } from '../runtime/log.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+
+/** Live copies of the kinds that intents select from, on the hub's own API server. One watch a kind, however many intents. */
+export interface Sources {
+  /** Objects of a kind, or why they cannot be had now. Starts to watch the kind when it is asked for first. */
+  objects(
+    apiVersion: string,
+    kind: string,
+  ):
+    | { readonly objects: readonly KubeObject[] }
+    | { readonly waiting: string }
+    | { readonly unknown: string };
+  /** Whether an object is at the hub still. */
+  exists(ref: ObjectRef): Promise<boolean>;
+  /** Forgets kinds that were not served, so that they are looked up again: their definition may have come. */
+  retryUnknown(): void;
+  stop(): void;
+}
+
+interface Source {
+  informer?: Informer;
+  unknown?: string;
+}
+
+/** `onChange` hears of every change of a watched kind; `onReady` when a kind can be had that could not before. */
+export function createSources(
+  runtime: Runtime,
+  client: Client,
+  onChange: (change: Change) => void,
+  onReady: () => void,
+): Sources {
+  const sources = new Map<string, Source>();
+
+  async function open(key: string, apiVersion: string, kind: string, source: Source): Promise<void> {
+    try {
+      const resource = await client.resourceFor(apiVersion, kind);
+      const informer = startInformer(runtime, client, resource);
+      source.informer = informer;
+      informer.onChange((change) => {
+        if (informer.synced) onChange(change);
+      });
+      await informer.whenSynced();
+    } catch (error) {
+      if (hasCode(error, 404))
+        source.unknown = `the hub serves no kind ${kind} in ${apiVersion}: check apiVersion and kind, or apply its CustomResourceDefinition`;
+      else {
+        sources.delete(key);
+        runtime.log.warn('could not watch a selected kind', { kind, why: errorText(error) });
+      }
+    }
+    onReady();
+  }
+
+  return {
+    objects(apiVersion: string, kind: string) {
+      const key = `${gvkOf({ apiVersion, kind }).group}/${kind}`;
+      let source = sources.get(key);
+      if (!source) {
+        source = {};
+        sources.set(key, source);
+        void open(key, apiVersion, kind, source);
+      }
+      if (source.unknown !== undefined) return { unknown: source.unknown };
+      if (source.informer?.synced) return { objects: source.informer.list() };
+      return { waiting: `objects of kind ${kind} are being read` };
+    },
+    async exists(ref: ObjectRef): Promise<boolean> {
+      const informer = sources.get(`${gvkOf(ref).group}/${ref.kind}`)?.informer;
+      if (informer?.synced) return informer.get(ref.namespace, ref.name) !== undefined;
+      try {
+        await client.get(await client.resourceFor(ref.apiVersion, ref.kind), ref.namespace, ref.name);
+        return true;
+      } catch (error) {
+        if (hasCode(error, 404)) return false;
+        throw error;
+      }
+    },
+    retryUnknown(): void {
+      for (const [key, source] of sources) if (source.unknown !== undefined) sources.delete(key);
+    },
+    stop(): void {
+      for (const source of sources.values()) source.informer?.stop();
+      sources.clear();
+    },
+  };
+}

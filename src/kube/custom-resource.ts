@@ -1,0 +1,112 @@
+import { type Clock, sleep } from '../runtime/clock.ts';
+import { listAt, stringAt } from '../schema/json.ts';
+import type { OpenApiSchema } from '../schema/open-api-schema.ts';
+import type { Client, ResourceId } from './client.ts';
+import { formatApiVersion, type KubeObject } from './object.ts';
+import { customResourceDefinitions } from './well-known.ts';
+
+/** A custom kind in the few words that differ between kinds. */
+export interface CustomKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular?: string;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly scope: 'Namespaced' | 'Cluster';
+  readonly description?: string;
+  readonly spec: OpenApiSchema;
+  /** Absent where the kind has no status subresource. */
+  readonly status?: OpenApiSchema;
+  readonly columns?: readonly PrinterColumn[];
+}
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  readonly jsonPath: string;
+  readonly priority?: number;
+  readonly description?: string;
+}
+
+/** The CustomResourceDefinition of a kind, with its single version served and stored. */
+export function customResourceDefinition(kind: CustomKind): KubeObject {
+  const singular = kind.singular ?? kind.kind.toLowerCase();
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${kind.plural}.${kind.group}` },
+    spec: {
+      group: kind.group,
+      scope: kind.scope,
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural: kind.plural,
+        singular,
+        ...(kind.shortNames === undefined ? {} : { shortNames: [...kind.shortNames] }),
+        ...(kind.categories === undefined ? {} : { categories: [...kind.categories] }),
+      },
+      versions: [
+        {
+          name: kind.version,
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              ...(kind.description === undefined ? {} : { description: kind.description }),
+              properties: {
+                apiVersion: { type: 'string' },
+                kind: { type: 'string' },
+                metadata: { type: 'object' },
+                spec: kind.spec,
+                ...(kind.status === undefined ? {} : { status: kind.status }),
+              },
+            },
+          },
+          ...(kind.status === undefined ? {} : { subresources: { status: {} } }),
+          ...(kind.columns === undefined ? {} : { additionalPrinterColumns: kind.columns.map((column) => ({ ...column })) }),
+        },
+      ],
+    },
+  };
+}
+
+export function resourceIdOf(kind: CustomKind): ResourceId {
+  return { group: kind.group, version: kind.version, resource: kind.plural, kind: kind.kind, namespaced: kind.scope === 'Namespaced' };
+}
+
+export function apiVersionOf(kind: CustomKind): string {
+  return formatApiVersion(kind.group, kind.version);
+}
+
+/** Field manager of the kinds that Atoll brings along. */
+const INSTALLER = 'atoll';
+const ESTABLISH_TIMEOUT_MS = 30_000;
+
+/** Serves kinds on an API server: applies their definitions and waits until they are established. Writes nothing where all is so. */
+export async function installKinds(clock: Clock, client: Client, kinds: readonly CustomKind[]): Promise<void> {
+  await Promise.all(
+    kinds.map((kind) =>
+      client.apply(customResourceDefinitions, customResourceDefinition(kind), { fieldManager: INSTALLER, force: true }),
+    ),
+  );
+  const deadline = clock.monotonic() + ESTABLISH_TIMEOUT_MS;
+  for (const kind of kinds) {
+    const name = `${kind.plural}.${kind.group}`;
+    for (;;) {
+      const definition = await client.get(customResourceDefinitions, '', name);
+      const conditions = listAt(definition, 'status', 'conditions');
+      const established = conditions.some(
+        (condition) => stringAt(condition, 'type') === 'Established' && stringAt(condition, 'status') === 'True',
+      );
+      if (established) break;
+      if (clock.monotonic() > deadline) {
+        throw new Error(`the API server did not establish ${name}: kubectl describe crd ${name} tells why`);
+      }
+      await sleep(clock, 100);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import { validateHeaderValue } from 'node:http';
+import {
+  constants,
+  type IncomingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Duplex } from 'node:stream';
+import { errorText, type Runtime } from '../../runtime/index.ts';
+import type { Handler } from '../exchange.ts';
+import { type ExchangeLimits, type ExchangeServer, exchangeServer } from './exchange-server.ts';
+
+/** Bytes of request headers. Kubernetes clients send below 4 KiB, tokens with many groups up to 16. */
+export const MAX_HEADER_BYTES: number = 64 * 1024;
+
+/** Headers that speak of one HTTP/1.1 connection; HTTP/2 forbids them. */
+const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+export interface Http2SessionOptions extends ExchangeLimits {
+  /** Streams of one connection at a time: all watches of a client share one. */
+  readonly maxConcurrentStreams?: number;
+}
+
+export interface ServedSession {
+  readonly session: ServerHttp2Session;
+  /** Ends open streams, lets exchanges under way finish, and destroys what is left after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Serves HTTP/2 to the other end of an existing socket. Used by the API server for its connections and by the link, where
+ * the spoke dials and then answers the hub's requests on the socket that it dialled.
+ */
+export function serveHttp2Session(
+  runtime: Runtime,
+  socket: Duplex,
+  handle: Handler,
+  options: Http2SessionOptions = {},
+): ServedSession {
+  const server = exchangeServer(runtime, options);
+  const session = openSession(runtime, socket, server, handle, options);
+  return {
+    session,
+    async close(graceMs: number): Promise<void> {
+      server.drain();
+      await closeSession(runtime, session, socket, graceMs);
+    },
+  };
+}
+
+/** A session whose exchanges are counted by a shared {@link ExchangeServer}. */
+export function openSession(
+  runtime: Runtime,
+  socket: Duplex,
+  server: ExchangeServer,
+  handle: Handler,
+  options: Http2SessionOptions = {},
+): ServerHttp2Session {
+  const session = performServerHandshake(socket, {
+    settings: {
+      maxConcurrentStreams: options.maxConcurrentStreams ?? 10_000,
+      maxHeaderListSize: MAX_HEADER_BYTES,
+      initialWindowSize: 1024 * 1024,
+    },
+    // Megabytes. Each blocked watch may hold a chunk; beyond this, new streams are refused.
+    maxSessionMemory: 256,
+    maxHeaderListPairs: 256,
+  });
+  session.on('stream', (stream, headers, flags) => {
+    void server.serve(http2Wire(stream, headers, flags), handle);
+  });
+  session.on('error', (error) => runtime.log.debug('an HTTP/2 session failed', { error: errorText(error) }));
+  return session;
+}
+
+/**
+ * Lets what is under way finish, then ends the session; after `graceMs` by destroying its socket, since a session that is
+ * closing would wait for ever for a peer that vanished.
+ */
+export function closeSession(
+  runtime: Runtime,
+  session: ServerHttp2Session,
+  socket: Duplex,
+  graceMs: number,
+): Promise<void> {
+  return new Promise((resolve) => {
+    if (session.destroyed) {
+      resolve();
+      return;
+    }
+    const timer = runtime.clock.after(graceMs, () => socket.destroy());
+    session.once('close', () => {
+      timer.cancel();
+      resolve();
+    });
+    session.close();
+  });
+}
+
+function http2Wire(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders & Record<string, string | string[] | undefined>,
+  flags: number,
+): Parameters<ExchangeServer['serve']>[0] {
+  const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+  return {
+    method: text(headers[':method']) || 'GET',
+    path: text(headers[':path']) || '/',
+    headers: plainHeaders(headers),
+    ...(hasBody ? { source: stream } : {}),
+    sink: stream,
+    respond(status, responseHeaders, withBody): void {
+      const out: Record<string, string | number> = { ':status': status };
+      for (const name in responseHeaders) {
+        if (CONNECTION_HEADERS.has(name)) continue;
+        const value = responseHeaders[name] ?? '';
+        validateHeaderValue(name, value);
+        out[name] = value;
+      }
+      stream.respond(out, { endStream: !withBody });
+      // A client that still sends when it has its answer (413, 401) is told to stop.
+      if (hasBody && !stream.readableEnded) {
+        stream.once('finish', () => {
+          if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+        });
+      }
+    },
+    reset(): void {
+      if (!stream.destroyed) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    },
+  };
+}
+
+/** Request headers as {@link Handler}s know them: lower case, one text each, no pseudo-headers; `:authority` is `host`. */
+function plainHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const name in headers) {
+    if (name.startsWith(':')) continue;
+    const value = headers[name];
+    if (value !== undefined) out[name] = text(value);
+  }
+  const authority = headers[':authority'];
+  if (authority !== undefined && out.host === undefined) out.host = text(authority);
+  return out;
+}
+
+export function text(value: string | string[] | undefined): string {
+  return Array.isArray(value) ? value.join(', ') : (value ?? '');
+}

@@ -1,0 +1,77 @@
+import type { Handler } from '../kube/exchange.ts';
+import { errorText, type Runtime } from '../runtime/index.ts';
+import type { LinkReason } from './reasons.ts';
+
+export interface LinkState {
+  readonly up: boolean;
+  readonly reason: LinkReason;
+  /** For people. */
+  readonly message: string;
+  /** Milliseconds since the epoch: when `up` last changed. */
+  readonly since: number;
+}
+
+/**
+ * How the hub reaches one spoke. It stays the same object while connections come and go; a request on a link that is
+ * down rejects at once with {@link LinkDown}, and so does what is under way when it goes down.
+ */
+export interface Link {
+  readonly spoke: string;
+  readonly handler: Handler;
+  readonly up: boolean;
+  readonly state: LinkState;
+  /** Calls `listener` on each change of state. Returns what stops that. */
+  onChange(listener: (state: LinkState) => void): () => void;
+}
+
+/** The request could not be sent, or its answer broke off, because the spoke cannot be reached. */
+export class LinkDown extends Error {
+  readonly spoke: string;
+  readonly reason: LinkReason;
+  constructor(spoke: string, reason: LinkReason, message: string) {
+    super(`spoke ${JSON.stringify(spoke)} cannot be reached: ${message}`);
+    this.name = 'LinkDown';
+    this.spoke = spoke;
+    this.reason = reason;
+  }
+}
+
+/** The state of a link and who wants to know of it. */
+export interface LinkStatus {
+  readonly state: LinkState;
+  set(up: boolean, reason: LinkReason, message: string): void;
+  onChange(listener: (state: LinkState) => void): () => void;
+}
+
+/** A change is told when `up` or the reason differs; a listener that throws is logged and does not stop the others. */
+export function linkStatus(runtime: Runtime, spoke: string): LinkStatus {
+  let state: LinkState = {
+    up: false,
+    reason: 'NeverConnected',
+    message: 'not connected yet',
+    since: runtime.clock.now(),
+  };
+  const listeners = new Set<(state: LinkState) => void>();
+  return {
+    get state(): LinkState {
+      return state;
+    },
+    set(up, reason, message): void {
+      if (state.up === up && state.reason === reason) return;
+      state = { up, reason, message, since: state.up === up ? state.since : runtime.clock.now() };
+      for (const listener of [...listeners]) {
+        try {
+          listener(state);
+        } catch (error) {
+          runtime.log.error('a listener of a link failed', { spoke, error: errorText(error) });
+        }
+      }
+    },
+    onChange(listener): () => void {
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../json.ts';
+import { fieldElement, formatElement, type PathElement } from './field-path.ts';
+import { itemElement, itemProblem } from './list-items.ts';
+import { type FieldType, formOf, type ListType, type MapType, type ScalarKind } from './typed-schema.ts';
+
+/** Deeper objects are refused. */
+const maxDepth = 256;
+
+/**
+ * What is wrong with an applied object before it can be merged: fields that the schema does not declare, values of another
+ * kind than declared, list items without keys, items with the same key twice. Each line is `<path>: <problem>`.
+ */
+export function validateApplied(value: JsonValue, type: FieldType): string[] {
+  const problems: string[] = [];
+  validate(value, type, '', 0, problems);
+  return problems;
+}
+
+function validate(value: JsonValue, type: FieldType, path: string, depth: number, problems: string[]): void {
+  if (value === null) return;
+  if (depth > maxDepth) {
+    problems.push(`${path}: nested deeper than ${maxDepth} levels`);
+    return;
+  }
+  switch (formOf(type, value)) {
+    case 'scalar': {
+      const wanted = scalarProblem(type.scalar, value);
+      if (wanted !== undefined) problems.push(`${path}: ${wanted}`);
+      return;
+    }
+    case 'list':
+      if (Array.isArray(value)) validateList(value, type.list as ListType, path, depth, problems);
+      else problems.push(`${path}: expected list, got ${boxed(value)}`);
+      return;
+    default:
+      if (isObject(value)) {
+        const map = type.map as MapType;
+        for (const key of Object.keys(value)) {
+          const item = value[key];
+          if (item === undefined) continue;
+          const below = map.field(key)?.type ?? map.element;
+          const at = path + formatElement(fieldElement(key));
+          if (below === undefined) problems.push(`${at}: field not declared in schema`);
+          else validate(item, below, at, depth + 1, problems);
+        }
+      } else problems.push(`${path}: expected map, got ${boxed(value)}`);
+  }
+}
+
+function validateList(
+  items: readonly JsonValue[],
+  list: ListType,
+  path: string,
+  depth: number,
+  problems: string[],
+): void {
+  const seen = new Set<PathElement>();
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i] ?? null;
+    let at = `${path}[${i}]`;
+    if (list.relation !== 'atomic') {
+      const element = itemElement(list, item);
+      if (element === undefined) {
+        // Without its element nothing inside can be named.
+        problems.push(`${path}: element ${i}: ${itemProblem(list, item)}`);
+        return;
+      }
+      if (seen.has(element)) problems.push(`${path}: duplicate entries for key ${formatElement(element)}`);
+      seen.add(element);
+      at = path + formatElement(element);
+    }
+    validate(item, list.item, at, depth + 1, problems);
+  }
+}
+
+function scalarProblem(kind: ScalarKind | undefined, value: JsonValue): string | undefined {
+  switch (kind) {
+    case 'numeric':
+      return typeof value === 'number' ? undefined : `expected numeric (int or float), got ${goType(value)}`;
+    case 'string':
+      return typeof value === 'string'
+        ? undefined
+        : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : `expected boolean, got ${boxed(value)}`;
+    default:
+      return typeof value === 'object' ? `expected any scalar, got ${boxed(value)}` : undefined;
+  }
+}
+
+// The texts name values as the Kubernetes API server prints them, since clients show them to people who compare.
+
+function goType(value: JsonValue | undefined): string {
+  if (Array.isArray(value)) return '[]interface {}';
+  switch (typeof value) {
+    case 'string':
+      return 'string';
+    case 'boolean':
+      return 'bool';
+    case 'number':
+      return Number.isInteger(value) ? 'int64' : 'float64';
+    default:
+      return 'map[string]interface {}';
+  }
+}
+
+/** `map[string]interface {}{"b":1}` */
+function goSyntax(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return 'interface {}(nil)';
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const parts = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${goSyntax(value[key])}`);
+  return `map[string]interface {}{${parts.join(', ')}}`;
+}
+
+/** `&{map[b:1]}` */
+function boxed(value: JsonValue): string {
+  return `&{${goPlain(value)}}`;
+}
+
+function goPlain(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return '<nil>';
+  if (Array.isArray(value)) return `[${value.map(goPlain).join(' ')}]`;
+  if (!isObject(value)) return String(value);
+  const parts = Object.keys(value)
+    .sort()
+    .map((key) => `${key}:${goPlain(value[key])}`);
+  return `map[${parts.join(' ')}]`;
+}
+
+/**
+ * Why an applied body does not belong to the endpoint at all, in the API server's words (400 BadRequest); `undefined` when
+ * it does.
+ */
+export function headProblem(applied: JsonObject, apiVersion: string, kind: string): string | undefined {
+  if (applied.apiVersion !== apiVersion || applied.kind !== kind) {
+    return `invalid object type: ${groupVersionKind(applied)}`;
+  }
+  const managedFields = objectAt(applied, 'metadata')?.managedFields;
+  return managedFields === undefined || managedFields === null
+    ? undefined
+    : 'metadata.managedFields must be nil';
+}
+
+/** The message for the problems of `validateApplied`, in the API server's words. */
+export function formatErrors(applied: JsonObject, errors: readonly string[]): string {
+  const namespace = stringAt(applied, 'metadata', 'namespace') ?? '';
+  const name = stringAt(applied, 'metadata', 'name') ?? '';
+  const list = errors.length === 1 ? errors[0] : `errors:${errors.map((error) => `\n  ${error}`).join('')}`;
+  return `failed to create typed patch object (${namespace}/${name}; ${groupVersionKind(applied)}): ${list}`;
+}
+
+/** `apps/v1, Kind=Deployment`, and `/v1, Kind=Pod` for the core group. */
+function groupVersionKind(object: JsonObject): string {
+  const apiVersion = stringAt(object, 'apiVersion') ?? '';
+  const kind = stringAt(object, 'kind') ?? '';
+  return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
+}

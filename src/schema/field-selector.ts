@@ -1,0 +1,75 @@
+/** One condition of a field selector. */
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: '=' | '!=';
+  readonly value: string;
+}
+
+const MAX_TEXT = 64 * 1024;
+
+/**
+ * Reads `metadata.name=a,status.phase!=Running`. `==` is `=`; in values `\\`, `\,` and `\=` stand for the characters. Which
+ * fields a resource has is the caller's to check.
+ */
+export function parseFieldSelector(text: string): readonly FieldRequirement[] | { readonly error: string } {
+  if (text.length > MAX_TEXT) return { error: `a field selector may have at most ${MAX_TEXT} characters` };
+  const requirements: FieldRequirement[] = [];
+  for (const term of splitTerms(text)) {
+    if (term === '') continue;
+    const match = /^([^\\=!]*)(!=|==|=)(.*)$/s.exec(term);
+    if (!match) return { error: `invalid selector: '${text}'; can't understand '${term}'` };
+    const [, field = '', operator, raw = ''] = match;
+    const value = unescapeValue(raw);
+    if (value === undefined) {
+      return {
+        error: `invalid field selector: the value ${JSON.stringify(raw)} has a wrong escape or an unescaped ',' or '='`,
+      };
+    }
+    requirements.push({ field: field.trim(), operator: operator === '!=' ? '!=' : '=', value });
+  }
+  return requirements;
+}
+
+export function formatFieldSelector(requirements: readonly FieldRequirement[]): string {
+  return requirements
+    .map(({ field, operator, value }) => `${field}${operator}${value.replace(/[\\,=]/g, '\\$&')}`)
+    .join(',');
+}
+
+/** Whether all requirements hold. A field that an object lacks is the empty string. */
+export function matchesFields(
+  requirements: readonly FieldRequirement[],
+  fieldOf: (field: string) => string | undefined,
+): boolean {
+  for (const { field, operator, value } of requirements) {
+    if (((fieldOf(field) ?? '') === value) !== (operator === '=')) return false;
+  }
+  return true;
+}
+
+/** The value that the selector demands of a field, where it demands one: lets a list by `metadata.name` be a get. */
+export function requiredFieldValue(
+  requirements: readonly FieldRequirement[],
+  field: string,
+): string | undefined {
+  return requirements.find((item) => item.field === field && item.operator === '=')?.value;
+}
+
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '\\') i++;
+    else if (text[i] === ',') {
+      terms.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+function unescapeValue(raw: string): string | undefined {
+  if (!/^(?:[^\\,=]|\\[\\,=])*$/s.test(raw)) return undefined;
+  return raw.replace(/\\([\\,=])/g, '$1');
+}

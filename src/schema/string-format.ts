@@ -1,0 +1,112 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { isDns1123Label, isDns1123Subdomain } from './names.ts';
+
+type Check = (text: string) => boolean;
+
+const HOST_LABEL = /^[\p{L}\p{N}\p{S}](?:[-_\p{L}\p{N}\p{S}]{0,61}[\p{L}\p{N}\p{S}])?$/u;
+const MAX_TEXT = 64 * 1024;
+
+/** The string formats that Kubernetes checks in custom resources. All others say something to people only. */
+const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['bsonobjectid', (text) => /^[0-9a-fA-F]{24}$/.test(text)],
+  ['byte', (text) => /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0],
+  ['cidr', isCidr],
+  ['creditcard', (text) => /^[0-9]{13,19}$/.test(text.replace(/[ -]/g, ''))],
+  ['date', isDate],
+  ['date-time', isDateTime],
+  ['datetime', isDateTime],
+  ['duration', isDuration],
+  ['email', (text) => text.length <= 320 && /^[^\s@<>()[\],;:\\"]+@[^\s@<>()[\],;:\\"]+$/.test(text)],
+  ['hexcolor', (text) => /^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/.test(text)],
+  ['hostname', isHostName],
+  ['ipv4', isIPv4],
+  ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
+  ['k8s-long-name', isDns1123Subdomain],
+  ['k8s-short-name', isDns1123Label],
+  ['mac', isMac],
+  ['rgbcolor', isRgbColor],
+  ['ssn', (text) => /^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$/.test(text)],
+  ['uri', isUri],
+  ['uuid', isUuid],
+  ['uuid3', (text) => isUuid(text, '3')],
+  ['uuid4', (text) => isUuid(text, '4')],
+  ['uuid5', (text) => isUuid(text, '5')],
+]);
+
+/** Whether a text has a format. Unknown formats and `password` hold for every text. */
+export function hasFormat(format: string, text: string): boolean {
+  const check = FORMATS.get(format) ?? FORMATS.get(format.replaceAll('-', ''));
+  if (!check) return true;
+  return text.length <= MAX_TEXT || format === 'byte' ? check(text) : false;
+}
+
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+function isDate(text: string): boolean {
+  const match = /^([0-9]{4})-([0-9]{2})-([0-9]{2})$/.exec(text);
+  if (!match) return false;
+  const [year, month, day] = match.slice(1).map(Number) as [number, number, number];
+  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  return day >= 1 && day <= (DAYS[month - 1] ?? 0) + (leap ? 1 : 0);
+}
+
+export function isDateTime(text: string): boolean {
+  const match =
+    /^(.{10})[tT]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[zZ]|[+-][0-9]{2}:[0-9]{2})$/.exec(text);
+  if (!match) return false;
+  const [, date = '', hour = '', minute = '', second = ''] = match;
+  return isDate(date) && hour <= '23' && minute <= '59' && second <= '59';
+}
+
+/** Go's durations (`1h30m`, `-1.5s`), and a number with a unit's name (`3 days`). */
+function isDuration(text: string): boolean {
+  return (
+    /^[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text) ||
+    /^[0-9]+\s*(?:ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)$/i.test(
+      text,
+    )
+  );
+}
+
+function isHostName(text: string): boolean {
+  return text.length <= 255 && text.split('.').every((label) => HOST_LABEL.test(label));
+}
+
+function isCidr(text: string): boolean {
+  const slash = text.indexOf('/');
+  const address = text.slice(0, slash);
+  const length = text.slice(slash + 1);
+  if (slash < 0 || !/^(?:0|[1-9][0-9]{0,2})$/.test(length)) return false;
+  if (isIPv4(address)) return Number(length) <= 32;
+  return isIPv6(address) && !address.includes('%') && Number(length) <= 128;
+}
+
+/** 6, 8 or 20 bytes, separated by one kind of colon or dash, or in groups of four digits by dots. */
+function isMac(text: string): boolean {
+  const digits = text.replace(/[:.-]/g, '');
+  if (![12, 16, 40].includes(digits.length)) return false;
+  return (
+    /^[0-9a-fA-F]{2}(?:(:[0-9a-fA-F]{2})+|(-[0-9a-fA-F]{2})+)$/.test(text) ||
+    /^[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4})+$/.test(text)
+  );
+}
+
+function isRgbColor(text: string): boolean {
+  const match = /^rgb\(\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*\)$/.exec(text);
+  return match?.slice(1).every((part) => Number(part) <= 255) === true;
+}
+
+/** An absolute URI, or an absolute path. */
+function isUri(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\u0000-\u0020\u007f]/.test(text) || /%(?![0-9a-fA-F]{2})/.test(text)) return false;
+  return text[0] === '/' || /^[A-Za-z][A-Za-z0-9+.-]*:.+/.test(text);
+}
+
+function isUuid(text: string, version = '.'): boolean {
+  if (!/^[0-9a-fA-F]{8}(-?)[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{12}$/.test(text))
+    return false;
+  const digits = text.replaceAll('-', '');
+  if (version === '.') return true;
+  return digits[12] === version && (version === '3' || /[89abAB]/.test(digits[16] ?? ''));
+}

@@ -1,0 +1,196 @@
+import { childPath } from './field-issue.ts';
+import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { type OpenApiSchema, refName, type TypeSchema } from './open-api-schema.ts';
+import { quantityProblems } from './quantity.ts';
+import { propertyOf, resolved, valuesOf } from './schema-lookup.ts';
+import { isDateTime } from './string-format.ts';
+
+/** A value whose JSON type a built-in kind cannot hold. */
+export interface TypeIssue {
+  /** For example `spec.containers[0].name`. */
+  readonly path: string;
+  /** Go's name of the type that is wanted: `int32`, `string`, `[]v1.Container`, `v1.PodSpec`. */
+  readonly expected: string;
+  /** What is there, as Go calls it: `string`, `number`, `number 1.5`, `bool`, `array`, `object`. */
+  readonly found: string;
+  /** The struct that holds the field: `DeploymentSpec`; empty at the root. */
+  readonly struct: string;
+  /** Kubernetes' text, for a 400 as its decoder gives it. */
+  readonly message: string;
+}
+
+type Resolve = TypeSchema['resolve'];
+
+const MAX_ISSUES = 20;
+const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
+
+/**
+ * Looks for values of a wrong JSON type in an object of a built-in kind, where the real server fails to decode. Integers out of
+ * range, quantities, times and base64 are part of it; everything else is validation. Nulls are fine everywhere.
+ */
+export function typeCheck(object: JsonValue, type: TypeSchema, path = ''): TypeIssue[] {
+  const issues: TypeIssue[] = [];
+  const kind = type.schema['x-kubernetes-group-version-kind']?.[0]?.kind ?? '';
+  check(object, type.schema, { resolve: type.resolve, path, struct: '', owner: kind }, issues);
+  return issues;
+}
+
+interface Place {
+  readonly resolve: Resolve;
+  readonly path: string;
+  /** The struct that holds the value. */
+  readonly struct: string;
+  /** The struct whose fields are below the value, where the schema does not name one. */
+  readonly owner: string;
+}
+
+function check(value: JsonValue, written: OpenApiSchema, place: Place, issues: TypeIssue[]): void {
+  if (value === null || issues.length >= MAX_ISSUES) return;
+  const reference = written.$ref ?? written.allOf?.[0]?.$ref;
+  const name = reference === undefined ? undefined : refName(reference);
+  if (name === QUANTITY) {
+    const problem = quantityProblems(value)[0];
+    if (problem !== undefined) complain(value, 'resource.Quantity', place, issues, problem);
+    return;
+  }
+  const schema = resolved(written, place.resolve);
+  if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string') {
+    if (typeof value !== 'string' && !isInt(value, 'int32')) complain(value, 'int32', place, issues);
+    return;
+  }
+  switch (schema.type) {
+    case 'string':
+      checkString(value, schema, place, issues);
+      return;
+    case 'boolean':
+      if (typeof value !== 'boolean') complain(value, 'bool', place, issues);
+      return;
+    case 'integer': {
+      const width = schema.format === 'int32' ? 'int32' : 'int64';
+      if (!isInt(value, width)) complain(value, width, place, issues);
+      return;
+    }
+    case 'number':
+      if (typeof value !== 'number') complain(value, 'float64', place, issues);
+      return;
+    case 'array':
+      if (!Array.isArray(value)) complain(value, goType(written, place.resolve), place, issues);
+      else if (schema.items) {
+        for (const [index, item] of value.entries()) {
+          check(item, schema.items, { ...place, path: `${place.path}[${index}]` }, issues);
+        }
+      }
+      return;
+    case 'object':
+      if (!isObject(value)) complain(value, goType(written, place.resolve), place, issues);
+      else checkMembers(value, schema, place, name === undefined ? place.owner : shortName(name), issues);
+      return;
+    default:
+      return;
+  }
+}
+
+function checkMembers(
+  object: JsonObject,
+  schema: OpenApiSchema,
+  place: Place,
+  owner: string,
+  issues: TypeIssue[],
+): void {
+  const values = valuesOf(schema);
+  const struct = values ? place.struct : owner;
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    const member = propertyOf(schema, key) ?? values;
+    if (value === undefined || !member) continue;
+    check(
+      value,
+      member,
+      { resolve: place.resolve, path: childPath(place.path, key), struct, owner: '' },
+      issues,
+    );
+  }
+}
+
+function checkString(value: JsonValue, schema: OpenApiSchema, place: Place, issues: TypeIssue[]): void {
+  if (typeof value !== 'string') {
+    complain(
+      value,
+      schema.format === 'date-time' ? 'Time' : schema.format === 'byte' ? '[]uint8' : 'string',
+      place,
+      issues,
+    );
+  } else if (schema.format === 'date-time' && !isDateTime(value)) {
+    const text = JSON.stringify(value);
+    complain(
+      value,
+      'Time',
+      place,
+      issues,
+      `parsing time ${text} as "2006-01-02T15:04:05Z07:00": cannot parse ${text}`,
+    );
+  } else if (schema.format === 'byte') {
+    const at = value.search(/[^A-Za-z0-9+/=\r\n]/);
+    const length = value.replace(/[\r\n]/g, '').length;
+    if (at >= 0 || length % 4 !== 0 || /=[^=\r\n]|={3}/.test(value)) {
+      complain(
+        value,
+        '[]uint8',
+        place,
+        issues,
+        `illegal base64 data at input byte ${at >= 0 ? at : value.length}`,
+      );
+    }
+  }
+}
+
+function isInt(value: JsonValue, width: 'int32' | 'int64'): boolean {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return false;
+  return width === 'int64' ? Math.abs(value) <= 2 ** 63 : value >= -(2 ** 31) && value < 2 ** 31;
+}
+
+function complain(
+  value: JsonValue,
+  expected: string,
+  place: Place,
+  issues: TypeIssue[],
+  text?: string,
+): void {
+  const { path, struct } = place;
+  const number = typeof value === 'number' && /^u?int/.test(expected) ? `number ${value}` : 'number';
+  const found =
+    typeof value === 'number'
+      ? number
+      : typeof value === 'boolean'
+        ? 'bool'
+        : Array.isArray(value)
+          ? 'array'
+          : typeof value;
+  // Go does not print indices.
+  const field = path.replaceAll(/\[[0-9]+\]/g, '');
+  const target =
+    struct === '' && field === ''
+      ? 'Go value'
+      : `Go struct field ${struct === '' ? '' : `${struct}.`}${field}`;
+  const message = text ?? `json: cannot unmarshal ${found} into ${target} of type ${expected}`;
+  issues.push({ path, expected, found, struct, message });
+}
+
+function shortName(definition: string): string {
+  return definition.slice(definition.lastIndexOf('.') + 1);
+}
+
+/** `io.k8s.api.core.v1.PodSpec` is `v1.PodSpec`. */
+function goType(written: OpenApiSchema, resolve: Resolve): string {
+  const reference = written.$ref ?? written.allOf?.[0]?.$ref;
+  if (reference !== undefined) return refName(reference).split('.').slice(-2).join('.');
+  const schema = resolved(written, resolve);
+  const values = valuesOf(schema);
+  if (schema.type === 'array') return `[]${schema.items ? goType(schema.items, resolve) : 'interface {}'}`;
+  if (schema.type === 'object')
+    return values ? `map[string]${goType(values, resolve)}` : 'map[string]interface {}';
+  if (schema.type === 'integer') return schema.format === 'int32' ? 'int32' : 'int64';
+  if (schema.type === 'boolean') return 'bool';
+  if (schema.type === 'number') return 'float64';
+  return schema.format === 'byte' ? '[]uint8' : 'string';
+}

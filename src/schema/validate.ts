@@ -1,0 +1,373 @@
+import { childPath, type FieldIssue } from './field-issue.ts';
+import { canonicalJson, deepEqual, isObject, type JsonObject, type JsonValue } from './json.ts';
+import type { OpenApiSchema, TypeSchema } from './open-api-schema.ts';
+import { compileRegularExpression } from './regular-expression.ts';
+import { memberSchema, propertyOf, resolved } from './schema-lookup.ts';
+import { hasFormat } from './string-format.ts';
+
+type Resolve = TypeSchema['resolve'];
+
+/** Enough to show what is wrong; an object with more is not read by anyone. */
+const MAX_ISSUES = 500;
+/** Steps that one match of a pattern may take. */
+const MAX_MATCH_STEPS = 50_000_000;
+const INT32 = 2 ** 31;
+
+/**
+ * Validates a value against an OpenAPI v3 schema as Kubernetes does with custom resources: keywords and formats first, then
+ * duplicates in lists of type `set` and `map`. Texts and paths are Kubernetes'; the list is empty for a valid value. Unknown
+ * fields are not looked at (they are pruned), rules in CEL are another room's.
+ */
+export function validateValue(value: JsonValue, type: TypeSchema, rootPath = ''): FieldIssue[] {
+  const issues: FieldIssue[] = [];
+  check(value, type.schema, type.resolve, rootPath, issues);
+  if (issues.length < MAX_ISSUES) checkLists(value, type.schema, type.resolve, rootPath, issues);
+  return issues.slice(0, MAX_ISSUES);
+}
+
+function check(
+  value: JsonValue,
+  written: OpenApiSchema,
+  resolve: Resolve,
+  path: string,
+  issues: FieldIssue[],
+): void {
+  if (issues.length >= MAX_ISSUES) return;
+  const schema = resolved(written, resolve);
+  if (value === null && schema.nullable) return;
+  const type = typeProblem(value, schema);
+  if (type !== undefined) {
+    const found = typeName(value);
+    issues.push({
+      type: 'TypeInvalid',
+      path,
+      value: found,
+      detail: `${path} in body must be of type ${type}: ${JSON.stringify(found)}`,
+    });
+    return;
+  }
+  if (schema.enum && !schema.enum.some((item) => deepEqual(item, value))) {
+    const supported = schema.enum.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
+    issues.push({ type: 'NotSupported', path, value, detail: '', supported });
+  }
+  if (typeof value === 'string') checkString(value, schema, path, issues);
+  else if (typeof value === 'number') checkNumber(value, schema, path, issues);
+  else if (Array.isArray(value)) checkList(value, schema, resolve, path, issues);
+  else if (isObject(value)) checkObject(value, schema, resolve, path, issues);
+  checkJunctors(value, schema, resolve, path, issues);
+}
+
+/** The expected type where the value has another. */
+function typeProblem(value: JsonValue, schema: OpenApiSchema): string | undefined {
+  if (schema['x-kubernetes-int-or-string']) {
+    return typeof value === 'string' || Number.isInteger(value) ? undefined : 'integer,string';
+  }
+  if (schema.type === undefined) return undefined;
+  return hasType(value, schema.type) ? undefined : schema.type;
+}
+
+function hasType(value: JsonValue, type: NonNullable<OpenApiSchema['type']>): boolean {
+  switch (type) {
+    case 'object':
+      return isObject(value);
+    case 'array':
+      return Array.isArray(value);
+    case 'integer':
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+/** JSON Schema's word for what a value is. */
+export function typeName(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value;
+}
+
+function invalid(issues: FieldIssue[], path: string, value: unknown, problem: string): void {
+  issues.push({ type: 'Invalid', path, value, detail: `${path} in body ${problem}` });
+}
+
+function checkString(value: string, schema: OpenApiSchema, path: string, issues: FieldIssue[]): void {
+  const { minLength, maxLength, pattern, format } = schema;
+  if (minLength !== undefined || maxLength !== undefined) {
+    const length = characters(value);
+    if (maxLength !== undefined && length > maxLength) {
+      issues.push({ type: 'TooLong', path, value, detail: `may not be more than ${maxLength} bytes` });
+    }
+    if (minLength !== undefined && length < minLength) {
+      invalid(issues, path, value, `should be at least ${minLength} chars long`);
+    }
+  }
+  if (pattern !== undefined) {
+    const problem = patternProblem(value, schema, pattern);
+    if (problem !== undefined) invalid(issues, path, value, problem);
+  }
+  if (format !== undefined && !hasFormat(format, value)) {
+    issues.push({
+      type: 'TypeInvalid',
+      path,
+      value,
+      detail: `${path} in body must be of type ${format}: ${JSON.stringify(value)}`,
+    });
+  }
+}
+
+/** Unicode characters, as length limits count them. */
+function characters(text: string): number {
+  let count = text.length;
+  for (let i = 0; i < text.length - 1; i++) {
+    const high = text.charCodeAt(i);
+    if (high >= 0xd800 && high <= 0xdbff && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      count--;
+      i++;
+    }
+  }
+  return count;
+}
+
+/** Compiling costs more than matching: each schema's pattern is compiled once for as long as the schema lives. */
+const compiled = new WeakMap<OpenApiSchema, ReturnType<typeof compileRegularExpression>>();
+
+function patternProblem(value: string, schema: OpenApiSchema, pattern: string): string | undefined {
+  let expression = compiled.get(schema);
+  if (!expression) {
+    expression = compileRegularExpression(pattern);
+    compiled.set(schema, expression);
+  }
+  if ('error' in expression) return `should match '${pattern}', but pattern is invalid: ${expression.error}`;
+  if (value.length * expression.size > MAX_MATCH_STEPS) return `is too long to be matched with '${pattern}'`;
+  return expression.test(value) ? undefined : `should match '${pattern}'`;
+}
+
+function checkNumber(value: number, schema: OpenApiSchema, path: string, issues: FieldIssue[]): void {
+  const { minimum, maximum, multipleOf, format } = schema;
+  if (format === 'int32' && (!Number.isInteger(value) || value < -INT32 || value >= INT32)) {
+    invalid(issues, path, value, 'must be of type int32');
+  } else if (format === 'int64' && (!Number.isInteger(value) || Math.abs(value) > 2 ** 63)) {
+    invalid(issues, path, value, 'must be of type int64');
+  }
+  if (multipleOf !== undefined && multipleOf > 0 && !isMultiple(value, multipleOf)) {
+    invalid(issues, path, value, `should be a multiple of ${multipleOf}`);
+  }
+  if (maximum !== undefined) {
+    if (schema.exclusiveMaximum ? value >= maximum : value > maximum) {
+      invalid(
+        issues,
+        path,
+        value,
+        `should be less than ${schema.exclusiveMaximum ? '' : 'or equal to '}${maximum}`,
+      );
+    }
+  }
+  if (minimum !== undefined) {
+    if (schema.exclusiveMinimum ? value <= minimum : value < minimum) {
+      invalid(
+        issues,
+        path,
+        value,
+        `should be greater than ${schema.exclusiveMinimum ? '' : 'or equal to '}${minimum}`,
+      );
+    }
+  }
+}
+
+/** `0.3` is a multiple of `0.1` although the remainder in binary is not zero. */
+function isMultiple(value: number, factor: number): boolean {
+  const times = value / factor;
+  return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times));
+}
+
+function checkList(
+  value: readonly JsonValue[],
+  schema: OpenApiSchema,
+  resolve: Resolve,
+  path: string,
+  issues: FieldIssue[],
+): void {
+  const { minItems, maxItems } = schema;
+  if (maxItems !== undefined && value.length > maxItems) {
+    issues.push({
+      type: 'TooMany',
+      path,
+      value: value.length,
+      detail: `must have at most ${maxItems} items`,
+    });
+  }
+  if (minItems !== undefined && value.length < minItems) {
+    invalid(issues, path, value.length, `should have at least ${minItems} items`);
+  }
+  if (schema.uniqueItems && new Set(value.map(canonicalJson)).size < value.length) {
+    invalid(issues, path, value, "shouldn't contain duplicates");
+  }
+  if (!schema.items) return;
+  for (const [index, item] of value.entries())
+    check(item, schema.items, resolve, `${path}[${index}]`, issues);
+}
+
+function checkObject(
+  value: JsonObject,
+  schema: OpenApiSchema,
+  resolve: Resolve,
+  path: string,
+  issues: FieldIssue[],
+): void {
+  const { minProperties, maxProperties, required } = schema;
+  const keys = Object.keys(value);
+  if (maxProperties !== undefined && keys.length > maxProperties) {
+    issues.push({
+      type: 'TooMany',
+      path,
+      value: keys.length,
+      detail: `must have at most ${maxProperties} items`,
+    });
+  }
+  if (minProperties !== undefined && keys.length < minProperties) {
+    invalid(issues, path, keys.length, `should have at least ${minProperties} properties`);
+  }
+  for (const key of required ?? []) {
+    if (!Object.hasOwn(value, key) || value[key] === undefined) {
+      issues.push({ type: 'Required', path: childPath(path, key), detail: '' });
+    }
+  }
+  for (const key of keys) {
+    const item = value[key];
+    if (item === undefined) continue;
+    const member = propertyOf(schema, key) ?? schema.additionalProperties;
+    if (typeof member === 'object') check(item, member, resolve, childPath(path, key), issues);
+    else if (member === false) {
+      const detail = `${childPath(path, key)} in body is a forbidden property`;
+      issues.push({ type: 'Invalid', path, value: '', detail });
+    }
+  }
+}
+
+function checkJunctors(
+  value: JsonValue,
+  schema: OpenApiSchema,
+  resolve: Resolve,
+  path: string,
+  issues: FieldIssue[],
+): void {
+  const { allOf, anyOf, oneOf, not } = schema;
+  const against = (branch: OpenApiSchema): FieldIssue[] => {
+    const found: FieldIssue[] = [];
+    check(value, branch, resolve, path, found);
+    return found;
+  };
+  const complain = (problem: string, found: readonly FieldIssue[] = []): void => {
+    issues.push(
+      { type: 'Invalid', path, value: '', detail: `${JSON.stringify(path)} must ${problem}` },
+      ...found,
+    );
+  };
+  if (allOf && allOf.length > 0) {
+    const found = allOf.flatMap(against);
+    if (found.length > 0) complain('validate all the schemas (allOf)', found);
+  }
+  if (anyOf && anyOf.length > 0) {
+    const closest = closestBranch(anyOf, against);
+    if (closest.length > 0) complain('validate at least one schema (anyOf)', closest);
+  }
+  if (oneOf && oneOf.length > 0) {
+    const found = oneOf.map(against);
+    const valid = found.filter((branch) => branch.length === 0).length;
+    if (valid === 0) {
+      complain('validate one and only one schema (oneOf). Found none valid', shortest(found));
+    } else if (valid > 1) {
+      complain(`validate one and only one schema (oneOf). Found ${valid} valid alternatives`);
+    }
+  }
+  if (not && against(not).length === 0) complain('not validate the schema (not)');
+}
+
+function closestBranch(
+  branches: readonly OpenApiSchema[],
+  against: (branch: OpenApiSchema) => FieldIssue[],
+): readonly FieldIssue[] {
+  const found: FieldIssue[][] = [];
+  for (const branch of branches) {
+    const issues = against(branch);
+    if (issues.length === 0) return [];
+    found.push(issues);
+  }
+  return shortest(found);
+}
+
+/** The problems with the branch that was missed by the least: most likely the one that was meant. */
+function shortest(found: readonly FieldIssue[][]): readonly FieldIssue[] {
+  return found.reduce<readonly FieldIssue[]>(
+    (best, issues) => (issues.length < best.length ? issues : best),
+    found[0] ?? [],
+  );
+}
+
+/** Duplicates in lists of type `set` and `map`, everywhere below. */
+function checkLists(
+  value: JsonValue,
+  written: OpenApiSchema,
+  resolve: Resolve,
+  path: string,
+  issues: FieldIssue[],
+): void {
+  if (typeof value !== 'object' || value === null) return;
+  const schema = resolved(written, resolve);
+  if (Array.isArray(value)) {
+    const listType = schema['x-kubernetes-list-type'];
+    if (listType === 'set') findDuplicates(value, (item) => item, path, issues);
+    if (listType === 'map') {
+      const items = schema.items && resolved(schema.items, resolve);
+      const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+      findDuplicates(value, (item) => mapKey(item, keys, items, resolve), path, issues);
+    }
+    if (!schema.items) return;
+    for (const [index, item] of value.entries()) {
+      checkLists(item, schema.items, resolve, `${path}[${index}]`, issues);
+    }
+    return;
+  }
+  for (const key of Object.keys(value)) {
+    const item = value[key];
+    const member = item === undefined ? undefined : memberSchema(schema, key, resolve);
+    if (member && item !== undefined) checkLists(item, member, resolve, childPath(path, key), issues);
+  }
+}
+
+function findDuplicates(
+  list: readonly JsonValue[],
+  keyOf: (item: JsonValue) => JsonValue | undefined,
+  path: string,
+  issues: FieldIssue[],
+): void {
+  const seen = new Set<string>();
+  const reported = new Set<string>();
+  for (const [index, item] of list.entries()) {
+    const key = keyOf(item);
+    if (key === undefined) continue;
+    const text = canonicalJson(key);
+    if (seen.has(text) && !reported.has(text)) {
+      reported.add(text);
+      issues.push({ type: 'Duplicate', path: `${path}[${index}]`, value: key, detail: '' });
+    }
+    seen.add(text);
+  }
+}
+
+/** The keys of an element; one that is left out has its default, as server-side apply sees it. */
+function mapKey(
+  item: JsonValue,
+  keys: readonly string[],
+  schema: OpenApiSchema | undefined,
+  resolve: Resolve,
+): JsonObject | undefined {
+  if (!isObject(item)) return undefined;
+  const out: JsonObject = {};
+  for (const key of keys) {
+    const value = item[key] ?? (schema && memberSchema(schema, key, resolve)?.default);
+    if (value !== undefined) out[key] = value;
+  }
+  return out;
+}

@@ -1,0 +1,263 @@
+import {
+  type Document,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  type ParseOptions,
+  parseAllDocuments,
+  type ScalarTag,
+  type Tags,
+  visit,
+} from 'yaml';
+import {
+  DEFAULT_MAX_DEPTH,
+  type Decoded,
+  type DecodeFailure,
+  type DecodeLimits,
+  decodeText,
+  forbiddenKey,
+  syntaxFailure,
+  tooDeep,
+} from './decode.ts';
+import { childPath } from './field-issue.ts';
+import { isObject, type JsonObject, type JsonValue } from './json.ts';
+
+/** A document of a YAML stream: decoded, or why not. `line` is where its content begins, from 1. */
+export type YamlDocument = (Decoded | DecodeFailure) & { readonly line: number };
+
+const LEFT_OUT: ReadonlySet<string> = new Set(
+  ['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
+);
+
+/** `0o17`, which the parser behind kubectl also reads in YAML 1.1. */
+const modernOctal: ScalarTag = {
+  identify: () => false,
+  default: true,
+  tag: 'tag:yaml.org,2002:int',
+  format: 'OCT',
+  test: /^[-+]?0o[0-7]+$/,
+  resolve: (text) => (text.startsWith('-') ? -1 : 1) * Number.parseInt(text.replace(/^[-+]?0o/, ''), 8),
+};
+
+/**
+ * kubectl's dialect: YAML 1.1 (`yes` and `on` are booleans, `0777` is octal, `<<` merges), but `12:30:45` is no number
+ * and `2001-01-01` no date: both stay text.
+ */
+const OPTIONS = {
+  version: '1.1',
+  merge: true,
+  customTags: (tags: Tags): Tags => [
+    modernOctal,
+    ...tags.filter((tag) => {
+      if (typeof tag === 'string') return true;
+      return !LEFT_OUT.has(tag.tag) && !('format' in tag && tag.format === 'TIME');
+    }),
+  ],
+  // The library compares every pair of keys of a map; we look for duplicates in linear time.
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: 'silent',
+} as const;
+
+/** Decodes a YAML (or JSON) body of one document. An empty body is null. */
+export function parseYamlBody(body: Uint8Array | string, limits: DecodeLimits = {}): Decoded | DecodeFailure {
+  const text = decodeText(body, limits);
+  if (typeof text !== 'string') return text;
+  const documents = parseYamlDocuments(text, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
+  const [first, second] = documents;
+  if (!first) return { ok: true, value: null, duplicates: [], inexact: [] };
+  if (second) {
+    const { line } = second;
+    return {
+      ok: false,
+      reason: 'Syntax',
+      message: `line ${line}: one document is expected, another one begins here`,
+      line,
+    };
+  }
+  return first;
+}
+
+/** All documents of a stream that are not empty. */
+export function parseYamlDocuments(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): YamlDocument[] {
+  const lineCounter = new LineCounter();
+  const options: ParseOptions & typeof OPTIONS = { ...OPTIONS, lineCounter };
+  let documents: Document.Parsed[];
+  try {
+    const parsed = parseAllDocuments(text, options);
+    if ('empty' in parsed) return [];
+    documents = parsed;
+  } catch (error) {
+    // The parser goes as deep as the text does, and the stack ends long before memory.
+    if (error instanceof RangeError) return [{ ...tooDeep(maxDepth), line: 1 }];
+    throw error;
+  }
+  const out: YamlDocument[] = [];
+  for (const document of documents) {
+    const line = lineCounter.linePos(document.contents?.range?.[0] ?? document.range[0]).line;
+    const decoded = convert(document, text, maxDepth);
+    if (decoded.ok && decoded.value === null) continue;
+    out.push({ ...decoded, line });
+  }
+  return out;
+}
+
+function convert(document: Document.Parsed, text: string, maxDepth: number): Decoded | DecodeFailure {
+  const problem = document.errors[0];
+  if (problem) return syntaxFailure(text, problem.pos[0], problem.message);
+  let raw: unknown;
+  try {
+    raw = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    if (error instanceof RangeError) return tooDeep(maxDepth);
+    // An alias without anchor, or aliases that would multiply the document.
+    if (error instanceof ReferenceError || error instanceof TypeError) {
+      return syntaxFailure(text, document.range[0], error.message);
+    }
+    throw error;
+  }
+  const failure: { found?: DecodeFailure } = {};
+  const value = plain(raw, maxDepth, failure);
+  if (failure.found) return failure.found;
+  return { ok: true, value, ...findDuplicates(document) };
+}
+
+/** A copy without shared parts (aliases give the same object twice) that holds JSON only. */
+function plain(value: unknown, depthLeft: number, failure: { found?: DecodeFailure }): JsonValue {
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    failure.found ??= { ok: false, reason: 'Syntax', message: `${value} has no form in JSON` };
+    return null;
+  }
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (typeof value !== 'object' || value === null || failure.found) return null;
+  if (depthLeft <= 0) {
+    failure.found = { ok: false, reason: 'TooDeep', message: 'the body is nested too deeply' };
+    return null;
+  }
+  if (Array.isArray(value)) return value.map((item) => plain(item, depthLeft - 1, failure));
+  const out: JsonObject = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (key === '__proto__') failure.found = forbiddenKey();
+    else out[key] = plain(item, depthLeft - 1, failure);
+  }
+  return out;
+}
+
+function findDuplicates(document: Document.Parsed): { duplicates: string[]; inexact: string[] } {
+  const duplicates = new Set<string>();
+  const inexact: string[] = [];
+  visit(document, {
+    Map(_key, map, ancestors) {
+      const seen = new Set<string>();
+      for (const pair of map.items) {
+        const key = keyText(pair);
+        if (key === undefined || key === '<<') continue;
+        if (seen.has(key)) duplicates.add(childPath(pathOf([...ancestors, map]), key));
+        seen.add(key);
+      }
+    },
+    Scalar(_key, scalar, ancestors) {
+      const { value } = scalar;
+      if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
+        inexact.push(pathOf([...ancestors, scalar]));
+      }
+    },
+  });
+  return { duplicates: [...duplicates], inexact };
+}
+
+function keyText(pair: Pair): string | undefined {
+  return isScalar(pair.key) ? String(pair.key.value) : undefined;
+}
+
+/** The path of the last of a chain of nodes, each of which holds the next. */
+function pathOf(chain: readonly (Document | Node | Pair)[]): string {
+  let path = '';
+  for (const [index, node] of chain.entries()) {
+    const next = chain[index + 1];
+    if (isPair(node) && next !== undefined && next !== node.key) path = childPath(path, keyText(node) ?? '');
+    else if (isSeq(node) && next !== undefined) path = `${path}[${node.items.indexOf(next)}]`;
+    else if (isMap(node)) continue;
+  }
+  return path;
+}
+
+/** Objects of manifests, and what could not be read. */
+export interface Manifests {
+  /** In the order of the text; lists are taken apart. */
+  readonly objects: readonly JsonObject[];
+  /** Where each object's document begins, from 1. */
+  readonly lines: readonly number[];
+  readonly errors: readonly ManifestError[];
+}
+
+export interface ManifestError {
+  /** From 1. */
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Manifests are files of people, larger than one request and smaller than what would block a process for long. */
+const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
+const MAX_OBJECTS = 20_000;
+
+/**
+ * Reads manifests as kubectl does: YAML or JSON, any number of documents, `List` objects taken apart, empty documents left
+ * out. Every object has an `apiVersion` and a `kind`. What cannot be read is in `errors`; the other objects are still there.
+ */
+export function parseManifests(text: string, limits: DecodeLimits = {}): Manifests {
+  const objects: JsonObject[] = [];
+  const lines: number[] = [];
+  const errors: ManifestError[] = [];
+  const content = decodeText(text, { maxBytes: limits.maxBytes ?? MAX_MANIFEST_BYTES });
+  if (typeof content !== 'string') {
+    return { objects, lines, errors: [{ line: 1, message: content.message }] };
+  }
+  for (const document of parseYamlDocuments(content.replace(/^\uFEFF/, ''), limits.maxDepth)) {
+    const { line } = document;
+    if (!document.ok) {
+      errors.push({ line: document.line, message: document.message });
+      continue;
+    }
+    for (const path of document.duplicates) {
+      errors.push({ line, message: `the field ${JSON.stringify(path)} stands more than once` });
+    }
+    for (const item of itemsOf(document.value)) {
+      const problem = manifestProblem(item);
+      if (problem !== undefined || !isObject(item)) {
+        errors.push({ line, message: problem ?? 'not an object' });
+      } else if (objects.length >= MAX_OBJECTS) {
+        errors.push({ line, message: `more than ${MAX_OBJECTS} objects` });
+        return { objects, lines, errors };
+      } else {
+        objects.push(item);
+        lines.push(line);
+      }
+    }
+  }
+  return { objects, lines, errors };
+}
+
+function itemsOf(value: JsonValue): readonly JsonValue[] {
+  if (
+    isObject(value) &&
+    typeof value.kind === 'string' &&
+    value.kind.endsWith('List') &&
+    Array.isArray(value.items)
+  ) {
+    return value.items;
+  }
+  return [value];
+}
+
+function manifestProblem(value: JsonValue): string | undefined {
+  if (!isObject(value)) return 'a manifest must be an object with apiVersion and kind';
+  for (const key of ['apiVersion', 'kind'] as const) {
+    if (typeof value[key] !== 'string' || value[key] === '') return `${key} is missing or not a text`;
+  }
+  return undefined;
+}

@@ -1,0 +1,130 @@
+import { clusterInfoOf } from '../dialects/kubevela/cluster-info.ts';
+import { CLUSTER } from '../dialects/kubevela/kinds.ts';
+import type { Cluster, ClusterStatus } from '../dialects/kubevela/types.ts';
+import { type Dispatch, fleetRevision, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import type { Client } from '../kube/client.ts';
+import { setCondition } from '../kube/conditions.ts';
+import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
+import type { Condition, KubeObject } from '../kube/object.ts';
+import { hasCode } from '../kube/status-error.ts';
+import { formatTime } from '../runtime/clock.ts';
+import { deepEqual } from '../schema/json.ts';
+import type { Held } from './held.ts';
+
+/** What a spoke knows of itself, to be told in its Cluster object. */
+export interface ClusterReport {
+  readonly name: string;
+  readonly engine: string;
+  readonly gitVersion: string;
+  readonly nodes: readonly KubeObject[];
+  readonly dispatches: readonly Dispatch[];
+  readonly held: readonly Held[];
+  readonly corrections: number;
+  readonly lastCorrection: Record<string, string> | undefined;
+}
+
+const CLUSTERS = resourceIdOf(CLUSTER);
+
+/** The status of the Cluster object. Equal for equal facts: times move only when what they date changes. */
+export function clusterStatusOf(
+  report: ClusterReport,
+  previous: ClusterStatus | undefined,
+  now: number,
+): ClusterStatus {
+  const facts = clusterInfoOf(report.gitVersion, report.nodes);
+  const { lastSyncedTime, ...previousFacts } = previous?.clusterInfo ?? {};
+  const info = {
+    ...facts,
+    lastSyncedTime:
+      lastSyncedTime !== undefined && deepEqual(facts, previousFacts) ? lastSyncedTime : formatTime(now),
+  };
+  let total = 0;
+  let healthy = 0;
+  const dispatches = report.held
+    .map((held) => {
+      const bad = [...held.states.values()].filter(
+        (state) => state.failure !== undefined || state.health.state !== 'Healthy',
+      );
+      total += held.states.size;
+      healthy += held.states.size - bad.length;
+      const degraded = bad.some((state) => state.failure !== undefined || state.health.state === 'Degraded');
+      const { source, revision, position } = held.accepted;
+      return {
+        name: held.name,
+        source: `${source.kind} ${source.namespace === '' ? '' : `${source.namespace}/`}${source.name}`,
+        revision,
+        generation: position.generation,
+        ...(held.appliedGeneration === undefined ? {} : { appliedGeneration: held.appliedGeneration }),
+        ...(held.appliedAt === undefined ? {} : { appliedAt: held.appliedAt }),
+        health: bad.length === 0 ? 'Healthy' : degraded ? 'Degraded' : 'Progressing',
+      };
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const open = dispatches.filter((dispatch) => dispatch.appliedGeneration !== dispatch.generation);
+  const word = dispatches.some((dispatch) => dispatch.health === 'Degraded')
+    ? 'Degraded'
+    : healthy < total
+      ? 'Progressing'
+      : 'Healthy';
+  let conditions: Condition[] = [...(previous?.conditions ?? [])];
+  const set = (type: string, ok: boolean, reason: string, message: string): void => {
+    conditions = setCondition(
+      conditions,
+      { type, status: ok ? 'True' : 'False', reason, message },
+      now,
+    ).conditions;
+  };
+  const firstOpen = open[0];
+  if (firstOpen)
+    set(
+      'BlueprintApplied',
+      false,
+      'Applying',
+      `${open.length} dispatches are not applied yet, ${firstOpen.source} first; see: kubectl -n ${SYSTEM_NAMESPACE} get dispatches`,
+    );
+  else set('BlueprintApplied', true, 'Applied', `all ${dispatches.length} dispatches are applied`);
+  set('Healthy', word === 'Healthy', word, `${healthy} of ${total} objects are healthy`);
+  return {
+    engine: report.engine,
+    clusterInfo: info,
+    dispatchedRevision: fleetRevision(
+      report.dispatches.map((dispatch) => ({
+        name: dispatch.metadata.name ?? '',
+        generation: dispatch.spec.position.generation,
+      })),
+    ),
+    appliedRevision: fleetRevision(
+      dispatches.map((dispatch) => ({ name: dispatch.name, generation: dispatch.appliedGeneration ?? 0 })),
+    ),
+    dispatches,
+    health: { status: word, objectsHealthy: healthy, objectsTotal: total },
+    drift: {
+      corrections: report.corrections,
+      ...(report.lastCorrection === undefined ? {} : { last: report.lastCorrection }),
+    },
+    conditions,
+  };
+}
+
+/** Creates the Cluster object where it is absent and writes its status where it differs. */
+export async function writeClusterStatus(
+  client: Client,
+  name: string,
+  next: (previous: ClusterStatus | undefined) => ClusterStatus,
+): Promise<void> {
+  let present: Cluster;
+  try {
+    present = await client.get<Cluster>(CLUSTERS, SYSTEM_NAMESPACE, name);
+  } catch (error) {
+    if (!hasCode(error, 404)) throw error;
+    const fresh: Cluster = {
+      apiVersion: apiVersionOf(CLUSTER),
+      kind: CLUSTER.kind,
+      metadata: { name, namespace: SYSTEM_NAMESPACE },
+    };
+    present = await client.create<Cluster>(CLUSTERS, fresh);
+  }
+  const status = next(present.status);
+  if (deepEqual(status, present.status)) return;
+  await client.update(CLUSTERS, { ...present, status }, { subresource: 'status' });
+}

@@ -1,0 +1,149 @@
+import type { DispatchSpec, DispatchStatus, ObjectState, OwnedObject } from '../engine/dispatch/index.ts';
+import { isContested } from '../engine/drift/back-off.ts';
+import type { Health } from '../engine/health/health.ts';
+import { setCondition } from '../kube/conditions.ts';
+import { type Condition, type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
+import { formatTime } from '../runtime/clock.ts';
+
+/** A dispatch as the spoke holds it: what it accepted, and how far it is. In memory; the durable part is the ownership record. */
+export interface Held {
+  readonly name: string;
+  accepted: DispatchSpec;
+  owned: readonly OwnedObject[];
+  /** Rendered objects by key: what shall be. */
+  wanted: ReadonlyMap<string, KubeObject>;
+  /** What could not be rendered. */
+  problems: readonly string[];
+  /** Why a newer word of the hub was not taken. */
+  refusal: { reason: string; message: string } | undefined;
+  readonly states: Map<string, LocalState>;
+  pendingRemovals: readonly { ref: ObjectRef; message: string }[];
+  removed: readonly ObjectRef[];
+  /** Whether everything of `accepted` was carried out. */
+  complete: boolean;
+  appliedGeneration: number | undefined;
+  appliedAt: string | undefined;
+  /** Attempts since the last success, for back-off. */
+  attempts: number;
+}
+
+/** How one object of a dispatch is doing. */
+export interface LocalState {
+  readonly ref: ObjectRef;
+  failure: { reason: string; message: string } | undefined;
+  health: Health;
+  /** Of the object as it was applied last. */
+  fingerprint: string;
+  /** resourceVersion of the object as it was applied last. */
+  revision: number;
+  applying: boolean;
+  /** A change that came while an apply was under way. */
+  seen: KubeObject | undefined;
+  corrections: readonly number[];
+}
+
+export function newState(ref: ObjectRef): LocalState {
+  return {
+    ref,
+    failure: undefined,
+    health: { state: 'Progressing', reason: 'Applying', message: 'it is being applied' },
+    fingerprint: '',
+    revision: 0,
+    applying: false,
+    seen: undefined,
+    corrections: [],
+  };
+}
+
+/** Objects that are not as they should be, for status; healthy ones are only counted. */
+function troubled(held: Held, now: number): ObjectState[] {
+  const out: ObjectState[] = [];
+  for (const state of held.states.values()) {
+    if (state.failure) out.push({ ref: state.ref, health: 'Degraded', ...state.failure });
+    else if (isContested(state.corrections, now)) {
+      const message = `another writer keeps changing it: corrected ${state.corrections.length} times within a minute`;
+      out.push({ ref: state.ref, health: 'Degraded', reason: 'Contested', message });
+    } else if (state.health.state !== 'Healthy') {
+      out.push({
+        ref: state.ref,
+        health: state.health.state,
+        reason: state.health.reason,
+        message: state.health.message,
+      });
+    }
+  }
+  for (const { ref, message } of held.pendingRemovals)
+    out.push({ ref, health: 'Progressing', reason: 'Removing', message });
+  return out.sort((a, b) => (refKey(a.ref) < refKey(b.ref) ? -1 : 1));
+}
+
+/** Most objects that a status names: it must stay small however large the dispatch is. */
+const MAX_LISTED = 50;
+
+/** The status that a spoke writes on a dispatch. Equal for equal states, so that an unchanged one need not be written. */
+export function statusOf(held: Held, previous: DispatchStatus | undefined, now: number): DispatchStatus {
+  const failures = [...held.states.values()].filter((state) => state.failure !== undefined);
+  const objects = troubled(held, now);
+  const healthyCount = held.states.size - objects.filter((object) => object.reason !== 'Removing').length;
+  let conditions: Condition[] = [...(previous?.conditions ?? [])];
+  const set = (type: string, ok: boolean | undefined, reason: string, message: string): void => {
+    const status = ok === undefined ? 'Unknown' : ok ? 'True' : 'False';
+    conditions = setCondition(conditions, { type, status, reason, message }, now).conditions;
+  };
+  if (held.refusal) set('Accepted', false, held.refusal.reason, held.refusal.message);
+  else set('Accepted', true, 'Accepted', `generation ${held.accepted.position.generation} is accepted`);
+  const firstFailure = failures[0];
+  if (held.problems.length > 0) set('Applied', false, 'RenderFailed', held.problems.join('; '));
+  else if (firstFailure?.failure) {
+    const more = failures.length > 1 ? ` (and ${failures.length - 1} more objects)` : '';
+    set(
+      'Applied',
+      false,
+      'ApplyFailed',
+      `${firstFailure.ref.kind} ${firstFailure.ref.name}: ${firstFailure.failure.message}${more}`,
+    );
+  } else if (held.complete) set('Applied', true, 'Applied', `all ${held.states.size} objects are applied`);
+  else if (held.pendingRemovals.length > 0)
+    set('Applied', false, 'Applying', `${held.pendingRemovals.length} objects are still going`);
+  else set('Applied', false, 'Applying', 'objects are being applied');
+  const bad = objects.find((object) => object.health === 'Degraded') ?? objects[0];
+  if (bad) set('Healthy', false, bad.reason, `${bad.ref.kind} ${bad.ref.name}: ${bad.message}`);
+  else set('Healthy', true, 'Healthy', 'all objects are healthy');
+  return {
+    position: held.accepted.position,
+    ...(held.appliedGeneration === undefined ? {} : { appliedGeneration: held.appliedGeneration }),
+    ...(held.complete
+      ? { appliedRevision: held.accepted.revision }
+      : previous?.appliedRevision === undefined
+        ? {}
+        : { appliedRevision: previous.appliedRevision }),
+    ...(held.appliedAt === undefined ? {} : { appliedAt: held.appliedAt }),
+    summary: { total: held.states.size, applied: held.states.size - failures.length, healthy: healthyCount },
+    objects: objects.slice(0, MAX_LISTED),
+    removed: held.removed,
+    conditions,
+  };
+}
+
+/** The status of a dispatch of which nothing was ever accepted. */
+export function refusedStatus(
+  previous: DispatchStatus | undefined,
+  refusal: { reason: string; message: string },
+  now: number,
+): DispatchStatus {
+  const { conditions } = setCondition(
+    previous?.conditions,
+    { type: 'Accepted', status: 'False', ...refusal },
+    now,
+  );
+  return { ...previous, conditions };
+}
+
+/** Marks everything as carried out. The time is that of the first completion of this generation. */
+export function markComplete(held: Held, now: number): void {
+  held.complete = true;
+  held.attempts = 0;
+  if (held.appliedGeneration === held.accepted.position.generation && held.appliedAt !== undefined) return;
+  held.appliedGeneration = held.accepted.position.generation;
+  held.appliedAt = formatTime(now);
+}
