@@ -44,6 +44,13 @@ export {
 } from './kubeconfig.ts';
 export { endpointFromKubeconfig, type KubeconfigEndpointOptions } from './kubeconfig-endpoint.ts';
 export {
+  type Manifest,
+  type ManifestProblem,
+  type ReadManifests,
+  type ReadManifestsOptions,
+  readManifests,
+} from './manifests.ts';
+export {
   asJson,
   asObject,
   type Condition,

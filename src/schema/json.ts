@@ -15,7 +15,9 @@ export function clone<T>(value: T): T {
   const out: Record<string, unknown> = {};
   for (const key in value) {
     const item = (value as Record<string, unknown>)[key];
-    if (item !== undefined) out[key] = clone(item);
+    if (item === undefined) continue;
+    if (key === '__proto__') Object.defineProperty(out, key, { value: clone(item), enumerable: true, configurable: true, writable: true });
+    else out[key] = clone(item);
   }
   return out as T;
 }
@@ -32,12 +34,14 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(b)) return false;
   const left = a as Record<string, unknown>;
   const right = b as Record<string, unknown>;
+  // Own properties only: names such as `constructor` are found on every object.
   for (const key in left) {
-    if (left[key] === undefined) {
-      if (right[key] !== undefined) return false;
-    } else if (!deepEqual(left[key], right[key])) return false;
+    const other = Object.hasOwn(right, key) ? right[key] : undefined;
+    if (!deepEqual(left[key], other)) return false;
   }
-  for (const key in right) if (right[key] !== undefined && left[key] === undefined) return false;
+  for (const key in right) {
+    if (right[key] !== undefined && (!Object.hasOwn(left, key) || left[key] === undefined)) return false;
+  }
   return true;
 }
 

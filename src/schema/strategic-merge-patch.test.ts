@@ -288,7 +288,7 @@ describe('order', () => {
   });
 
   it('[V26] holds for any lists: the order of the patch and the order of the server both survive', () => {
-    const names = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'));
+    const names = fc.uniqueArray(fc.constantFrom<string>('a', 'b', 'c', 'd', 'e', 'f'));
     fc.assert(
       fc.property(names, names, (live, order) => {
         const out = (

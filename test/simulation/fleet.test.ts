@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, it } from 'vitest';
 import { configMaps, namespaces } from '../../src/kube/well-known.ts';
 import { driven, PROPAGATIONS, type SimulatedFleet, simulateFleet } from './fleet.ts';
 

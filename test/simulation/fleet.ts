@@ -2,7 +2,7 @@ import { createApiServer, type ApiServer, memoryDriver, type AuditEvent, type St
 import { type Engine, startEngine } from '../../src/cli/engine.ts';
 import { SPOKE_CLUSTER } from '../../src/dialects/kubevela/kinds.ts';
 import { PROPAGATION } from '../../src/dialects/propagation/kinds.ts';
-import type { Client } from '../../src/kube/client.ts';
+import type { Client, ResourceId } from '../../src/kube/client.ts';
 import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { createClient } from '../../src/kube/rest-client.ts';
@@ -10,8 +10,8 @@ import { type Link, type MemoryLink, memoryLink } from '../../src/link/index.ts'
 import { type VirtualRuntime, virtualRuntime } from '../../src/runtime/runtime.ts';
 import { HUB_USER } from '../../src/spoke/hub-access.ts';
 
-export const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
-export const PROPAGATIONS = resourceIdOf(PROPAGATION);
+export const SPOKE_CLUSTERS: ResourceId = resourceIdOf(SPOKE_CLUSTER);
+export const PROPAGATIONS: ResourceId = resourceIdOf(PROPAGATION);
 const ADMIN = { name: 'admin', groups: ['system:masters'] };
 const ENGINE = { name: 'atoll:engine', groups: ['system:masters'] };
 

@@ -34,7 +34,8 @@ export function decideNames(definition: Definition, others: readonly Definition[
   const accepted: Partial<DefinitionNames> = {};
   let conflict: NameConflict | undefined;
   const check = (used: boolean, reason: NameConflict['reason'], name: string, accept: () => void): void => {
-    if (used) conflict ??= { reason, message: `${JSON.stringify(name)} is already in use` };
+    // Of several conflicts the last one is told, as Kubernetes does.
+    if (used) conflict = { reason, message: `${JSON.stringify(name)} is already in use` };
     else accept();
   };
   check(resources.has(names.plural), 'PluralConflict', names.plural, () => {

@@ -1,6 +1,7 @@
 import { isMap, isPair, isScalar, isSeq, type Node, parseDocument, type Tags } from 'yaml';
 import { badRequest, failure } from '../../kube/status-error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import { decodeProtobuf, PROTOBUF, ProtobufError } from '../protobuf/index.ts';
 import { duplicateKeys } from './duplicate-keys.ts';
 import { OFFERED_TYPES } from './negotiation.ts';
 
@@ -48,7 +49,17 @@ export function decodeBody(
   checkBodySize(bytes);
   if (type === '' || type === 'application/json') return parseJsonBody(bytes, findDuplicates);
   if (type === 'application/yaml') return parseYamlBody(bytes, findDuplicates);
+  if (type === PROTOBUF) return parseProtobufBody(bytes);
   throw unsupportedMediaType();
+}
+
+function parseProtobufBody(bytes: Uint8Array): Body {
+  try {
+    return { value: decodeProtobuf(bytes), duplicates: [] };
+  } catch (error) {
+    if (error instanceof ProtobufError || error instanceof SyntaxError) throw badRequest(`the protobuf body of the request cannot be decoded: ${error.message}`);
+    throw error;
+  }
 }
 
 export function bodyText(bytes: Uint8Array): string {

@@ -5,6 +5,8 @@ import type { JsonObject } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
 import {
   decodeBody,
+  decodeDeleteOptions,
+  isProtobuf,
   jsonResponse,
   mediaType,
   negotiate,
@@ -256,6 +258,7 @@ function managerRequired(): Error {
 function deleteOptions(asked: ResourceRequest): ReturnType<typeof parseDeleteOptions> {
   const { request, info } = asked;
   if ((request.body?.byteLength ?? 0) === 0) return parseDeleteOptions(undefined, info.query);
+  if (request.body && isProtobuf(request.body)) return parseDeleteOptions(decodeDeleteOptions(request.body), info.query);
   const body = decodeBody(request.headers, request.body, false);
   return parseDeleteOptions(objectBody(body, 'DeleteOptions'), info.query);
 }

@@ -14,6 +14,9 @@ import { viewOf } from './view.ts';
 
 const STALE = 'the object has been modified; please apply your changes to the latest version and try again';
 
+/** Subresources whose handlers have changed nothing but what they are for, so there is nothing to restore. */
+const NARROW: ReadonlySet<string> = new Set(['finalize', 'approval', 'resize', 'ephemeralcontainers']);
+
 /** Replaces an object by a decoded one (PUT). Creates it where the kind allows that. */
 export function update(scope: Scope, name: string, object: KubeObject, options: WriteOptions): Promise<Written> {
   const { resource } = scope;
@@ -75,7 +78,7 @@ export function prepareUpdate(
   if (status) {
     object = keepAllButStatus(scope, object, live);
     strategy.prepareForStatusUpdate?.(object, live, context);
-  } else {
+  } else if (!NARROW.has(subresource?.name ?? '')) {
     if (hasSubresource(resource, 'status')) copyField('status', live, object);
     strategy.prepareForUpdate?.(object, live, context);
   }

@@ -53,8 +53,8 @@ function parseField(
     if (!match) return undefined;
     const [, from = '', to, stepText] = match;
     const any = from === '*' || from === '?';
-    const start = any ? low : valueOf(from, low, names);
-    const end = to !== undefined ? valueOf(to, low, names) : any || stepText !== undefined ? high : start;
+    const start = any ? low : numberOf(from, low, names);
+    const end = to !== undefined ? numberOf(to, low, names) : any || stepText !== undefined ? high : start;
     const step = stepText === undefined ? 1 : Number(stepText);
     if (start === undefined || end === undefined || start < low || end > high || start > end || step < 1)
       return undefined;
@@ -63,7 +63,7 @@ function parseField(
   return out;
 }
 
-function valueOf(text: string, low: number, names: readonly string[] | undefined): number | undefined {
+function numberOf(text: string, low: number, names: readonly string[] | undefined): number | undefined {
   const named = names?.indexOf(text) ?? -1;
   if (named >= 0) return named + low;
   return /^\d+$/.test(text) ? Number(text) : undefined;

@@ -195,7 +195,10 @@ export interface VolumeClaim extends KubeObject {
 }
 
 export interface Volume extends KubeObject {
-  spec: { claimRef?: { namespace?: string; name?: string; uid?: string }; [field: string]: unknown };
+  spec: {
+    claimRef?: { apiVersion?: string; kind?: string; namespace?: string; name?: string; uid?: string };
+    [field: string]: unknown;
+  };
   status?: { phase?: string; [field: string]: unknown };
 }
 

@@ -59,6 +59,8 @@ const NOT_READY: LooseCondition = {
   message: 'simulated failure',
 };
 
+const NOT_READY_TAINT = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+
 /**
  * Creates the Nodes of the fleet that do not exist yet, and keeps the status of all of them: Ready, unless their
  * annotation asks for failure. Nodes send no heartbeats: a cluster at rest writes nothing.
@@ -73,7 +75,7 @@ export function startNodes(world: World, fleet: NodeFleet, serverVersion: () => 
       const [, name] = splitKey(key);
       const node = nodes.get('', name) ?? (await createNode(world, fleet, name));
       version ??= await serverVersion();
-      if (node) await report(world, fleet, node, version);
+      if (node) await report(world, fleet, await taint(world, node), version);
     },
   });
   const wanted = new Set(
@@ -117,6 +119,18 @@ async function createNode(world: World, fleet: NodeFleet, name: string): Promise
     if (hasCode(error, 409)) return undefined; // there already, and not seen yet
     throw error;
   }
+}
+
+/** The server makes new nodes unfit for pods; they become fit when they are ready, and unfit again when not. */
+async function taint(world: World, node: Node): Promise<Node> {
+  const taints = node.spec?.taints ?? [];
+  const others = taints.filter((each) => each.key !== NOT_READY_TAINT.key);
+  const present = others.length < taints.length;
+  if (present === isNodeFailing(node)) return node;
+  const wanted = present ? others : [...others, NOT_READY_TAINT];
+  return world.nodes.patch(node, {
+    spec: { taints: wanted.length > 0 ? wanted.map((each) => ({ ...each })) : null },
+  });
 }
 
 async function report(world: World, fleet: NodeFleet, node: Node, version: string): Promise<void> {
