@@ -16,7 +16,11 @@ export function clusterExists(server: RestServer, cluster: string): boolean {
 }
 
 /** Creates what a logical cluster starts with, as far as it is absent: namespaces and the standard RBAC objects. */
-export async function seedCluster(server: RestServer, cluster: string, rbac: readonly KubeObject[]): Promise<void> {
+export async function seedCluster(
+  server: RestServer,
+  cluster: string,
+  rbac: readonly KubeObject[],
+): Promise<void> {
   const namespaces = NAMESPACES.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
   await ensureAll(server, cluster, namespaces);
   await ensureAll(server, cluster, rbac);
@@ -68,7 +72,11 @@ export function namespaceContents(server: RestServer, caCertificate: string): { 
     ];
     ensureAll(server, cluster, objects).catch((error: unknown) => {
       if (stopped || hasCode(error, 403) || hasCode(error, 404)) return; // the namespace is going away
-      runtime.log.warn('filling a namespace failed, trying again', { cluster, namespace, error: errorText(error) });
+      runtime.log.warn('filling a namespace failed, trying again', {
+        cluster,
+        namespace,
+        error: errorText(error),
+      });
       runtime.clock.after(RETRY_MS, () => fill(cluster, namespace));
     });
   }
@@ -86,7 +94,8 @@ export function namespaceContents(server: RestServer, caCertificate: string): { 
       for (const event of events) {
         if (event.type !== 'deleted') continue;
         const { cluster, namespace, name } = parseKey(event.record.key);
-        if (name === 'default' || name === 'kube-root-ca.crt') runtime.clock.defer(() => fill(cluster, namespace));
+        if (name === 'default' || name === 'kube-root-ca.crt')
+          runtime.clock.defer(() => fill(cluster, namespace));
       }
     }),
   );

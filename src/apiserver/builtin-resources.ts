@@ -1,7 +1,7 @@
+import { isObject } from '../schema/json.ts';
 import { strategyFor } from './builtins/index.ts';
 import type { Catalogue } from './catalogue/index.ts';
 import { definitionStrategy, isDefinitionResource } from './crd/index.ts';
-import { isObject } from '../schema/json.ts';
 import type { Resource, Strategy } from './resource.ts';
 import { builtinColumns } from './table/index.ts';
 
@@ -15,7 +15,9 @@ export function builtinResources(catalogue: Catalogue, excludeGroups: readonly s
       return {
         ...resource,
         columns: printer?.columns ?? resource.columns,
-        cells: printer?.cells ?? ((object) => [object.metadata.name ?? '', object.metadata.creationTimestamp ?? null]),
+        cells:
+          printer?.cells ??
+          ((object) => [object.metadata.name ?? '', object.metadata.creationTimestamp ?? null]),
         strategy: withLifecycle(resource, strategy),
       };
     });
@@ -28,7 +30,10 @@ function withLifecycle(resource: { group: string; resource: string }, strategy: 
   return {
     ...strategy,
     prepareForDelete(namespace): void {
-      namespace['status'] = { ...(isObject(namespace['status']) ? namespace['status'] : {}), phase: 'Terminating' };
+      namespace.status = {
+        ...(isObject(namespace.status) ? namespace.status : {}),
+        phase: 'Terminating',
+      };
     },
   };
 }

@@ -12,7 +12,11 @@ export interface Documents {
 }
 
 /** Discovery and OpenAPI of a cluster, made anew when its resources have changed. */
-export function documentsOf(registry: ResourceRegistry, catalogue: Catalogue, address: string): (cluster: string) => Documents {
+export function documentsOf(
+  registry: ResourceRegistry,
+  catalogue: Catalogue,
+  address: string,
+): (cluster: string) => Documents {
   const made = new WeakMap<ClusterResources, Documents>();
   return (cluster) => {
     const resources = registry.of(cluster);
@@ -42,8 +46,14 @@ export interface ServerFacts {
 }
 
 /** Serves what is not a resource: discovery, OpenAPI, health, version, metrics. */
-export function handlePath(request: Request, info: RequestInfo, documents: Documents, facts: ServerFacts): Response {
-  if (info.method !== 'GET' && info.method !== 'HEAD') return textResponse(405, 'Method Not Allowed\n', { allow: 'GET, HEAD' });
+export function handlePath(
+  request: Request,
+  info: RequestInfo,
+  documents: Documents,
+  facts: ServerFacts,
+): Response {
+  if (info.method !== 'GET' && info.method !== 'HEAD')
+    return textResponse(405, 'Method Not Allowed\n', { allow: 'GET, HEAD' });
   const { path, query } = info;
   const { headers } = request;
   const health = healthOf(path, facts, query);
@@ -51,20 +61,33 @@ export function handlePath(request: Request, info: RequestInfo, documents: Docum
   switch (path) {
     case '/version':
     case '/version/':
-      return valueResponse(200, versionInfo(facts.version), { representation: negotiate(headers, query, false) });
+      return valueResponse(200, versionInfo(facts.version), {
+        representation: negotiate(headers, query, false),
+      });
     case '/metrics':
       return textResponse(200, metricsText(facts));
     case '/':
       return valueResponse(
         200,
-        { paths: [...documents.discovery.paths, ...documents.openApi().paths, '/livez', '/metrics', '/readyz', '/version'].sort() },
+        {
+          paths: [
+            ...documents.discovery.paths,
+            ...documents.openApi().paths,
+            '/livez',
+            '/metrics',
+            '/readyz',
+            '/version',
+          ].sort(),
+        },
         { representation: negotiate(headers, query, false) },
       );
     default:
   }
   if (path.startsWith('/openapi'))
-    return documents.openApi().respond(path, query, headers['accept'], headers['if-none-match']) ?? pathNotFound();
-  return documents.discovery.respond(path, headers['accept'], headers['if-none-match']) ?? pathNotFound();
+    return (
+      documents.openApi().respond(path, query, headers.accept, headers['if-none-match']) ?? pathNotFound()
+    );
+  return documents.discovery.respond(path, headers.accept, headers['if-none-match']) ?? pathNotFound();
 }
 
 function healthOf(path: string, facts: ServerFacts, query: URLSearchParams): Response | undefined {
@@ -73,7 +96,8 @@ function healthOf(path: string, facts: ServerFacts, query: URLSearchParams): Res
   if (check !== undefined && check !== '' && check !== 'ping') return undefined;
   const fails = name === 'readyz' && !facts.ready();
   const verbose = query.has('verbose');
-  if (fails) return textResponse(500, `[+]ping ok\n[-]shutdown failed: reason withheld\n${name} check failed\n`);
+  if (fails)
+    return textResponse(500, `[+]ping ok\n[-]shutdown failed: reason withheld\n${name} check failed\n`);
   return textResponse(200, verbose ? `[+]ping ok\n[+]shutdown ok\n${name} check passed\n` : 'ok');
 }
 

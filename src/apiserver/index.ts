@@ -7,9 +7,26 @@
  * `storage` (where objects live), `crd` (custom kinds), `admission`, `auth`, then what describes the API: `catalogue`,
  * `builtins`, `discovery`, `openapi`, `table`.
  */
-export type { Authenticator, AuditEvent, AuditSink, Authorizer, RequestAttributes, UserInfo } from './auth/index.ts';
-export { clientCertificateAuthenticator, staticTokenAuthenticator, unionAuthenticator } from './auth/index.ts';
+export type {
+  AuditEvent,
+  AuditSink,
+  Authenticator,
+  Authorizer,
+  RequestAttributes,
+  UserInfo,
+} from './auth/index.ts';
+export {
+  clientCertificateAuthenticator,
+  staticTokenAuthenticator,
+  unionAuthenticator,
+} from './auth/index.ts';
 export { type HttpsOptions, type HttpsServer, serveHttps } from './http/index.ts';
-export { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_VERSION, ROOT_CLUSTER } from './server.ts';
+export {
+  type ApiServer,
+  type ApiServerOptions,
+  createApiServer,
+  DEFAULT_VERSION,
+  ROOT_CLUSTER,
+} from './server.ts';
 export type { Space } from './space.ts';
 export { memoryDriver, type StorageDriver, sqliteDriver } from './storage/index.ts';

@@ -84,9 +84,9 @@ export interface Strategy {
   prepareForUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
   /** For writes to a subresource with its own rules, such as `status`: what else to keep from `old`. */
   prepareForStatusUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
-  /** What must hold of the object by itself: runs on create and on every update. */
+  /** What must hold of the object by itself. Runs on create, and on update where there is no `validateUpdate`. */
   validate?(object: KubeObject): FieldError[];
-  /** What an update must respect besides, such as immutable fields: runs after `validate`. */
+  /** All that must hold of an update: what `validate` checks, and what may not change. */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
   /** Checks the name; RFC 1123 subdomain by default. */
   validateName?(name: string): string[];

@@ -39,6 +39,7 @@ export interface Stream {
 export async function startServer(options: Partial<ApiServerOptions> = {}): Promise<Fixture> {
   const runtime = virtualRuntime(1);
   const opening = createApiServer({ runtime, storage: memoryDriver(), ...options });
+  opening.catch(() => {}); // awaited below
   await runtime.clock.settle();
   const server = await opening;
   await runtime.clock.settle();
@@ -52,13 +53,25 @@ export function fixtureOf(runtime: VirtualRuntime, server: ApiServer, admin: Han
     await runtime.clock.settle();
     return promise;
   }
-  async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  async function call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const bytes =
-      body === undefined ? undefined : typeof body === 'string' ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
+      body === undefined
+        ? undefined
+        : typeof body === 'string'
+          ? Buffer.from(body)
+          : Buffer.from(JSON.stringify(body));
     const request: Request = {
       method,
       path,
-      headers: { ...(bytes && !headers['content-type'] ? { 'content-type': 'application/json' } : {}), ...headers },
+      headers: {
+        ...(bytes && !headers['content-type'] ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
       ...(bytes ? { body: bytes } : {}),
     };
     return read(await settle(admin(request)));
@@ -75,7 +88,8 @@ export function fixtureOf(runtime: VirtualRuntime, server: ApiServer, admin: Han
     apply: (path, object, query = 'fieldManager=test') =>
       call('PATCH', `${path}?${query}`, object, { 'content-type': 'application/apply-patch+yaml' }),
     delete: (path, options) => call('DELETE', path, options),
-    watch: async (path, headers = {}) => streamOf(runtime, await settle(admin({ method: 'GET', path, headers }))),
+    watch: async (path, headers = {}) =>
+      streamOf(runtime, await settle(admin({ method: 'GET', path, headers }))),
   };
 }
 
@@ -92,7 +106,8 @@ async function read(response: Response): Promise<Answer> {
 }
 
 function streamOf(runtime: VirtualRuntime, response: Response): Stream {
-  if (response.body instanceof Uint8Array) throw new Error(`no stream: ${Buffer.from(response.body).toString()}`);
+  if (response.body instanceof Uint8Array)
+    throw new Error(`no stream: ${Buffer.from(response.body).toString()}`);
   const iterator = response.body[Symbol.asyncIterator]();
   type Event = { type: string; object: KubeObject };
   const events: Event[] = [];
@@ -111,7 +126,8 @@ function streamOf(runtime: VirtualRuntime, response: Response): Stream {
   return {
     status: response.status,
     async take(count) {
-      while (events.length < count) if (!(await pull())) throw new Error(`the stream ended after ${events.length} events`);
+      while (events.length < count)
+        if (!(await pull())) throw new Error(`the stream ended after ${events.length} events`);
       return events.splice(0, count);
     },
     async rest() {

@@ -41,7 +41,8 @@ describe('the pipeline', () => {
     expect(denied.body).toMatchObject({
       code: 403,
       reason: 'Forbidden',
-      message: 'pods is forbidden: User "dev" cannot list resource "pods" in API group "" in the namespace "default"',
+      message:
+        'pods is forbidden: User "dev" cannot list resource "pods" in API group "" in the namespace "default"',
     });
     expect((await dev.get('/metrics')).status).toBe(403);
     expect((await dev.get('/api')).status).toBe(200);
@@ -57,6 +58,23 @@ describe('the pipeline', () => {
       rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['*'] }],
     });
     expect(grant.status).toBe(403);
+    await post('/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles', {
+      metadata: { name: 'patcher' },
+      rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'patch'] }],
+    });
+    await post('/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+      metadata: { name: 'patcher' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'patcher' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'patcher' }],
+    });
+    const patcher = fixtureOf(runtime, server, server.as({ name: 'patcher', groups: [] }));
+    const made = await patcher.apply(`${MAPS}/new`, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'new' },
+    });
+    expect(made.body).toMatchObject({ code: 403 });
+    expect(made.body.message).toContain('cannot create resource "configmaps"');
   });
 
   it('audits every request', async () => {
@@ -81,7 +99,9 @@ describe('the pipeline', () => {
     expect((await get(`${MAPS}/a`)).status).toBe(404);
     expect((await get(`/clusters/two${MAPS}/a`)).status).toBe(200);
     expect((await get(`/clusters/root${MAPS}`)).status).toBe(200);
-    const names = (await get('/clusters/two/api/v1/namespaces')).body.items.map((item: { metadata: { name: string } }) => item.metadata.name);
+    const names = (await get('/clusters/two/api/v1/namespaces')).body.items.map(
+      (item: { metadata: { name: string } }) => item.metadata.name,
+    );
     expect(names).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
   });
 
@@ -105,7 +125,9 @@ describe('the pipeline', () => {
         group: 'example.com',
         scope: 'Cluster',
         names: { plural: 'things', kind: 'Thing' },
-        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+        versions: [
+          { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } },
+        ],
       },
     });
     expect((await get('/clusters/two/apis/example.com/v1/things')).status).toBe(200);
@@ -121,7 +143,11 @@ describe('the pipeline', () => {
           : {
               handler: (request) => {
                 seen.push(request);
-                return Promise.resolve({ status: 200, headers: { 'set-cookie': 'x' }, body: Buffer.from('{}') });
+                return Promise.resolve({
+                  status: 200,
+                  headers: { 'set-cookie': 'x' },
+                  body: Buffer.from('{}'),
+                });
               },
               attributes: () => ({
                 verb: 'get',
@@ -145,12 +171,16 @@ describe('the pipeline', () => {
     });
     expect(answer.status).toBe(200);
     expect(answer.headers['set-cookie']).toBeUndefined();
-    expect(seen).toEqual([{ method: 'GET', path: '/api/v1/pods?limit=1', headers: { accept: 'application/json' } }]);
+    expect(seen).toEqual([
+      { method: 'GET', path: '/api/v1/pods?limit=1', headers: { accept: 'application/json' } },
+    ]);
     const written = await call('DELETE', '/clusters/far/api/v1/namespaces/x');
     expect(written.body).toMatchObject({ code: 405, reason: 'MethodNotAllowed' });
     expect(written.body.message).toContain('read-only');
     const dev = fixtureOf(runtime, server, server.as({ name: 'dev', groups: [] }));
-    expect((await dev.get('/clusters/far/api/v1/pods')).body.message).toContain('resource "spokeclusters/proxy"');
+    expect((await dev.get('/clusters/far/api/v1/pods')).body.message).toContain(
+      'resource "spokeclusters/proxy"',
+    );
     expect(seen).toHaveLength(1);
   });
 
@@ -158,7 +188,9 @@ describe('the pipeline', () => {
     const { get, call, post } = await startServer();
     expect((await get('/api/v1/nonsense')).text).toBe('404 page not found\n');
     expect((await get('/apis/no.such/v1/things')).text).toBe('404 page not found\n');
-    expect((await call('PATCH', '/api/v1/pods', {}, { 'content-type': 'application/merge-patch+json' })).body).toMatchObject({
+    expect(
+      (await call('PATCH', '/api/v1/pods', {}, { 'content-type': 'application/merge-patch+json' })).body,
+    ).toMatchObject({
       code: 405,
       reason: 'MethodNotAllowed',
     });
@@ -176,16 +208,31 @@ describe('the pipeline', () => {
       message: 'deployments.apps "x" not found',
       details: { name: 'x', group: 'apps', kind: 'deployments' },
     });
-    expect((await get(MAPS, { accept: 'foo/bar' })).body).toMatchObject({ code: 406, reason: 'NotAcceptable' });
-    expect((await call('POST', MAPS, 'x', { 'content-type': 'text/plain' })).body).toMatchObject({ code: 415, reason: 'UnsupportedMediaType' });
+    expect((await get(MAPS, { accept: 'foo/bar' })).body).toMatchObject({
+      code: 406,
+      reason: 'NotAcceptable',
+    });
+    expect((await call('POST', MAPS, 'x', { 'content-type': 'text/plain' })).body).toMatchObject({
+      code: 415,
+      reason: 'UnsupportedMediaType',
+    });
     const patched = await call('PATCH', `${MAPS}/a`, {}, { 'content-type': 'application/json' });
     expect(patched.body).toMatchObject({ code: 415 });
     expect((await post(MAPS, '{')).body).toMatchObject({ code: 400, reason: 'BadRequest' });
     expect((await post(MAPS, '[]')).body).toMatchObject({ code: 400 });
-    const wrong = await post('/apis/apps/v1/namespaces/default/deployments', { metadata: { name: 'd' }, spec: { replicas: 'x' } });
-    expect(wrong.body.message).toContain('cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field');
+    const wrong = await post('/apis/apps/v1/namespaces/default/deployments', {
+      metadata: { name: 'd' },
+      spec: { replicas: 'x' },
+    });
+    expect(wrong.body.message).toContain(
+      'cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field',
+    );
     const big = await post(MAPS, { metadata: { name: 'a' }, data: { x: 'y'.repeat(4 * 1024 * 1024) } });
-    expect(big.body).toMatchObject({ code: 413, reason: 'RequestEntityTooLarge', message: 'Request entity too large: limit is 3145728' });
+    expect(big.body).toMatchObject({
+      code: 413,
+      reason: 'RequestEntityTooLarge',
+      message: 'Request entity too large: limit is 3145728',
+    });
   });
 
   it('[V36] names size and limit of an object that is too large to store', async () => {
@@ -209,7 +256,11 @@ describe('the pipeline', () => {
 
   it('[V70] tells its version and health', async () => {
     const { get } = await startServer();
-    expect((await get('/version')).body).toMatchObject({ major: '1', minor: '34', gitVersion: 'v1.34.0+atoll' });
+    expect((await get('/version')).body).toMatchObject({
+      major: '1',
+      minor: '34',
+      gitVersion: 'v1.34.0+atoll',
+    });
     expect((await get('/readyz')).text).toBe('ok');
     expect((await get('/metrics')).text).toContain('atoll_apiserver_requests_total');
   });
@@ -220,7 +271,12 @@ describe('the pipeline', () => {
       spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
     });
     expect(review.body.status.allowed).toBe(true);
-    const whoami = await call('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {}, { 'impersonate-user': 'dev' });
+    const whoami = await call(
+      'POST',
+      '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      {},
+      { 'impersonate-user': 'dev' },
+    );
     expect(whoami.body.status.userInfo.username).toBe('dev');
     expect((await get('/api/v1/pods', { 'impersonate-user': 'dev' })).status).toBe(403);
   });

@@ -1,8 +1,13 @@
 import type { Handler, Request, Response } from '../kube/exchange.ts';
-import { failure, notFound, type Status, StatusError } from '../kube/status-error.ts';
+import { notFound, StatusError } from '../kube/status-error.ts';
 import type { Connection } from '../kube/wire/index.ts';
 import { errorText, type Runtime } from '../runtime/index.ts';
-import { admissionChain, namespaceLifecycle, rbacEscalation, terminatingDefinition } from './admission/index.ts';
+import {
+  admissionChain,
+  namespaceLifecycle,
+  rbacEscalation,
+  terminatingDefinition,
+} from './admission/index.ts';
 import {
   AUTHENTICATED_GROUP,
   type AuditSink,
@@ -26,8 +31,14 @@ import { loadCatalogue } from './catalogue/index.ts';
 import { startGarbageCollector, startNamespaceController } from './controllers/index.ts';
 import { definitionCleanup, resourceRegistry } from './crd/index.ts';
 import { type Documents, documentsOf, handlePath } from './handle-path.ts';
-import { followRbac, storedRbac } from './rbac-source.ts';
-import { errorResponse, negotiate, parseRequestInfo, type RequestInfo, type Representation } from './request/index.ts';
+import { followRbac, roleAggregation, storedRbac } from './rbac-source.ts';
+import {
+  errorResponse,
+  negotiate,
+  parseRequestInfo,
+  type Representation,
+  type RequestInfo,
+} from './request/index.ts';
 import { handleResource } from './rest/handle-resource.ts';
 import { openWatches } from './rest/open-watches.ts';
 import { inFlight, type RestServer } from './rest/scope.ts';
@@ -85,7 +96,11 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const { clock, log } = runtime;
   const catalogue = loadCatalogue();
   const store = await openStore(runtime, options.storage, options.store);
-  const registry = resourceRegistry(store, builtinResources(catalogue, options.excludeGroups ?? []), catalogue.definition);
+  const registry = resourceRegistry(
+    store,
+    builtinResources(catalogue, options.excludeGroups ?? []),
+    catalogue.definition,
+  );
   const rbac = createRbacAuthorizer(storedRbac(store));
   const authorizer = options.authorize ?? rbac;
   const watches = openWatches(registry);
@@ -100,13 +115,19 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       rbacEscalation(rbac),
     ]),
   };
-  const stops: (() => void | Promise<void>)[] = [followRbac(store, rbac), () => registry.close(), () => watches.close()];
+  const stops: (() => void | Promise<void>)[] = [
+    followRbac(store, rbac),
+    () => registry.close(),
+    () => watches.close(),
+  ];
   if (options.controllers !== false) {
     const actions = serverActions(rest);
     stops.push(
       definitionCleanup(runtime, store, actions).stop,
+      roleAggregation(runtime, store).stop,
       namespaceContents(rest, options.caCertificate ?? '').stop,
-      startGarbageCollector(runtime, { store, resources: (cluster) => registry.of(cluster).all, actions }).stop,
+      startGarbageCollector(runtime, { store, resources: (cluster) => registry.of(cluster).all, actions })
+        .stop,
       startNamespaceController(runtime, { store, actions }).stop,
     );
   }
@@ -159,7 +180,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
           ...(track.attributes ? { attributes: track.attributes } : {}),
           verb: track.verb,
           ...(connection.remoteAddress === undefined ? {} : { sourceAddress: connection.remoteAddress }),
-          ...(request.headers['user-agent'] === undefined ? {} : { userAgent: request.headers['user-agent'] }),
+          ...(request.headers['user-agent'] === undefined
+            ? {}
+            : { userAgent: request.headers['user-agent'] }),
           receivedAt,
         },
         {
@@ -171,7 +194,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       ),
     );
     const headers = { ...response.headers, 'audit-id': auditID };
-    return request.method === 'HEAD' ? { status: response.status, headers, body: new Uint8Array() } : { ...response, headers };
+    return request.method === 'HEAD'
+      ? { status: response.status, headers, body: new Uint8Array() }
+      : { ...response, headers };
   }
 
   async function serve(
@@ -182,7 +207,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   ): Promise<Response> {
     const info = parseRequestInfo(asked.method, asked.path);
     track.verb = info.verb;
-    if (requester === undefined) return servePath(asked, info, NOBODY);
+    if (requester === undefined) return servePath(asked, info);
     const space = info.cluster === ROOT_CLUSTER ? undefined : options.spaces?.(info.cluster);
     const authority = space ? ROOT_CLUSTER : info.cluster;
     const acting = impersonate(authorizer, requester, authority, asked);
@@ -190,7 +215,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     const request = acting?.request ?? asked;
     if (acting) track.impersonated = acting.user;
 
-    const inner = space && { ...request, path: request.path.slice(`/clusters/${info.cluster}`.length) || '/' };
+    const inner = space && {
+      ...request,
+      path: request.path.slice(`/clusters/${info.cluster}`.length) || '/',
+    };
     const attributes: RequestAttributes =
       space && inner ? { ...space.attributes(inner), user, cluster: ROOT_CLUSTER } : attributesOf(info, user);
     track.attributes = attributes;
@@ -204,8 +232,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       refuseWrites(info.cluster, request);
       return forwardToSpace(info.cluster, space, request, inner.path);
     }
-    if (info.cluster !== ROOT_CLUSTER && !clusterExists(rest, info.cluster)) throw notFound('', 'clusters', info.cluster);
-    if (!info.isResourceRequest) return servePath(request, info, user);
+    if (info.cluster !== ROOT_CLUSTER && !clusterExists(rest, info.cluster))
+      throw notFound('', 'clusters', info.cluster);
+    if (!info.isResourceRequest) return servePath(request, info);
     return handleResource({
       server: rest,
       watches,
@@ -213,12 +242,17 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       info,
       user,
       warnings,
+      mayCreate: () => {
+        const asked = { ...attributes, verb: 'create' };
+        const allowed = authorizer.authorize(asked);
+        if (!allowed.allowed) throw forbidden(asked, allowed.reason);
+      },
       review: (resource, body, namespace) =>
         answerReview(rbac, options.authenticate, resource, { user, cluster: info.cluster, namespace }, body),
     });
   }
 
-  function servePath(request: Request, info: RequestInfo, _user: UserInfo): Response {
+  function servePath(request: Request, info: RequestInfo): Response {
     const served: Documents = documents(info.cluster);
     return handlePath(request, info, served, {
       ready: () => ready,
@@ -230,13 +264,19 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   }
 
   function reportInternal(request: Request, error: unknown): void {
-    log.error('a request failed', { method: request.method, path: request.path.split('?')[0], error: errorText(error) });
+    log.error('a request failed', {
+      method: request.method,
+      path: request.path.split('?')[0],
+      error: errorText(error),
+    });
   }
 
   return {
     handle,
     as: (user) => {
-      const groups = user.groups.includes(AUTHENTICATED_GROUP) ? user.groups : [...user.groups, AUTHENTICATED_GROUP];
+      const groups = user.groups.includes(AUTHENTICATED_GROUP)
+        ? user.groups
+        : [...user.groups, AUTHENTICATED_GROUP];
       const known: UserInfo = { ...user, groups };
       return (request) => answer(request, {}, () => Promise.resolve(known));
     },
@@ -273,7 +313,15 @@ const nobody: Authenticator = () => Promise.resolve(undefined);
 function attributesOf(info: RequestInfo, user: UserInfo): RequestAttributes {
   if (!info.isResourceRequest) return pathAttributes(user, info.cluster, info.verb, info.path);
   const { verb, group, version, resource, subresource, name, namespace } = info;
-  return resourceAttributes(user, info.cluster, { verb, group, version, resource, subresource, name, namespace });
+  return resourceAttributes(user, info.cluster, {
+    verb,
+    group,
+    version,
+    resource,
+    subresource,
+    name,
+    namespace,
+  });
 }
 
 /** How an error is written: as asked where that can be understood, otherwise JSON. */
@@ -285,9 +333,4 @@ function representationOr(request: Request): Representation {
     if (!(error instanceof StatusError)) throw error;
     return { format: 'json', pretty: false };
   }
-}
-
-/** The Status that ends what is under way when the server closes. */
-export function shuttingDown(): Status {
-  return failure(503, 'ServiceUnavailable', 'the server is shutting down').status;
 }

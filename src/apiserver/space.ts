@@ -1,5 +1,6 @@
 import type { Handler, Request, Response } from '../kube/exchange.ts';
-import { failure } from '../kube/status-error.ts';
+import { failure, StatusError } from '../kube/status-error.ts';
+import { errorText } from '../runtime/index.ts';
 import type { RequestAttributes } from './auth/index.ts';
 
 /**
@@ -36,12 +37,13 @@ const STRIPPED: ReadonlySet<string> = new Set([
 
 /** Headers that may go on to a space. */
 export function forwardedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const named = new Set((headers['connection'] ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
   const out: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (STRIPPED.has(lower) || named.has(lower)) continue;
-    if (lower.startsWith('impersonate-') || lower.startsWith('x-remote-extra-') || lower.startsWith(':')) continue;
+    if (lower.startsWith('impersonate-') || lower.startsWith('x-remote-extra-') || lower.startsWith(':'))
+      continue;
     out[lower] = value;
   }
   return out;
@@ -58,10 +60,35 @@ export function refuseWrites(cluster: string, request: Request): void {
 }
 
 /** Passes a read on, `path` being the path within the space. */
-export async function forwardToSpace(cluster: string, space: Space, request: Request, path: string): Promise<Response> {
+export async function forwardToSpace(
+  cluster: string,
+  space: Space,
+  request: Request,
+  path: string,
+): Promise<Response> {
   refuseWrites(cluster, request);
   const { body: _body, ...rest } = request;
-  const response = await space.handler({ ...rest, path, headers: forwardedHeaders(request.headers) });
-  const { connection: _connection, 'keep-alive': _keepAlive, 'set-cookie': _cookies, ...headers } = response.headers;
+  const response = await reach(cluster, space, { ...rest, path, headers: forwardedHeaders(request.headers) });
+  const {
+    connection: _connection,
+    'keep-alive': _keepAlive,
+    'set-cookie': _cookies,
+    ...headers
+  } = response.headers;
   return { ...response, headers };
+}
+
+/** No answer could be had: that is for the client to hear, not an error of this server. */
+async function reach(cluster: string, space: Space, request: Request): Promise<Response> {
+  try {
+    return await space.handler(request);
+  } catch (error) {
+    if (error instanceof StatusError) throw error;
+    const unreachable = failure(
+      503,
+      'ServiceUnavailable',
+      `the cluster ${JSON.stringify(cluster)} cannot be reached now: ${errorText(error)}`,
+    );
+    throw new StatusError(unreachable.status, { cause: error });
+  }
 }

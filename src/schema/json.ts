@@ -16,7 +16,13 @@ export function clone<T>(value: T): T {
   for (const key in value) {
     const item = (value as Record<string, unknown>)[key];
     if (item === undefined) continue;
-    if (key === '__proto__') Object.defineProperty(out, key, { value: clone(item), enumerable: true, configurable: true, writable: true });
+    if (key === '__proto__')
+      Object.defineProperty(out, key, {
+        value: clone(item),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
     else out[key] = clone(item);
   }
   return out as T;

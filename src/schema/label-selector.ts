@@ -254,7 +254,6 @@ export function parseLabelSelector(text: string): Selector | { readonly error: s
         if (list === undefined) return problem("a list of values that ends with ')'");
         values = list.values;
         at = list.next;
-        if (values.length === 0) return { error: `for 'in', 'notin' operators, values set can't be empty` };
       } else {
         const value = tokens[at];
         if (value !== undefined && !value.symbol) {
@@ -305,12 +304,11 @@ function isSymbol(token: Token | undefined, text: string): boolean {
   return token?.symbol === true && token.text === text;
 }
 
-/** The values up to `)`; an empty place between commas is the empty value. */
+/** The values up to `)`; an empty place before, between or after commas is the empty value. */
 function readValues(tokens: readonly Token[], from: number): { values: string[]; next: number } | undefined {
   const values = new Set<string>();
   let at = from;
   let pending = false;
-  let seen = false;
   for (; ; at++) {
     const token = tokens[at];
     if (token === undefined) return undefined;
@@ -318,13 +316,11 @@ function readValues(tokens: readonly Token[], from: number): { values: string[];
       if (pending) return undefined;
       values.add(token.text);
       pending = true;
-      seen = true;
     } else if (token.text === ',') {
       if (!pending) values.add('');
       pending = false;
-      seen = true;
     } else if (token.text === ')') {
-      if (seen && !pending) values.add('');
+      if (!pending) values.add('');
       return { values: [...values], next: at + 1 };
     } else {
       return undefined;

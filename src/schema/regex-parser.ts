@@ -64,7 +64,11 @@ function parseSequence(reader: Reader, flags: Flags): RegexNode {
   const items: RegexNode[] = [];
   while (reader.at < reader.text.length && !'|)'.includes(reader.text[reader.at] ?? '')) {
     if (reader.text.startsWith('\\Q', reader.at)) {
-      items.push(...parseLiteralText(reader, flags));
+      const start = reader.at;
+      const literal = parseLiteralText(reader, flags);
+      const last = literal.pop();
+      items.push(...literal);
+      if (last) items.push(parseRepetition(reader, last, start));
       continue;
     }
     const start = reader.at;

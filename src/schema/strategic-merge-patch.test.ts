@@ -80,11 +80,10 @@ const apply = (live: JsonObject, patch: JsonObject): JsonObject =>
   applyStrategicMergePatch(live, patch, type);
 const named = (...names: string[]): JsonObject[] => names.map((name) => ({ name }));
 const containers = (live: JsonObject[], patch: JsonObject): unknown =>
-  (apply({ spec: { containers: live } }, { spec: patch })['spec'] as JsonObject)['containers'];
+  (apply({ spec: { containers: live } }, { spec: patch }).spec as JsonObject).containers;
 const finalizers = (live: string[] | undefined, patch: JsonObject): unknown =>
-  (apply({ metadata: live ? { finalizers: live } : {} }, { metadata: patch })['metadata'] as JsonObject)[
-    'finalizers'
-  ];
+  (apply({ metadata: live ? { finalizers: live } : {} }, { metadata: patch }).metadata as JsonObject)
+    .finalizers;
 
 describe('maps', () => {
   it('[V26] merges, deletes by null, and drops nulls for what is not there', () => {
@@ -293,7 +292,7 @@ describe('order', () => {
       fc.property(names, names, (live, order) => {
         const out = (
           containers(named(...live), { '$setElementOrder/containers': named(...order) }) as JsonObject[]
-        ).map((item) => item['name'] as string);
+        ).map((item) => item.name as string);
         expect([...out].sort()).toEqual([...live].sort());
         expect(out.filter((name) => order.includes(name))).toEqual(
           order.filter((name) => live.includes(name)),

@@ -4,6 +4,6 @@
  */
 export { namespaceLifecycle } from './namespace-lifecycle.ts';
 export { type AdmissionPlugin, admissionChain } from './plugin.ts';
-export { forbiddenStatus } from './refusal.ts';
 export { rbacEscalation } from './rbac-escalation.ts';
+export { forbiddenStatus } from './refusal.ts';
 export { terminatingDefinition } from './terminating-definition.ts';

@@ -1,11 +1,10 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
-import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { labelSelector, oneOf, type Problems } from './field-checks.ts';
-import { duplicate, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import { duplicate, invalidValue, notSupported, required } from './field-errors.ts';
 import { defaultWhenNull, ensureObject, objectsOf, strings, text } from './fields.ts';
-import { defaultRules, validateRule } from './webhook.ts';
+import { defaultRules, validateMatchConditions, validateRule } from './match-rules.ts';
 
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
@@ -200,21 +199,5 @@ function validationProblems(validation: JsonObject, at: string): Problems {
     problems.push(invalidValue(`${at}.message`, message, 'message must be non-empty if specified'));
   }
   problems.push(...oneOf(validation, at, 'reason', REASONS));
-  return problems;
-}
-
-/** The names of match conditions, of webhooks and policies. */
-export function validateMatchConditions(parent: JsonObject, path: string): Problems {
-  const problems: Problems = [];
-  const names = new Set<string>();
-  for (const [index, condition] of objectsOf(parent, 'matchConditions').entries()) {
-    const at = `${path}[${index}]`;
-    const name = text(condition, 'name');
-    if (name === '') problems.push(required(`${at}.name`));
-    else problems.push(...invalidEach(`${at}.name`, name, validateQualifiedName(name)));
-    if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
-    names.add(name);
-    if (text(condition, 'expression').trim() === '') problems.push(required(`${at}.expression`));
-  }
   return problems;
 }

@@ -6,8 +6,10 @@ import { assign } from './fields.ts';
 /**
  * A strategy whose members are given, over the behaviour of most kinds: no generation, update without a
  * resourceVersion allowed, no creation by PUT, DELETE answered with a Status, dependents collected in the background.
+ * `validateUpdate` is given as what an update must respect besides `validate`, which is put before it here.
  */
 export function strategy(members: Partial<Strategy> = {}): Strategy {
+  const { validate, validateUpdate } = members;
   return {
     generation: 'none',
     allowUnconditionalUpdate: true,
@@ -17,6 +19,9 @@ export function strategy(members: Partial<Strategy> = {}): Strategy {
     fieldLabelNames: [],
     resetFields: { main: {}, status: {} },
     ...members,
+    ...(validate && validateUpdate
+      ? { validateUpdate: (object, old) => [...validate(object), ...validateUpdate(object, old)] }
+      : {}),
   };
 }
 

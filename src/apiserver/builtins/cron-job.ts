@@ -1,9 +1,9 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { objectAt, stringsAt } from '../../schema/json.ts';
-import { validateDns1123Subdomain } from '../../schema/names.ts';
+import { validateDns1123Subdomain, validateLabels } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { labels, notNegative, oneOf, type Problems } from './field-checks.ts';
+import { notNegative, oneOf, type Problems } from './field-checks.ts';
 import { forbidden, invalidValue, required } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
 import { defaultJobTemplateSpec, validateJobSpec } from './job.ts';
@@ -76,7 +76,7 @@ function validate(object: KubeObject): Problems {
   );
   const template = objectAt(spec, 'jobTemplate');
   const job = objectAt(template, 'spec') ?? {};
-  problems.push(...labels(stringsAt(template, 'metadata', 'labels'), 'spec.jobTemplate.labels'));
+  problems.push(...validateLabels(stringsAt(template, 'metadata', 'labels'), 'spec.jobTemplate.labels'));
   problems.push(...validateJobSpec(job, 'spec.jobTemplate.spec'));
   if (job.selector != null) {
     problems.push(forbidden('spec.jobTemplate.spec.selector', '`selector` will be auto-generated'));

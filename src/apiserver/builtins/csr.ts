@@ -13,7 +13,7 @@ const SIGNER_LIMIT = 571;
 const PEM = /^\s*-----BEGIN ([A-Z0-9 ]+)-----\r?\n(?:[A-Za-z0-9+/=\r\n]*)-----END \1-----\s*$/;
 
 /** The uses of a key that a certificate may be asked for. */
-export const KEY_USAGES: readonly string[] = [
+const KEY_USAGES: readonly string[] = [
   'any',
   'cert sign',
   'client auth',
@@ -110,7 +110,7 @@ function requestProblems(request: string): Problems {
 }
 
 /** A signer's name: `example.com/name`. */
-export function signerProblems(signer: string, path: string): Problems {
+function signerProblems(signer: string, path: string): Problems {
   if (signer === '') return [required(path)];
   const [domain = '', name, ...rest] = signer.split('/');
   if (name === undefined || rest.length > 0 || !domain.includes('.')) {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { asJson, type KubeObject } from '../../kube/object.ts';
-import { deepEqual, type JsonObject } from '../../schema/json.ts';
+import type { JsonObject } from '../../schema/json.ts';
 import { validateDns1123Label } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
@@ -59,14 +59,7 @@ function subsetPortProblems(subset: JsonObject, at: string): Problems {
 }
 
 export const endpointSliceStrategy: Strategy = strategy({
-  prepareForCreate(object) {
-    object.metadata.generation = 1;
-  },
-  // Labels count too: the Service that a slice belongs to is one.
-  prepareForUpdate(object, old) {
-    const same = deepEqual(countedPart(object), countedPart(old));
-    object.metadata.generation = (old.metadata.generation ?? 0) + (same ? 0 : 1);
-  },
+  generation: 'all-but-metadata',
   defaults(object) {
     for (const item of objectsOf(object, 'ports')) {
       defaultWhenNull(item, 'name', '');
@@ -91,11 +84,6 @@ export const endpointSliceStrategy: Strategy = strategy({
   },
   validateUpdate: (object, old) => immutable(asJson(object), asJson(old), '', 'addressType'),
 });
-
-function countedPart(object: KubeObject): unknown {
-  const { metadata, apiVersion: _, kind: __, ...rest } = object;
-  return { rest, labels: metadata.labels ?? {} };
-}
 
 function endpointProblems(endpoint: JsonObject, at: string, type: string): Problems {
   const addresses = strings(endpoint, 'addresses');

@@ -1,14 +1,10 @@
 import { isIP } from 'node:net';
 import type { FieldError } from '../../kube/status-error.ts';
+import { childPath } from '../../schema/field-issue.ts';
 import { deepEqual, isObject, type JsonObject, type JsonValue, stringsAt } from '../../schema/json.ts';
+import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
+import { validateDns1123Label, validateDns1123Subdomain } from '../../schema/names.ts';
 import {
-  validateDns1123Label,
-  validateDns1123Subdomain,
-  validateLabelValue,
-  validateQualifiedName,
-} from '../../schema/names.ts';
-import {
-  forbidden,
   goIntOrString,
   goStringMap,
   IMMUTABLE,
@@ -16,7 +12,6 @@ import {
   invalidEach,
   invalidValue,
   notSupported,
-  required,
 } from './field-errors.ts';
 import { integer, objectsOf, strings, text } from './fields.ts';
 
@@ -32,13 +27,10 @@ export function notNegative(parent: JsonObject | undefined, path: string, ...key
   const problems: Problems = [];
   for (const key of keys) {
     const value = integer(parent, key);
-    if (value !== undefined && value < 0) problems.push(invalidValue(join(path, key), value, NOT_NEGATIVE));
+    if (value !== undefined && value < 0)
+      problems.push(invalidValue(childPath(path, key), value, NOT_NEGATIVE));
   }
   return problems;
-}
-
-export function join(path: string, key: string): string {
-  return path === '' ? key : `${path}.${key}`;
 }
 
 /** Fields that an update may not change, by `field is immutable`. */
@@ -51,7 +43,7 @@ export function immutable(
   const problems: Problems = [];
   for (const key of keys) {
     if (!deepEqual(now?.[key] ?? undefined, old?.[key] ?? undefined)) {
-      problems.push(invalidValue(join(path, key), now?.[key] ?? null, IMMUTABLE));
+      problems.push(invalidValue(childPath(path, key), now?.[key] ?? null, IMMUTABLE));
     }
   }
   return problems;
@@ -66,7 +58,7 @@ export function oneOf(
   const value = parent?.[key];
   if (value === undefined || value === null || (typeof value === 'string' && supported.includes(value)))
     return [];
-  return [notSupported(join(path, key), value, supported)];
+  return [notSupported(childPath(path, key), value, supported)];
 }
 
 export function port(value: unknown, path: string): Problems {
@@ -123,42 +115,9 @@ export function isZeroCount(value: unknown): boolean {
   );
 }
 
-/** Labels and their like: keys are qualified names, values label values. */
-export function labels(map: Readonly<Record<string, string>>, path: string): Problems {
-  const problems: Problems = [];
-  for (const key in map) {
-    problems.push(...invalidEach(path, key, validateQualifiedName(key)));
-    const value = map[key] ?? '';
-    problems.push(...invalidEach(path, value, validateLabelValue(value)));
-  }
-  return problems;
-}
-
-const NEEDS_VALUES = "must be specified when `operator` is 'In' or 'NotIn'";
-const TAKES_NO_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-
 /** A `metav1.LabelSelector`; an absent one is fine here. */
 export function labelSelector(selector: JsonValue | undefined, path: string): Problems {
-  if (!isObject(selector)) return [];
-  const problems: Problems = labels(stringsAt(selector, 'matchLabels'), `${path}.matchLabels`);
-  for (const [index, expression] of objectsOf(selector, 'matchExpressions').entries()) {
-    const at = `${path}.matchExpressions[${index}]`;
-    const operator = text(expression, 'operator');
-    const values = strings(expression, 'values');
-    if (operator === 'In' || operator === 'NotIn') {
-      if (values.length === 0) problems.push(required(`${at}.values`, NEEDS_VALUES));
-    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
-      if (values.length > 0) problems.push(forbidden(`${at}.values`, TAKES_NO_VALUES));
-    } else {
-      problems.push(invalidValue(`${at}.operator`, operator, 'not a valid selector operator'));
-    }
-    const key = text(expression, 'key');
-    problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
-    for (const [i, value] of values.entries()) {
-      problems.push(...invalidEach(`${at}.values[${i}]`, value, validateLabelValue(value)));
-    }
-  }
-  return problems;
+  return selectorFromObject(selector, path).issues;
 }
 
 export function isEmptySelector(selector: JsonValue | undefined): boolean {
@@ -188,28 +147,12 @@ export function selectorText(selector: JsonValue | undefined): string {
   return `v1.LabelSelector{MatchLabels:${goStringMap(matchLabels)}, MatchExpressions:${all}}`;
 }
 
-/** Whether labels satisfy a valid LabelSelector; an absent selector matches nothing, an empty one everything. */
+/** Whether labels satisfy a LabelSelector; an absent selector, or one that is not valid, matches nothing. */
 export function selectorMatches(
   selector: JsonValue | undefined,
   given: Readonly<Record<string, string>>,
 ): boolean {
-  if (!isObject(selector)) return false;
-  const matchLabels = stringsAt(selector, 'matchLabels');
-  for (const key in matchLabels) if (given[key] !== matchLabels[key]) return false;
-  return objectsOf(selector, 'matchExpressions').every((expression) => {
-    const value = given[text(expression, 'key')];
-    const values = strings(expression, 'values');
-    switch (text(expression, 'operator')) {
-      case 'In':
-        return value !== undefined && values.includes(value);
-      case 'NotIn':
-        return value === undefined || !values.includes(value);
-      case 'Exists':
-        return value !== undefined;
-      default:
-        return value === undefined;
-    }
-  });
+  return matchesSelector(selectorFromObject(selector).selector, given);
 }
 
 export function ipAddress(value: string, path: string): Problems {

@@ -8,19 +8,13 @@
  * Problems are returned as data ({@link FieldError}), never thrown; the one exception is allocation, which throws a
  * StatusError (422) when a client asks for an address or port that is taken.
  *
- * On an update the caller runs, in this order: `defaults`, `prepareForUpdate`, `allocate`, {@link validateObjectMeta},
- * {@link validateObjectMetaUpdate}, `validate`, `validateUpdate`. On a create: `defaults`, `prepareForCreate` (with
- * name and uid in place), `allocate`, {@link validateObjectMeta}, `validate`.
+ * On a create the caller runs, in this order: `defaults`, `prepareForCreate` (with name and uid in place), `allocate`,
+ * {@link validateObjectMeta}, `validate`. On an update: `defaults`, `prepareForUpdate`, `allocate`,
+ * {@link validateObjectMetaUpdate}, `validateUpdate` (or `validate` where there is none).
  */
-export { KEY_USAGES, signerProblems } from './csr.ts';
-export { JOB_ORPHAN_WARNING } from './job.ts';
-export { finalizerProblems } from './namespace.ts';
 export {
-  ANNOTATIONS_LIMIT,
   type ObjectMetaRules,
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './object-meta.ts';
-export { qosClassOf } from './pod.ts';
-export { SYSTEM_PRIORITIES } from './pod-admission.ts';
 export { strategyFor } from './strategy-for.ts';

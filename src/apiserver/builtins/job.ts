@@ -16,10 +16,6 @@ const LEGACY_JOB_NAME = 'job-name';
 const MAX_INT32 = 2147483647;
 const INDEXED_LIMIT = 100_000;
 
-/** The warning that comes with deleting a Job without a propagation policy. */
-export const JOB_ORPHAN_WARNING =
-  'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning';
-
 export const jobStrategy: Strategy = strategy({
   generation: 'spec',
   defaultPropagation: 'Orphan',

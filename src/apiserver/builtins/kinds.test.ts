@@ -27,6 +27,12 @@ describe('namespaces', () => {
     expect(changed.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': 'shop', team: 'a' });
   });
 
+  it('are Terminating from the moment that they are deleted', () => {
+    const { object: made } = create('namespaces', object('v1', 'Namespace', {}, 'shop'));
+    strategyOf('namespaces').prepareForDelete?.(made, { now: 0, user: '' });
+    expect(made.status).toEqual({ phase: 'Terminating' });
+  });
+
   it('have names without dots', () => {
     expect(create('namespaces', object('v1', 'Namespace', {}, 'a.b')).errors).toEqual([
       'metadata.name: Invalid value: "a.b": must not contain dots',
@@ -419,20 +425,6 @@ describe('strategies', () => {
     ]) {
       expect(rule(name)).toBe('none');
     }
-  });
-
-  it('[V13] count labels of endpoint slices too', () => {
-    const slice = {
-      ...object('discovery.k8s.io/v1', 'EndpointSlice'),
-      addressType: 'IPv4',
-      endpoints: [],
-      ports: [{ port: 80 }],
-    };
-    const old = create('discovery.k8s.io/endpointslices', slice).object;
-    expect(old.metadata.generation).toBe(1);
-    const next = clone(old);
-    next.metadata.labels = { 'kubernetes.io/service-name': 's' };
-    expect(update('discovery.k8s.io/endpointslices', next, old).object.metadata.generation).toBe(2);
   });
 
   it('[V14] answer deletes of some kinds with the object', () => {

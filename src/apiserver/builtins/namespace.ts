@@ -43,11 +43,13 @@ export const namespaceStrategy: Strategy = strategy({
     keepField(namespace, old, 'status');
   },
   prepareForStatusUpdate: keepSpec,
+  prepareForDelete(namespace) {
+    ensureObject(namespace, 'status').phase = 'Terminating';
+  },
   validate: (namespace) => finalizerProblems(objectAt(namespace, 'spec')),
 });
 
-/** Checks `spec.finalizers`, also for the finalize subresource. */
-export function finalizerProblems(spec: JsonObject | undefined): Problems {
+function finalizerProblems(spec: JsonObject | undefined): Problems {
   const problems: Problems = [];
   for (const finalizer of strings(spec, 'finalizers')) {
     const messages = validateQualifiedName(finalizer);

@@ -101,6 +101,11 @@ describe('updates of object metadata', () => {
     ]);
   });
 
+  it('still have labels and annotations of the right form', () => {
+    expect(change({ labels: { 'a b': 'x' } })).toHaveLength(1);
+    expect(change({ annotations: { big: 'x'.repeat(300_000) } })).toHaveLength(1);
+  });
+
   it('[V14] takes no new finalizers on an object that is being deleted', () => {
     const deleting = thing({
       ...old.metadata,

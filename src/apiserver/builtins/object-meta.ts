@@ -1,7 +1,12 @@
 import type { KubeObject, ObjectMeta, OwnerReference } from '../../kube/object.ts';
 import { deepEqual } from '../../schema/json.ts';
-import { validateDns1123Label, validateQualifiedName } from '../../schema/names.ts';
-import { labels, type Problems } from './field-checks.ts';
+import {
+  validateAnnotations,
+  validateDns1123Label,
+  validateLabels,
+  validateQualifiedName,
+} from '../../schema/names.ts';
+import type { Problems } from './field-checks.ts';
 import {
   forbidden,
   goStrings,
@@ -10,11 +15,7 @@ import {
   invalidEach,
   invalidValue,
   required,
-  tooLong,
 } from './field-errors.ts';
-
-/** The sum of the lengths of all annotations' keys and values may not be more. */
-export const ANNOTATIONS_LIMIT: number = 256 * 1024;
 
 const STANDARD_FINALIZERS: readonly string[] = ['kubernetes', 'orphan', 'foregroundDeletion'];
 
@@ -26,20 +27,21 @@ export interface ObjectMetaRules {
   readonly custom?: boolean;
 }
 
-/** What must hold of any object's metadata, on create and on update. */
+/** What must hold of a new object's metadata. */
 export function validateObjectMeta(object: KubeObject, rules: ObjectMetaRules): Problems {
   const meta = object.metadata;
   return [
     ...nameProblems(meta, rules),
     ...namespaceProblems(meta, rules.namespaced),
-    ...labels(meta.labels ?? {}, 'metadata.labels'),
-    ...annotationProblems(meta.annotations ?? {}),
-    ...ownerProblems(meta.ownerReferences ?? []),
+    ...formProblems(meta),
     ...finalizerProblems(meta.finalizers ?? [], rules.custom === true),
   ];
 }
 
-/** What an update must leave as it is. Empty server-owned fields are expected to be restored from `old` before. */
+/**
+ * What must hold of metadata that is updated: its form, and what an update must leave as it is. Empty server-owned
+ * fields are expected to be restored from `old` before. Names were checked when the object was made.
+ */
 export function validateObjectMetaUpdate(object: KubeObject, old: KubeObject): Problems {
   const now = object.metadata;
   const before = old.metadata;
@@ -73,7 +75,20 @@ export function validateObjectMetaUpdate(object: KubeObject, old: KubeObject): P
       invalidValue('metadata.deletionGracePeriodSeconds', now.deletionGracePeriodSeconds ?? null, IMMUTABLE),
     );
   }
+  problems.push(...formProblems(now));
+  if (!deepEqual(now.finalizers ?? [], before.finalizers ?? [])) {
+    // Finalizers without a domain are refused when an object is made; those of custom resources stay possible.
+    problems.push(...finalizerProblems(now.finalizers ?? [], true));
+  }
   return problems;
+}
+
+function formProblems(meta: ObjectMeta): Problems {
+  return [
+    ...validateLabels(meta.labels ?? {}, 'metadata.labels'),
+    ...validateAnnotations(meta.annotations ?? {}, 'metadata.annotations'),
+    ...ownerProblems(meta.ownerReferences ?? []),
+  ];
 }
 
 function nameProblems(meta: ObjectMeta, rules: ObjectMetaRules): Problems {
@@ -92,18 +107,6 @@ function namespaceProblems(meta: ObjectMeta, namespaced: boolean): Problems {
   if (!namespaced) return meta.namespace ? [forbidden('metadata.namespace', 'not allowed on this type')] : [];
   if (!meta.namespace) return [required('metadata.namespace')];
   return invalidEach('metadata.namespace', meta.namespace, validateDns1123Label(meta.namespace));
-}
-
-function annotationProblems(annotations: Readonly<Record<string, string>>): Problems {
-  const problems: Problems = [];
-  let size = 0;
-  for (const key in annotations) {
-    // Upper case is allowed in the domain of an annotation, unlike in that of a label.
-    problems.push(...invalidEach('metadata.annotations', key, validateQualifiedName(key.toLowerCase())));
-    size += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] ?? '');
-  }
-  if (size > ANNOTATIONS_LIMIT) problems.push(tooLong('metadata.annotations', ANNOTATIONS_LIMIT));
-  return problems;
 }
 
 function ownerProblems(owners: readonly OwnerReference[]): Problems {

@@ -20,7 +20,8 @@ export const POD_ADMISSION: Readonly<Record<string, (spec: JsonObject) => void>>
   },
 
   Priority(spec) {
-    const known = SYSTEM_PRIORITIES[text(spec, 'priorityClassName')];
+    const name = text(spec, 'priorityClassName');
+    const known = Object.hasOwn(SYSTEM_PRIORITIES, name) ? SYSTEM_PRIORITIES[name] : undefined;
     if (known !== undefined) spec.priority = known;
     defaultWhenNull(spec, 'priority', 0);
     defaultWhenNull(spec, 'preemptionPolicy', 'PreemptLowerPriority');

@@ -1,12 +1,17 @@
 import { type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
-import { validateDns1123Subdomain, validateLabelValue, validateQualifiedName } from '../../schema/names.ts';
+import {
+  validateAnnotations,
+  validateDns1123Subdomain,
+  validateLabels,
+  validateLabelValue,
+  validateQualifiedName,
+} from '../../schema/names.ts';
 import { idProblems, validateContainers } from './container-validation.ts';
 import {
   dns1123Label,
   dns1123Subdomain,
   ipAddress,
   labelSelector,
-  labels,
   notNegative,
   oneOf,
   type Problems,
@@ -44,7 +49,7 @@ export function validatePodSpec(spec: JsonObject, path: string): Problems {
   problems.push(...validateContainers(spec, 'ephemeralContainers', `${path}.ephemeralContainers`, around));
   problems.push(...oneOf(spec, path, 'restartPolicy', RESTART_POLICIES));
   problems.push(...dnsProblems(spec, path));
-  problems.push(...labels(stringsAt(spec, 'nodeSelector'), `${path}.nodeSelector`));
+  problems.push(...validateLabels(stringsAt(spec, 'nodeSelector'), `${path}.nodeSelector`));
   problems.push(...podSecurityProblems(objectAt(spec, 'securityContext'), `${path}.securityContext`));
   for (const [index, secret] of objectsOf(spec, 'imagePullSecrets').entries()) {
     if (text(secret, 'name') === '') problems.push(required(`${path}.imagePullSecrets[${index}].name`));
@@ -114,13 +119,11 @@ export function templateMismatch(template: JsonObject | undefined, path: string)
 }
 
 export function validatePodTemplate(template: JsonObject | undefined, path: string): Problems {
-  const annotations = stringsAt(template, 'metadata', 'annotations');
-  const problems = labels(stringsAt(template, 'metadata', 'labels'), `${path}.labels`);
-  for (const key in annotations) {
-    problems.push(...invalidEach(`${path}.annotations`, key, validateQualifiedName(key.toLowerCase())));
-  }
-  problems.push(...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`));
-  return problems;
+  return [
+    ...validateLabels(stringsAt(template, 'metadata', 'labels'), `${path}.labels`),
+    ...validateAnnotations(stringsAt(template, 'metadata', 'annotations'), `${path}.annotations`),
+    ...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`),
+  ];
 }
 
 function dnsProblems(spec: JsonObject, path: string): Problems {

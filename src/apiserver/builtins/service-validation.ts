@@ -1,11 +1,10 @@
 import { isIP } from 'node:net';
 import { isObject, type JsonObject, stringsAt } from '../../schema/json.ts';
-import { validateDns1123Label } from '../../schema/names.ts';
+import { validateDns1123Label, validateLabels } from '../../schema/names.ts';
 import {
   cidr,
   dns1123Subdomain,
   ipAddress,
-  labels,
   oneOf,
   PROTOCOLS,
   type Problems,
@@ -30,7 +29,7 @@ export function validateServiceSpec(spec: JsonObject): Problems {
   }
   problems.push(...typeProblems(spec, type, headless));
   problems.push(...portsProblems(spec, type));
-  problems.push(...labels(stringsAt(spec, 'selector'), 'spec.selector'));
+  problems.push(...validateLabels(stringsAt(spec, 'selector'), 'spec.selector'));
   problems.push(...addressProblems(spec, type, addresses));
   problems.push(...affinityProblems(spec));
   for (const [index, address] of strings(spec, 'externalIPs').entries()) {

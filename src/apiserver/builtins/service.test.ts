@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { clone, type JsonObject } from '../../schema/json.ts';
 import { create, strategyOf, update } from './testdata/write.ts';
@@ -43,7 +44,7 @@ describe('services', () => {
   });
 
   it('get distinct node ports while there are any', () => {
-    const others = [];
+    const others: KubeObject[] = [];
     const seen = new Set<number>();
     for (let i = 0; i < 200; i++) {
       const made = create('services', service({ type: 'NodePort' }, `s${i}`), others).object;

@@ -78,13 +78,6 @@ export const csiDriverStrategy: Strategy = strategy({
     defaultWhenNull(spec, 'requiresRepublish', false);
     defaultWhenNull(spec, 'seLinuxMount', false);
   },
-  // Counting starts with the first change: drivers are made without a generation.
-  prepareForUpdate(object, old) {
-    const changed = !deepEqual(object.spec, old.spec);
-    const before = old.metadata.generation;
-    if (changed) object.metadata.generation = (before ?? 0) + 1;
-    else if (before !== undefined) object.metadata.generation = before;
-  },
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems = oneOf(spec, 'spec', 'fsGroupPolicy', GROUP_POLICIES);

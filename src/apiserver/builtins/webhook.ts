@@ -1,14 +1,13 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1123Subdomain } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
-import { validateMatchConditions } from './admission-policy.ts';
 import { strategy } from './base-strategy.ts';
 import { labelSelector, oneOf, type Problems, port } from './field-checks.ts';
-import { duplicate, invalidAs, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import { duplicate, invalidEach, invalidValue, required } from './field-errors.ts';
 import { defaultWhenNull, integer, objectsOf, strings, text } from './fields.ts';
+import { defaultRules, validateMatchConditions, validateRule } from './match-rules.ts';
 
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
-const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const TIMEOUT = { least: 1, most: 30 };
 
 export const validatingWebhookConfigurationStrategy: Strategy = webhookStrategy(false);
@@ -45,11 +44,6 @@ function webhookStrategy(mutating: boolean): Strategy {
       return problems;
     },
   });
-}
-
-/** Rules match any scope unless they say which. */
-export function defaultRules(parent: JsonObject, key: string): void {
-  for (const rule of objectsOf(parent, key)) defaultWhenNull(rule, 'scope', '*');
 }
 
 function fullyQualifiedName(name: string, path: string): Problems {
@@ -101,67 +95,6 @@ function webhookProblems(webhook: JsonObject, at: string, mutating: boolean): Pr
   problems.push(...labelSelector(webhook.objectSelector, `${at}.objectSelector`));
   problems.push(...validateClientConfig(objectAt(webhook, 'clientConfig') ?? {}, `${at}.clientConfig`));
   problems.push(...validateMatchConditions(webhook, `${at}.matchConditions`));
-  return problems;
-}
-
-/** A rule with operations, of a webhook or of an admission policy. */
-export function validateRule(rule: JsonObject, path: string): Problems {
-  const problems: Problems = [];
-  const check = (key: string, what: string, valueText: (values: string[]) => string | undefined): void => {
-    const values = strings(rule, key);
-    const at = `${path}.${key}`;
-    if (values.length === 0) problems.push(required(at));
-    if (values.length < 2 || !values.includes('*')) return;
-    const shown = valueText(values);
-    const detail = `if '*' is present, must not specify other ${what}`;
-    problems.push(shown === undefined ? invalidValue(at, values, detail) : invalidAs(at, shown, detail));
-  };
-  check('apiGroups', 'API groups', () => undefined);
-  check('apiVersions', 'API versions', () => undefined);
-  for (const [index, version] of strings(rule, 'apiVersions').entries()) {
-    if (version === '') problems.push(required(`${path}.apiVersions[${index}]`));
-  }
-  problems.push(...resourceProblems(rule, `${path}.resources`));
-  check(
-    'operations',
-    'operations',
-    (values) => `[]admissionregistration.OperationType{${values.map((v) => JSON.stringify(v)).join(', ')}}`,
-  );
-  for (const [index, operation] of strings(rule, 'operations').entries()) {
-    if (!OPERATIONS.includes(operation)) {
-      problems.push(notSupported(`${path}.operations[${index}]`, operation, OPERATIONS));
-    }
-  }
-  problems.push(...oneOf(rule, path, 'scope', ['*', 'Cluster', 'Namespaced']));
-  return problems;
-}
-
-/** `*` stands for all resources without subresources, so that `pods/*` beside it says something. */
-function resourceProblems(rule: JsonObject, path: string): Problems {
-  const resources = strings(rule, 'resources');
-  if (resources.length === 0) return [required(path)];
-  const problems: Problems = [];
-  const all = resources.includes('*/*');
-  if (all && resources.length > 1) {
-    return [invalidValue(path, resources, "if '*/*' is present, must not specify other resources")];
-  }
-  for (const [index, resource] of resources.entries()) {
-    const at = `${path}[${index}]`;
-    if (resource === '') problems.push(required(at));
-    const [name = '', sub] = resource.split('/');
-    if (resources.includes('*') && sub === undefined && name !== '*') {
-      problems.push(
-        invalidValue(
-          at,
-          resource,
-          "if '*' is present, must not specify other resources without subresources",
-        ),
-      );
-    }
-    if (sub !== undefined && sub !== '*' && resources.includes(`${name}/*`)) {
-      problems.push(invalidValue(at, resource, `if '${name}/*' is present, must not specify ${resource}`));
-    }
-  }
   return problems;
 }
 

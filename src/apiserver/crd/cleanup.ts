@@ -1,15 +1,15 @@
+import type { KubeObject } from '../../kube/object.ts';
 import { errorText, formatTime, type Runtime } from '../../runtime/index.ts';
 import { clone } from '../../schema/json.ts';
-import type { KubeObject } from '../../kube/object.ts';
 import { clusterPrefix, parseKey, resourcePrefix } from '../store/key.ts';
 import type { Store, StoreRecord, Watch } from '../store/store.ts';
 import {
   asDefinition,
   CLEANUP_FINALIZER,
   conditionOf,
-  type Definition,
   DEFINITIONS_GROUP,
   DEFINITIONS_RESOURCE,
+  type Definition,
   isTerminating,
   setCondition,
 } from './definition.ts';
@@ -38,7 +38,10 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
     running.add(key);
     clean(key)
       .catch((error: unknown) => {
-        runtime.log.warn('cleaning up after a definition failed, trying again', { key, error: errorText(error) });
+        runtime.log.warn('cleaning up after a definition failed, trying again', {
+          key,
+          error: errorText(error),
+        });
         runtime.clock.after(RETRY_MS, () => start(key));
       })
       .finally(() => running.delete(key));
@@ -92,7 +95,8 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
 
   /** Definitions whose names were taken are written again unchanged: the write decides on names anew. */
   function retryNames(cluster: string): void {
-    for (const record of store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster)).records) {
+    for (const record of store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster))
+      .records) {
       if (conditionOf(asDefinition(record.object), 'NamesAccepted')?.status !== 'False') continue;
       actions
         .changeDefinition(record.key, (object) => clone(object))

@@ -80,15 +80,31 @@ describe('custom resource definitions', () => {
     const { post, get } = await withDefinition();
     const created = (await get(`${CRDS}/crontabs.example.com`)).body;
     expect(condition(created, 'NamesAccepted')).toMatchObject({ status: 'True', reason: 'NoConflicts' });
-    expect(condition(created, 'Established')).toMatchObject({ status: 'True', reason: 'InitialNamesAccepted' });
+    expect(condition(created, 'Established')).toMatchObject({
+      status: 'True',
+      reason: 'InitialNamesAccepted',
+    });
     expect(created.status).toMatchObject({
       storedVersions: ['v1'],
-      acceptedNames: { plural: 'crontabs', singular: 'crontab', kind: 'CronTab', listKind: 'CronTabList', shortNames: ['ct'] },
+      acceptedNames: {
+        plural: 'crontabs',
+        singular: 'crontab',
+        kind: 'CronTab',
+        listKind: 'CronTabList',
+        shortNames: ['ct'],
+      },
     });
     expect(created.metadata.generation).toBe(1);
-    const object = { apiVersion: 'example.com/v1', kind: 'CronTab', metadata: { name: 'a' }, spec: { schedule: '* *' } };
+    const object = {
+      apiVersion: 'example.com/v1',
+      kind: 'CronTab',
+      metadata: { name: 'a' },
+      spec: { schedule: '* *' },
+    };
     expect((await post(TABS, object)).status).toBe(201);
-    const resources = (await get('/apis/example.com/v1')).body.resources.map((item: { name: string }) => item.name);
+    const resources = (await get('/apis/example.com/v1')).body.resources.map(
+      (item: { name: string }) => item.name,
+    );
     expect(resources).toEqual(['crontabs', 'crontabs/scale', 'crontabs/status']);
     expect((await get('/openapi/v3/apis/example.com/v1')).text).toContain('schedule');
   });
@@ -99,17 +115,25 @@ describe('custom resource definitions', () => {
     expect(await message({ ...definition(), metadata: { name: 'x.example.com' } })).toContain(
       'metadata.name: Invalid value: "x.example.com": must be spec.names.plural+"."+spec.group',
     );
-    expect(await message(definition({ storage: false }))).toContain('must have exactly one version marked as storage version');
+    expect(await message(definition({ storage: false }))).toContain(
+      'must have exactly one version marked as storage version',
+    );
     expect(await message(definition({ schema: undefined }))).toContain('schemas are required');
     expect(await message(definition({}, { preserveUnknownFields: true }))).toContain('preserveUnknownFields');
-    expect(await message(definition({}, { group: 'nodots' }))).toContain('should be a domain with at least one dot');
+    expect(await message(definition({}, { group: 'nodots' }))).toContain(
+      'should be a domain with at least one dot',
+    );
   });
 
   it('[V44] keeps what may not change', async () => {
     const { merge } = await withDefinition();
     const url = `${CRDS}/crontabs.example.com`;
-    expect((await merge(url, { spec: { scope: 'Cluster' } })).body.message).toContain('spec.scope: Invalid value: "Cluster": field is immutable');
-    expect((await merge(url, { spec: { names: { kind: 'Other', listKind: 'OtherList' } } })).body.message).toContain('field is immutable');
+    expect((await merge(url, { spec: { scope: 'Cluster' } })).body.message).toContain(
+      'spec.scope: Invalid value: "Cluster": field is immutable',
+    );
+    expect(
+      (await merge(url, { spec: { names: { kind: 'Other', listKind: 'OtherList' } } })).body.message,
+    ).toContain('field is immutable');
     expect((await merge(url, { spec: { names: { shortNames: ['c'] } } })).status).toBe(200);
   });
 
@@ -144,7 +168,9 @@ describe('custom resource definitions', () => {
     expect(refused.body.message).toBe(
       'crontabs.example.com "late" is forbidden: create not allowed while custom resource definition is terminating',
     );
-    expect(condition((await get(`${CRDS}/crontabs.example.com`)).body, 'Terminating')).toMatchObject({ status: 'True' });
+    expect(condition((await get(`${CRDS}/crontabs.example.com`)).body, 'Terminating')).toMatchObject({
+      status: 'True',
+    });
     expect((await merge(`${TABS}/held`, { metadata: { finalizers: null } })).status).toBe(200);
     await runtime.clock.advance(2000);
     expect((await get(`${CRDS}/crontabs.example.com`)).status).toBe(404);
@@ -162,13 +188,39 @@ describe('custom resource definitions', () => {
   it('[V45] refuses schemas that are not structural', async () => {
     const { post } = await startServer();
     const errors = async (properties: Json): Promise<string> =>
-      (await post(CRDS, definition({ schema: { openAPIV3Schema: { type: 'object', properties } }, selectableFields: [], subresources: {}, additionalPrinterColumns: [] }))).body.message;
-    expect(await errors({ spec: {} })).toContain('properties[spec].type: Required value: must not be empty for specified object fields');
-    expect(await errors({ spec: { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'string' } } })).toContain('mutual exclusive');
-    expect(await errors({ spec: { type: 'object', anyOf: [{ properties: { x: {} } }] } })).toContain('it must be in the structural schema too');
-    expect(await errors({ spec: { type: 'object', allOf: [{ description: 'x' }] } })).toContain('must be undefined to be structural');
+      (
+        await post(
+          CRDS,
+          definition({
+            schema: { openAPIV3Schema: { type: 'object', properties } },
+            selectableFields: [],
+            subresources: {},
+            additionalPrinterColumns: [],
+          }),
+        )
+      ).body.message;
+    expect(await errors({ spec: {} })).toContain(
+      'properties[spec].type: Required value: must not be empty for specified object fields',
+    );
+    expect(
+      await errors({
+        spec: {
+          type: 'object',
+          properties: { a: { type: 'string' } },
+          additionalProperties: { type: 'string' },
+        },
+      }),
+    ).toContain('mutual exclusive');
+    expect(await errors({ spec: { type: 'object', anyOf: [{ properties: { x: {} } }] } })).toContain(
+      'it must be in the structural schema too',
+    );
+    expect(await errors({ spec: { type: 'object', allOf: [{ description: 'x' }] } })).toContain(
+      'must be undefined to be structural',
+    );
     expect(await errors({ spec: { type: 'string', $ref: '#/x' } })).toContain('$ref is not supported');
-    expect(await errors({ metadata: { type: 'object', properties: { labels: { type: 'object' } } } })).toContain('must not specify anything other than name and generateName');
+    expect(
+      await errors({ metadata: { type: 'object', properties: { labels: { type: 'object' } } } }),
+    ).toContain('must not specify anything other than name and generateName');
     expect(await errors({ spec: { type: 'array' } })).toContain('items: Required value');
   });
 
@@ -179,9 +231,14 @@ describe('custom resource definitions', () => {
       spec: { schedule: '*', unknown: 1, replicas: null, note: null, free: { any: { thing: 1 } } },
       extra: true,
     });
-    expect(created.body.spec).toEqual({ schedule: '*', replicas: 1, note: null, free: { any: { thing: 1 } } });
+    expect(created.body.spec).toEqual({
+      schedule: '*',
+      replicas: 1,
+      note: null,
+      free: { any: { thing: 1 } },
+    });
     expect(created.body.extra).toBeUndefined();
-    expect(created.headers['warning']).toContain('unknown field');
+    expect(created.headers.warning).toContain('unknown field');
     expect((await get(`${TABS}/a`)).body).toEqual(created.body);
   });
 
@@ -189,10 +246,12 @@ describe('custom resource definitions', () => {
     const { post, get, merge } = await withDefinition();
     await post(TABS, { metadata: { name: 'a' }, spec: { schedule: '*', free: { x: 1 } } });
     const changed = schema() as { properties: { spec: { properties: Json } } };
-    delete changed.properties.spec.properties['free'];
-    changed.properties.spec.properties['colour'] = { type: 'string', default: 'red' };
+    delete changed.properties.spec.properties.free;
+    changed.properties.spec.properties.colour = { type: 'string', default: 'red' };
     const { spec } = definition({ schema: { openAPIV3Schema: changed } }) as { spec: { versions: unknown } };
-    expect((await merge(`${CRDS}/crontabs.example.com`, { spec: { versions: spec.versions } })).status).toBe(200);
+    expect((await merge(`${CRDS}/crontabs.example.com`, { spec: { versions: spec.versions } })).status).toBe(
+      200,
+    );
     expect((await get(`${TABS}/a`)).body.spec).toEqual({ schedule: '*', replicas: 1, colour: 'red' });
     expect((await get(TABS)).body.items[0].spec.colour).toBe('red');
   });
@@ -200,19 +259,40 @@ describe('custom resource definitions', () => {
   it('[V46] validates instances', async () => {
     const { post } = await withDefinition();
     const invalid = await post(TABS, { metadata: { name: 'a' }, spec: { schedule: 'x', replicas: -1 } });
-    expect(invalid.body).toMatchObject({ code: 422, reason: 'Invalid', details: { group: 'example.com', kind: 'CronTab', name: 'a' } });
-    expect(invalid.body.details.causes.map((cause: { field: string }) => cause.field).sort()).toEqual(['spec.replicas', 'spec.schedule']);
-    expect((await post(TABS, { metadata: { name: 'a' }, spec: {} })).body.message).toContain('spec.schedule: Required value');
+    expect(invalid.body).toMatchObject({
+      code: 422,
+      reason: 'Invalid',
+      details: { group: 'example.com', kind: 'CronTab', name: 'a' },
+    });
+    expect(invalid.body.details.causes.map((cause: { field: string }) => cause.field).sort()).toEqual([
+      'spec.replicas',
+      'spec.schedule',
+    ]);
+    expect((await post(TABS, { metadata: { name: 'a' }, spec: {} })).body.message).toContain(
+      'spec.schedule: Required value',
+    );
   });
 
   it('[V13] raises the generation of custom resources on changes outside metadata and status', async () => {
     const { post, merge } = await withDefinition();
-    const { body } = await post(TABS, { metadata: { name: 'a' }, spec: { schedule: '*' }, status: { replicas: 3 } });
+    const { body } = await post(TABS, {
+      metadata: { name: 'a' },
+      spec: { schedule: '*' },
+      status: { replicas: 3 },
+    });
     expect(body.metadata.generation).toBe(1);
     expect(body.status).toBeUndefined();
     expect((await merge(`${TABS}/a`, { metadata: { labels: { a: 'b' } } })).body.metadata.generation).toBe(1);
-    const status = await merge(`${TABS}/a/status`, { status: { replicas: 2 }, spec: { schedule: '1' }, metadata: { labels: { c: 'd' } } });
-    expect(status.body).toMatchObject({ metadata: { generation: 1 }, spec: { schedule: '*' }, status: { replicas: 2 } });
+    const status = await merge(`${TABS}/a/status`, {
+      status: { replicas: 2 },
+      spec: { schedule: '1' },
+      metadata: { labels: { c: 'd' } },
+    });
+    expect(status.body).toMatchObject({
+      metadata: { generation: 1 },
+      spec: { schedule: '*' },
+      status: { replicas: 2 },
+    });
     expect(status.body.metadata.labels).toEqual({ a: 'b' });
     expect((await merge(`${TABS}/a`, { spec: { schedule: '2' } })).body.metadata.generation).toBe(2);
   });
@@ -221,7 +301,9 @@ describe('custom resource definitions', () => {
     const { post, put } = await withDefinition();
     await post(TABS, { metadata: { name: 'a' }, spec: { schedule: '*' } });
     const unconditional = await put(`${TABS}/a`, { metadata: { name: 'a' }, spec: { schedule: '*' } });
-    expect(unconditional.body.message).toContain('metadata.resourceVersion: Invalid value: 0: must be specified for an update');
+    expect(unconditional.body.message).toContain(
+      'metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+    );
   });
 
   it('[V51] scales, selects by fields and prints columns', async () => {
@@ -235,25 +317,46 @@ describe('custom resource definitions', () => {
     });
     expect((await merge(`${TABS}/a/scale`, { spec: { replicas: 4 } })).body.spec.replicas).toBe(4);
     const selected = await get(`${TABS}?fieldSelector=spec.schedule%3D2`);
-    expect(selected.body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(['b']);
-    expect((await get(`${TABS}?fieldSelector=spec.replicas%3D2`)).body.message).toBe('field label not supported: spec.replicas');
+    expect(selected.body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual([
+      'b',
+    ]);
+    expect((await get(`${TABS}?fieldSelector=spec.replicas%3D2`)).body.message).toBe(
+      'field label not supported: spec.replicas',
+    );
     const table = await get(TABS, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
-    expect(table.body.columnDefinitions.map((column: { name: string }) => column.name)).toEqual(['Name', 'Schedule', 'Replicas']);
+    expect(table.body.columnDefinitions.map((column: { name: string }) => column.name)).toEqual([
+      'Name',
+      'Schedule',
+      'Replicas',
+    ]);
     expect(table.body.rows[0].cells).toEqual(['a', '1', 4]);
   });
 
   it('[V50] serves two versions of one storage', async () => {
     const versions = ((definition() as { spec: { versions: Json[] } }).spec.versions[0] ?? {}) as Json;
     const { post, get, put } = await withDefinition(
-      definition({}, { versions: [versions, { ...versions, name: 'v1beta1', storage: false, deprecated: true }] }),
+      definition(
+        {},
+        { versions: [versions, { ...versions, name: 'v1beta1', storage: false, deprecated: true }] },
+      ),
     );
     const old = TABS.replace('v1/', 'v1beta1/');
-    const created = await post(old, { apiVersion: 'example.com/v1beta1', kind: 'CronTab', metadata: { name: 'a' }, spec: { schedule: '*' } });
+    const created = await post(old, {
+      apiVersion: 'example.com/v1beta1',
+      kind: 'CronTab',
+      metadata: { name: 'a' },
+      spec: { schedule: '*' },
+    });
     expect(created.body.apiVersion).toBe('example.com/v1beta1');
-    expect(created.headers['warning']).toBe('299 - "example.com/v1beta1 CronTab is deprecated; use example.com/v1 CronTab"');
+    expect(created.headers.warning).toBe(
+      '299 - "example.com/v1beta1 CronTab is deprecated; use example.com/v1 CronTab"',
+    );
     const read = await get(`${TABS}/a`);
     expect(read.body.apiVersion).toBe('example.com/v1');
     expect((await put(`${TABS}/a`, { ...read.body, spec: { schedule: '1' } })).body.spec.schedule).toBe('1');
-    expect((await get(old)).body.items[0]).toMatchObject({ apiVersion: 'example.com/v1beta1', spec: { schedule: '1' } });
+    expect((await get(old)).body.items[0]).toMatchObject({
+      apiVersion: 'example.com/v1beta1',
+      spec: { schedule: '1' },
+    });
   });
 });

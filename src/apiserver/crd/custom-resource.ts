@@ -1,14 +1,23 @@
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/status-error.ts';
-import { validateValue } from '../../schema/validate.ts';
 import { at, type JsonObject } from '../../schema/json.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
+import { validateValue } from '../../schema/validate.ts';
 import { compareVersions } from '../discovery/index.ts';
 import type { Resource, Strategy, Subresource, Verb } from '../resource.ts';
 import { crdColumns } from '../table/index.ts';
 import type { Definition, DefinitionVersion } from './definition.ts';
 
-const VERBS: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const VERBS: readonly Verb[] = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+];
 const SUBRESOURCE_VERBS: readonly Verb[] = ['get', 'patch', 'update'];
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
@@ -31,7 +40,10 @@ function customResource(
   definitionOf: (name: string) => OpenApiSchema | undefined,
 ): Resource {
   const { group, names, scope } = definition.spec;
-  const schema = version.schema?.openAPIV3Schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const schema = version.schema?.openAPIV3Schema ?? {
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+  };
   const { columns, cells } = crdColumns(version.additionalPrinterColumns);
   const deprecation = deprecationOf(definition, version);
   return {
@@ -72,7 +84,10 @@ function subresourcesOf(version: DefinitionVersion): Subresource[] {
 }
 
 /** The schema with what every object has; a definition's own rules for metadata are checked by the strategy. */
-function typeOf(schema: OpenApiSchema, definitionOf: (name: string) => OpenApiSchema | undefined): TypeSchema {
+function typeOf(
+  schema: OpenApiSchema,
+  definitionOf: (name: string) => OpenApiSchema | undefined,
+): TypeSchema {
   return {
     schema: {
       ...schema,
@@ -91,13 +106,14 @@ function typeOf(schema: OpenApiSchema, definitionOf: (name: string) => OpenApiSc
 function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Strategy {
   const hasStatus = version.subresources?.status !== undefined;
   const fields = (version.selectableFields ?? []).map((field) => field.jsonPath.replace(/^\./, ''));
-  const metadata = schema.properties?.['metadata'];
+  const metadata = schema.properties?.metadata;
   const validate = (object: KubeObject): FieldError[] =>
     metadata === undefined
       ? []
-      : validateValue(object.metadata as unknown as JsonObject, { schema: metadata, resolve: () => undefined }).map(
-          (error) => ({ ...error, path: error.path === '' ? 'metadata' : `metadata.${error.path}` }),
-        );
+      : validateValue(object.metadata as unknown as JsonObject, {
+          schema: metadata,
+          resolve: () => undefined,
+        }).map((error) => ({ ...error, path: error.path === '' ? 'metadata' : `metadata.${error.path}` }));
   return {
     generation: 'all-but-metadata',
     allowUnconditionalUpdate: false,

@@ -28,13 +28,14 @@ export function definitionStrategy(base: Strategy): Strategy {
       }
     },
     prepareForCreate(object): void {
-      delete object['status'];
+      delete object.status;
     },
     prepareForDelete(object, { now }): void {
       if (object.metadata.deletionTimestamp !== undefined) return;
       const definition = asDefinition(object);
       const finalizers = definition.metadata.finalizers ?? [];
-      if (!finalizers.includes(CLEANUP_FINALIZER)) definition.metadata.finalizers = [...finalizers, CLEANUP_FINALIZER];
+      if (!finalizers.includes(CLEANUP_FINALIZER))
+        definition.metadata.finalizers = [...finalizers, CLEANUP_FINALIZER];
       setCondition(
         definition,
         'Terminating',
@@ -63,18 +64,39 @@ function approve(definition: Definition, now: string): boolean {
   const value = definition.metadata.annotations?.[APPROVAL];
   const type = 'KubernetesAPIApprovalPolicyConformant';
   if (value === undefined) {
-    setCondition(definition, type, 'False', 'MissingAnnotation', `protected groups must have approval annotation ${JSON.stringify(APPROVAL)}, see https://github.com/kubernetes/enhancements/pull/1111`, now);
+    setCondition(
+      definition,
+      type,
+      'False',
+      'MissingAnnotation',
+      `protected groups must have approval annotation ${JSON.stringify(APPROVAL)}, see https://github.com/kubernetes/enhancements/pull/1111`,
+      now,
+    );
     return false;
   }
   if (value.startsWith('unapproved')) {
-    setCondition(definition, type, 'False', 'UnapprovedAnnotation', `not approved: ${JSON.stringify(value)}`, now);
+    setCondition(
+      definition,
+      type,
+      'False',
+      'UnapprovedAnnotation',
+      `not approved: ${JSON.stringify(value)}`,
+      now,
+    );
     return true;
   }
   if (URL.canParse(value)) {
     setCondition(definition, type, 'True', 'ApprovedAnnotation', `approved in ${value}`, now);
     return true;
   }
-  setCondition(definition, type, 'False', 'InvalidAnnotation', `protected groups must have approval annotation ${JSON.stringify(APPROVAL)} with either a URL or a reason starting with "unapproved"`, now);
+  setCondition(
+    definition,
+    type,
+    'False',
+    'InvalidAnnotation',
+    `protected groups must have approval annotation ${JSON.stringify(APPROVAL)} with either a URL or a reason starting with "unapproved"`,
+    now,
+  );
   return false;
 }
 
@@ -90,9 +112,17 @@ function establish(definition: Definition, others: readonly Definition[], now: s
     if (conflict || !approved)
       setCondition(definition, 'Established', 'False', 'NotAccepted', 'not all names are accepted', now);
     else
-      setCondition(definition, 'Established', 'True', 'InitialNamesAccepted', 'the initial names have been accepted', now);
+      setCondition(
+        definition,
+        'Established',
+        'True',
+        'InitialNamesAccepted',
+        'the initial names have been accepted',
+        now,
+      );
   }
   const storage = definition.spec.versions.find((version) => version.storage)?.name;
   const stored = definition.status.storedVersions ?? [];
-  if (storage !== undefined && !stored.includes(storage)) definition.status.storedVersions = [...stored, storage];
+  if (storage !== undefined && !stored.includes(storage))
+    definition.status.storedVersions = [...stored, storage];
 }

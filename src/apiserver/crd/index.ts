@@ -6,7 +6,14 @@
  */
 export { type CleanupActions, definitionCleanup } from './cleanup.ts';
 export { customResources } from './custom-resource.ts';
-export { asDefinition, type Definition, DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, isDefinitionResource, isEstablished } from './definition.ts';
+export {
+  asDefinition,
+  DEFINITIONS_GROUP,
+  DEFINITIONS_RESOURCE,
+  type Definition,
+  isDefinitionResource,
+  isEstablished,
+} from './definition.ts';
 export { definitionStrategy } from './definition-strategy.ts';
 export { validateDefinition, validateDefinitionUpdate } from './definition-validation.ts';
 export { type ClusterResources, type ResourceRegistry, resourceRegistry } from './registry.ts';

@@ -2,7 +2,12 @@ import type { Definition, DefinitionNames } from './definition.ts';
 
 /** Why names were not accepted; `undefined` when they are free. */
 export interface NameConflict {
-  readonly reason: 'PluralConflict' | 'SingularConflict' | 'ShortNamesConflict' | 'KindConflict' | 'ListKindConflict';
+  readonly reason:
+    | 'PluralConflict'
+    | 'SingularConflict'
+    | 'ShortNamesConflict'
+    | 'KindConflict'
+    | 'ListKindConflict';
   readonly message: string;
 }
 
@@ -25,7 +30,8 @@ export function decideNames(definition: Definition, others: readonly Definition[
   const resources = new Set<string>();
   const kinds = new Set<string>();
   for (const other of others) {
-    if (other.metadata.name === definition.metadata.name || other.spec.group !== definition.spec.group) continue;
+    if (other.metadata.name === definition.metadata.name || other.spec.group !== definition.spec.group)
+      continue;
     const { plural, singular, shortNames, kind, listKind } = other.status?.acceptedNames ?? {};
     for (const name of [plural, singular, ...(shortNames ?? [])]) if (name) resources.add(name);
     for (const name of [kind, listKind]) if (name) kinds.add(name);

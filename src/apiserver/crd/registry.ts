@@ -8,9 +8,9 @@ import type { Store, StoreRecord } from '../store/store.ts';
 import { customResources } from './custom-resource.ts';
 import {
   asDefinition,
-  type Definition,
   DEFINITIONS_GROUP,
   DEFINITIONS_RESOURCE,
+  type Definition,
   isEstablished,
   isTerminating,
 } from './definition.ts';
@@ -46,14 +46,18 @@ export function resourceRegistry(
   const listeners = new Set<(cluster: string) => void>();
   const builtinNames = new Set(builtins.map((resource) => `${resource.group}/${resource.resource}`));
 
-  const changes = store.watch(resourcePrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE), store.revision, (events) => {
-    for (const event of events) {
-      const { cluster } = parseKey(event.record.key);
-      clusters.delete(cluster);
-      if (event.type === 'deleted') known.delete(event.record.object.metadata.uid ?? '');
-      for (const listener of listeners) listener(cluster);
-    }
-  });
+  const changes = store.watch(
+    resourcePrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE),
+    store.revision,
+    (events) => {
+      for (const event of events) {
+        const { cluster } = parseKey(event.record.key);
+        clusters.delete(cluster);
+        if (event.type === 'deleted') known.delete(event.record.object.metadata.uid ?? '');
+        for (const listener of listeners) listener(cluster);
+      }
+    },
+  );
 
   function resourcesOf(record: StoreRecord): readonly Resource[] {
     const definition = asDefinition(record.object);

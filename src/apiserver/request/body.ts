@@ -31,11 +31,7 @@ export function unsupportedMediaType(accepted: string = OFFERED_TYPES): Error {
 
 export function checkBodySize(body: Uint8Array | undefined): void {
   if (body !== undefined && body.byteLength > MAX_BODY_BYTES)
-    throw failure(
-      413,
-      'RequestEntityTooLarge',
-      `Request entity too large: limit is ${MAX_BODY_BYTES}`,
-    );
+    throw failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`);
 }
 
 /** Decodes a body in the media type of the request (JSON when none is named). Throws 413, 415 or 400. */
@@ -57,7 +53,8 @@ function parseProtobufBody(bytes: Uint8Array): Body {
   try {
     return { value: decodeProtobuf(bytes), duplicates: [] };
   } catch (error) {
-    if (error instanceof ProtobufError || error instanceof SyntaxError) throw badRequest(`the protobuf body of the request cannot be decoded: ${error.message}`);
+    if (error instanceof ProtobufError || error instanceof SyntaxError)
+      throw badRequest(`the protobuf body of the request cannot be decoded: ${error.message}`);
     throw error;
   }
 }
@@ -72,13 +69,16 @@ export function bodyText(bytes: Uint8Array): string {
 
 export function parseJsonBody(bytes: Uint8Array, findDuplicates: boolean): Body {
   // Protobuf's envelope begins with `k8s\0`, whatever the content type claims.
-  if (bytes[0] === 0x6b && bytes[1] === 0x38 && bytes[2] === 0x73 && bytes[3] === 0) throw unsupportedMediaType();
+  if (bytes[0] === 0x6b && bytes[1] === 0x38 && bytes[2] === 0x73 && bytes[3] === 0)
+    throw unsupportedMediaType();
   const text = bodyText(bytes);
   let value: JsonValue;
   try {
     value = JSON.parse(text) as JsonValue;
   } catch (error) {
-    throw badRequest(`invalid JSON in the body of the request: ${error instanceof Error ? error.message : String(error)}`);
+    throw badRequest(
+      `invalid JSON in the body of the request: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   checkDepth(value, 0);
   return { value, duplicates: findDuplicates ? duplicateKeys(text) : [] };
@@ -102,7 +102,9 @@ export function parseYamlBody(bytes: Uint8Array, findDuplicates: boolean): Body 
     strict: false,
     customTags: (tags: Tags) =>
       tags.filter(
-        (tag) => typeof tag === 'string' || (!REFUSED_TAGS.has(tag.tag) && !('format' in tag && tag.format === 'TIME')),
+        (tag) =>
+          typeof tag === 'string' ||
+          (!REFUSED_TAGS.has(tag.tag) && !('format' in tag && tag.format === 'TIME')),
       ),
   });
   const problem = document.errors[0];
@@ -138,7 +140,8 @@ function yamlDuplicates(node: Node | null, path: string, found: string[]): void 
 }
 
 function checkDepth(value: JsonValue, depth: number): void {
-  if (depth > MAX_DEPTH) throw badRequest(`the body of the request is nested more than ${MAX_DEPTH} levels deep`);
+  if (depth > MAX_DEPTH)
+    throw badRequest(`the body of the request is nested more than ${MAX_DEPTH} levels deep`);
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) for (const item of value) checkDepth(item, depth + 1);
   else for (const key in value) checkDepth(value[key] ?? null, depth + 1);
@@ -147,6 +150,8 @@ function checkDepth(value: JsonValue, depth: number): void {
 /** The body as a JSON object; throws 400 for anything else. */
 export function objectBody(body: Body, kind: string): JsonObject {
   if (!isObject(body.value))
-    throw badRequest(`the body of the request must be one ${kind} object, not ${Array.isArray(body.value) ? 'a list' : JSON.stringify(body.value)}`);
+    throw badRequest(
+      `the body of the request must be one ${kind} object, not ${Array.isArray(body.value) ? 'a list' : JSON.stringify(body.value)}`,
+    );
   return body.value;
 }

@@ -18,13 +18,25 @@ export function decodeContinue(text: string): ContinueToken {
   try {
     parsed = JSON.parse(Buffer.from(text.slice(0, 4096), 'base64url').toString('utf8')) as typeof parsed;
   } catch (error) {
-    throw badRequest(`invalid continue token: continue key is not valid: ${error instanceof Error ? error.message : String(error)}`);
+    throw badRequest(
+      `invalid continue token: continue key is not valid: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   const { v, rv, start } = parsed ?? {};
   if (v !== 'meta.k8s.io/v1')
-    throw badRequest(`invalid continue token: continue key is not valid: server does not recognize this encoded version ${JSON.stringify(v ?? '')}`);
-  if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0 || typeof start !== 'string' || start === '')
-    throw badRequest('invalid continue token: continue key is not valid: incorrect encoded start resourceVersion or key');
+    throw badRequest(
+      `invalid continue token: continue key is not valid: server does not recognize this encoded version ${JSON.stringify(v ?? '')}`,
+    );
+  if (
+    typeof rv !== 'number' ||
+    !Number.isSafeInteger(rv) ||
+    rv === 0 ||
+    typeof start !== 'string' ||
+    start === ''
+  )
+    throw badRequest(
+      'invalid continue token: continue key is not valid: incorrect encoded start resourceVersion or key',
+    );
   if (start.startsWith('/') || start.split('/').includes('..'))
     throw badRequest(`invalid continue token: continue key is not valid: ${JSON.stringify(start)}`);
   return { revision: rv, after: start.endsWith('\0') ? start.slice(0, -1) : start };

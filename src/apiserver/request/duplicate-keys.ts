@@ -27,14 +27,16 @@ export function duplicateKeys(text: string, limit: number = 100): string[] {
         expectKey = false;
         i++;
         break;
-      case 0x2c: { // ,
+      case 0x2c: {
+        // ,
         const frame = frames[frames.length - 1];
         if (frame?.keys) expectKey = true;
         else if (frame) frame.index++;
         i++;
         break;
       }
-      case 0x22: { // "
+      case 0x22: {
+        // "
         let end = i + 1;
         let escaped = false;
         for (; end < text.length; end++) {

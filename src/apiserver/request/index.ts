@@ -3,11 +3,40 @@
  * its options and its body; and writing the answer. Everything here is a pure function of the request; a problem is
  * thrown as the `StatusError` that the client gets.
  */
-export { type Body, bodyText, checkBodySize, decodeBody, MAX_BODY_BYTES, mediaType, objectBody, parseJsonBody, parseYamlBody, unsupportedMediaType } from './body.ts';
+export {
+  type Body,
+  bodyText,
+  checkBodySize,
+  decodeBody,
+  MAX_BODY_BYTES,
+  mediaType,
+  objectBody,
+  parseJsonBody,
+  parseYamlBody,
+  unsupportedMediaType,
+} from './body.ts';
 export { type ContinueToken, decodeContinue, encodeContinue } from './continue-token.ts';
 export { duplicateKeys } from './duplicate-keys.ts';
 export { negotiate, notAcceptable, OFFERED_TYPES, type Representation } from './negotiation.ts';
 export { decodeDeleteOptions, isProtobuf } from './protobuf-delete-options.ts';
-export { type DeleteQuery, expired, type ListQuery, parseDeleteOptions, parseListQuery, parseRevision, parseWriteQuery, tooLargeResourceVersion, type WriteQuery } from './query-options.ts';
+export {
+  type DeleteQuery,
+  expired,
+  type ListQuery,
+  parseDeleteOptions,
+  parseListQuery,
+  parseRevision,
+  parseWriteQuery,
+  tooLargeResourceVersion,
+  type WriteQuery,
+} from './query-options.ts';
 export { parseRequestInfo, type RequestInfo, splitCluster } from './request-info.ts';
-export { errorResponse, jsonResponse, pathNotFound, type Rendering, textResponse, valueResponse, warningHeader } from './respond.ts';
+export {
+  errorResponse,
+  jsonResponse,
+  pathNotFound,
+  type Rendering,
+  textResponse,
+  valueResponse,
+  warningHeader,
+} from './respond.ts';

@@ -11,11 +11,15 @@ describe('negotiation', () => {
     expect(negotiate({}, none)).toEqual({ format: 'json', pretty: false });
     expect(negotiate({ accept: 'application/yaml;q=0.5, application/json' }, none).format).toBe('json');
     expect(negotiate({ accept: 'application/yaml' }, none).format).toBe('yaml');
-    expect(negotiate({ accept: 'application/vnd.kubernetes.protobuf,application/json' }, none).format).toBe('json');
+    expect(negotiate({ accept: 'application/vnd.kubernetes.protobuf,application/json' }, none).format).toBe(
+      'json',
+    );
     expect(
       negotiate({ accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' }, none),
     ).toMatchObject({ as: 'Table', metaVersion: 'v1' });
-    expect(negotiate({ accept: 'application/json;as=Thing;v=v9;g=meta.k8s.io,*/*' }, none).as).toBeUndefined();
+    expect(
+      negotiate({ accept: 'application/json;as=Thing;v=v9;g=meta.k8s.io,*/*' }, none).as,
+    ).toBeUndefined();
     expect(() => negotiate({ accept: 'foo/bar' }, none)).toThrow(
       'only the following media types are accepted: application/json, application/yaml',
     );
@@ -28,10 +32,9 @@ describe('negotiation', () => {
   });
 
   it('[V31] finds repeated keys with their paths', () => {
-    expect(duplicateKeys('{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":2,"d":3}],"e":"{\\"a\\":1,\\"a\\":2}"}')).toEqual([
-      'a.b',
-      'c[1].d',
-    ]);
+    expect(
+      duplicateKeys('{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":2,"d":3}],"e":"{\\"a\\":1,\\"a\\":2}"}'),
+    ).toEqual(['a.b', 'c[1].d']);
     expect(duplicateKeys('{"a\\u0062":1,"ab":2}')).toEqual(['ab']);
     expect(duplicateKeys('[{"a":1},{"a":1}]')).toEqual([]);
   });
@@ -49,7 +52,9 @@ describe('negotiation', () => {
     });
     expect(parseYamlBody(Buffer.from('a: {b: 1, b: 2}'), true).duplicates).toEqual(['a.b']);
     expect(() => read('a: [')).toThrow('error parsing YAML');
-    expect(() => read(`${'a: &a [x]\n'}b: [${'*a, '.repeat(5)}]\n${'- '.repeat(3)}`)).toThrow('error parsing YAML');
+    expect(() => read(`${'a: &a [x]\n'}b: [${'*a, '.repeat(5)}]\n${'- '.repeat(3)}`)).toThrow(
+      'error parsing YAML',
+    );
   });
 
   it('[V32] bounds and escapes warnings', () => {

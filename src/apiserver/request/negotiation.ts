@@ -27,7 +27,8 @@ function parseAccept(header: string): Clause[] {
     const parameters = new Map<string, string>();
     for (const piece of rest) {
       const equals = piece.indexOf('=');
-      if (equals > 0) parameters.set(piece.slice(0, equals).trim().toLowerCase(), piece.slice(equals + 1).trim());
+      if (equals > 0)
+        parameters.set(piece.slice(0, equals).trim().toLowerCase(), piece.slice(equals + 1).trim());
     }
     const quality = Number(parameters.get('q') ?? '1');
     clauses.push({ type: type.toLowerCase(), parameters, quality: Number.isFinite(quality) ? quality : 1 });
@@ -62,7 +63,7 @@ export function negotiate(
   tables: boolean = true,
 ): Representation {
   const pretty = isPretty(query, headers['user-agent'] ?? '');
-  const accept = headers['accept'] ?? '';
+  const accept = headers.accept ?? '';
   if (accept === '') return { format: 'json', pretty };
   for (const clause of parseAccept(accept)) {
     const format = formatOf(clause.type);

@@ -34,7 +34,8 @@ function* fields(bytes: Uint8Array): Generator<Field> {
     if (tag % 8 === 0) yield { number, value: varint() };
     else if (tag % 8 === 2) {
       const length = varint();
-      if (length < 0 || at + length > bytes.length) throw badRequest('the protobuf body of the request is cut off');
+      if (length < 0 || at + length > bytes.length)
+        throw badRequest('the protobuf body of the request is cut off');
       yield { number, value: bytes.subarray(at, at + length) };
       at += length;
     } else throw badRequest('the protobuf body of the request has a field of an unexpected type');
@@ -53,21 +54,21 @@ export function decodeDeleteOptions(bytes: Uint8Array): JsonObject {
   const options: JsonObject = {};
   const dryRun: string[] = [];
   for (const { number, value } of fields(raw)) {
-    if (number === 1 && typeof value === 'number') options['gracePeriodSeconds'] = value;
-    else if (number === 2 && typeof value !== 'number') options['preconditions'] = preconditions(value);
-    else if (number === 3) options['orphanDependents'] = value === 1;
-    else if (number === 4) options['propagationPolicy'] = text(value);
+    if (number === 1 && typeof value === 'number') options.gracePeriodSeconds = value;
+    else if (number === 2 && typeof value !== 'number') options.preconditions = preconditions(value);
+    else if (number === 3) options.orphanDependents = value === 1;
+    else if (number === 4) options.propagationPolicy = text(value);
     else if (number === 5) dryRun.push(text(value));
   }
-  if (dryRun.length > 0) options['dryRun'] = dryRun;
+  if (dryRun.length > 0) options.dryRun = dryRun;
   return options;
 }
 
 function preconditions(bytes: Uint8Array): JsonObject {
   const out: JsonObject = {};
   for (const { number, value } of fields(bytes)) {
-    if (number === 1) out['uid'] = text(value);
-    else if (number === 2) out['resourceVersion'] = text(value);
+    if (number === 1) out.uid = text(value);
+    else if (number === 2) out.resourceVersion = text(value);
   }
   return out;
 }

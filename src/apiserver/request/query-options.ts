@@ -59,7 +59,8 @@ function flag(query: URLSearchParams, name: string): boolean | undefined {
 function integer(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null || value === '') return undefined;
-  if (!/^-?\d{1,15}$/.test(value)) throw badRequest(`invalid value ${JSON.stringify(value)} of ${name}: not an integer`);
+  if (!/^-?\d{1,15}$/.test(value))
+    throw badRequest(`invalid value ${JSON.stringify(value)} of ${name}: not an integer`);
   return Number(value);
 }
 
@@ -77,11 +78,19 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
 
   const revision = resourceVersion === '' ? undefined : parseRevision(resourceVersion);
   if (resourceVersion !== '' && revision === undefined)
-    errors.push({ type: 'Invalid', path: 'resourceVersion', value: resourceVersion, detail: 'must be a revision' });
+    errors.push({
+      type: 'Invalid',
+      path: 'resourceVersion',
+      value: resourceVersion,
+      detail: 'must be a revision',
+    });
 
   if (match !== '') {
     if (watch && sendInitialEvents === undefined)
-      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
+      forbid(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      );
     if (!watch && resourceVersion === '')
       forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided');
     if (!watch && continueToken !== '')
@@ -146,9 +155,18 @@ export function parseWriteQuery(query: URLSearchParams, userAgent: string, kind:
   const validation = query.get('fieldValidation') ?? '';
   const errors: FieldError[] = [];
   if (manager.length > MANAGER_LIMIT)
-    errors.push({ type: 'TooLong', path: 'fieldManager', detail: `may not be more than ${MANAGER_LIMIT} bytes` });
+    errors.push({
+      type: 'TooLong',
+      path: 'fieldManager',
+      detail: `may not be more than ${MANAGER_LIMIT} bytes`,
+    });
   else if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(manager))
-    errors.push({ type: 'Invalid', path: 'fieldManager', value: manager, detail: 'should only contain printable characters' });
+    errors.push({
+      type: 'Invalid',
+      path: 'fieldManager',
+      value: manager,
+      detail: 'should only contain printable characters',
+    });
   if (validation !== '' && validation !== 'Ignore' && validation !== 'Warn' && validation !== 'Strict')
     errors.push({
       type: 'NotSupported',
@@ -171,16 +189,16 @@ export function parseWriteQuery(query: URLSearchParams, userAgent: string, kind:
 export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearchParams): DeleteQuery {
   const source = body ?? {};
   if (body !== undefined) {
-    const kind = body['kind'];
+    const kind = body.kind;
     if (kind !== undefined && kind !== 'DeleteOptions')
       throw badRequest(`expected DeleteOptions in the body of the request, got ${JSON.stringify(kind)}`);
   }
   const fromQuery = body === undefined;
-  const grace = fromQuery ? integer(query, 'gracePeriodSeconds') : source['gracePeriodSeconds'];
+  const grace = fromQuery ? integer(query, 'gracePeriodSeconds') : source.gracePeriodSeconds;
   if (grace !== undefined && grace !== null && !Number.isSafeInteger(grace))
     throw badRequest('gracePeriodSeconds must be an integer');
-  const orphan = fromQuery ? flag(query, 'orphanDependents') : source['orphanDependents'];
-  const policy = fromQuery ? (query.get('propagationPolicy') ?? undefined) : source['propagationPolicy'];
+  const orphan = fromQuery ? flag(query, 'orphanDependents') : source.orphanDependents;
+  const policy = fromQuery ? (query.get('propagationPolicy') ?? undefined) : source.propagationPolicy;
   const errors: FieldError[] = [];
   if (orphan !== undefined && orphan !== null && policy !== undefined && policy !== null && policy !== '')
     errors.push({
@@ -189,7 +207,14 @@ export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearc
       value: policy,
       detail: 'orphanDependents and deletionPropagation cannot be both set',
     });
-  if (policy !== undefined && policy !== null && policy !== '' && policy !== 'Background' && policy !== 'Foreground' && policy !== 'Orphan')
+  if (
+    policy !== undefined &&
+    policy !== null &&
+    policy !== '' &&
+    policy !== 'Background' &&
+    policy !== 'Foreground' &&
+    policy !== 'Orphan'
+  )
     errors.push({
       type: 'NotSupported',
       path: 'propagationPolicy',
@@ -199,10 +224,10 @@ export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearc
     });
   if (errors.length > 0) throw invalid('meta.k8s.io', 'DeleteOptions', '', errors);
 
-  const preconditions = isObject(source['preconditions']) ? source['preconditions'] : {};
-  const uid = preconditions['uid'];
-  const resourceVersion = preconditions['resourceVersion'];
-  const dryRun = Array.isArray(source['dryRun']) ? source['dryRun'] : [];
+  const preconditions = isObject(source.preconditions) ? source.preconditions : {};
+  const uid = preconditions.uid;
+  const resourceVersion = preconditions.resourceVersion;
+  const dryRun = Array.isArray(source.dryRun) ? source.dryRun : [];
   return {
     gracePeriodSeconds: typeof grace === 'number' ? Math.max(grace, grace < 0 ? 1 : 0) : undefined,
     propagation:

@@ -12,7 +12,11 @@ const RESOURCES: readonly (readonly [string, string, readonly string[]])[] = [
   ['POST', '/api/v1/namespaces/shop/pods', ['create', '', 'v1', 'shop', 'pods', '', '']],
   ['POST', '/api/v1/namespaces/shop/pods/a/eviction', ['create', '', 'v1', 'shop', 'pods', 'eviction', 'a']],
   ['DELETE', '/api/v1/namespaces/shop/pods', ['deletecollection', '', 'v1', 'shop', 'pods', '', '']],
-  ['DELETE', '/apis/apps/v1/namespaces/shop/deployments/a', ['delete', 'apps', 'v1', 'shop', 'deployments', '', 'a']],
+  [
+    'DELETE',
+    '/apis/apps/v1/namespaces/shop/deployments/a',
+    ['delete', 'apps', 'v1', 'shop', 'deployments', '', 'a'],
+  ],
   ['GET', '/apis/apps/v1/deployments?watch=true', ['watch', 'apps', 'v1', '', 'deployments', '', '']],
   ['GET', '/apis/apps/v1/deployments?watch=1', ['watch', 'apps', 'v1', '', 'deployments', '', '']],
   ['GET', '/apis/apps/v1/deployments?watch=false', ['list', 'apps', 'v1', '', 'deployments', '', '']],
@@ -23,7 +27,11 @@ const RESOURCES: readonly (readonly [string, string, readonly string[]])[] = [
   ['GET', '/api/v1/pods?fieldSelector=metadata.name%3Da', ['list', '', 'v1', '', 'pods', '', 'a']],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name%3D%3Da,x%3Dy', ['list', '', 'v1', '', 'pods', '', 'a']],
   ['GET', '/api/v1/pods?fieldSelector=metadata.name!%3Da', ['list', '', 'v1', '', 'pods', '', '']],
-  ['DELETE', '/api/v1/pods?fieldSelector=metadata.name%3Da', ['deletecollection', '', 'v1', '', 'pods', '', 'a']],
+  [
+    'DELETE',
+    '/api/v1/pods?fieldSelector=metadata.name%3Da',
+    ['deletecollection', '', 'v1', '', 'pods', '', 'a'],
+  ],
   ['GET', '/api/v1/nodes/n%2Fx', ['get', '', 'v1', '', 'nodes', '', 'n/x']],
   ['GET', '/api/v1/', ['', '', '', '', '', '', '']],
 ];
@@ -36,12 +44,24 @@ describe('request info', () => {
     expect(info.isResourceRequest).toBe(true);
   });
 
-  it.each(['/', '/api', '/apis', '/api/v1', '/api/v1/', '/apis/apps', '/apis/apps/v1', '/version', '/openapi/v3', '/livez'])(
-    '[V1] knows that %s is no resource',
-    (path) => {
-      expect(parseRequestInfo('GET', path)).toMatchObject({ isResourceRequest: false, verb: 'get', cluster: 'root' });
-    },
-  );
+  it.each([
+    '/',
+    '/api',
+    '/apis',
+    '/api/v1',
+    '/api/v1/',
+    '/apis/apps',
+    '/apis/apps/v1',
+    '/version',
+    '/openapi/v3',
+    '/livez',
+  ])('[V1] knows that %s is no resource', (path) => {
+    expect(parseRequestInfo('GET', path)).toMatchObject({
+      isResourceRequest: false,
+      verb: 'get',
+      cluster: 'root',
+    });
+  });
 
   it('[V76] reads the logical cluster from the prefix', () => {
     expect(parseRequestInfo('GET', '/clusters/one/api/v1/pods?x=1')).toMatchObject({

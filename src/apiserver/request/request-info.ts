@@ -48,7 +48,8 @@ export function splitCluster(path: string): { cluster: string; rest: string; pre
   const name = end < 0 ? path.slice(10) : path.slice(10, 10 + end);
   const rest = end < 0 ? '/' : path.slice(10 + end);
   const cluster = decode(name);
-  if (!CLUSTER_NAME.test(cluster)) throw badRequest(`invalid logical cluster name ${JSON.stringify(cluster)}`);
+  if (!CLUSTER_NAME.test(cluster))
+    throw badRequest(`invalid logical cluster name ${JSON.stringify(cluster)}`);
   return { cluster, rest: rest.startsWith('/') ? rest : `/${rest}`, prefixed: true };
 }
 
@@ -68,7 +69,10 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
   const rawPath = mark < 0 ? rest : rest.slice(0, mark);
   const query = new URLSearchParams(mark < 0 ? '' : rest.slice(mark + 1));
   const upper = method.toUpperCase();
-  const segments = rawPath.split('/').filter((segment) => segment !== '').map(decode);
+  const segments = rawPath
+    .split('/')
+    .filter((segment) => segment !== '')
+    .map(decode);
   const path = `/${segments.join('/')}${rawPath.length > 1 && rawPath.endsWith('/') ? '/' : ''}`;
 
   const base = {

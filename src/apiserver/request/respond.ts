@@ -7,7 +7,7 @@ const WARNINGS_LIMIT = 4096;
 
 /** `Warning` header values, without repetitions, as Kubernetes bounds them. */
 export function warningHeader(warnings: readonly string[]): string {
-  const texts = [...new Set(warnings)].map((text) => text.replace(/[\x00-\x1f\x7f]/g, ' '));
+  const texts = [...new Set(warnings)].map((text) => text.replace(/\p{Cc}/gu, ' '));
   const total = texts.reduce((sum, text) => sum + text.length, 0);
   const shown = total > WARNINGS_LIMIT ? texts.map((text) => text.slice(0, 256)) : texts;
   const out: string[] = [];
@@ -38,7 +38,9 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
   let type = 'application/json';
   if (representation?.format === 'yaml') {
     type = 'application/yaml';
-    body = Buffer.from(stringify(JSON.parse(Buffer.from(json).toString('utf8')), { version: '1.1', lineWidth: 0 }));
+    body = Buffer.from(
+      stringify(JSON.parse(Buffer.from(json).toString('utf8')), { version: '1.1', lineWidth: 0 }),
+    );
   } else if (representation?.pretty) {
     body = Buffer.from(`${JSON.stringify(JSON.parse(Buffer.from(json).toString('utf8')), null, 2)}\n`);
   }
@@ -47,7 +49,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
     'cache-control': 'no-cache, private',
     ...rendering.headers,
   };
-  if (warnings.length > 0) headers['warning'] = warningHeader(warnings);
+  if (warnings.length > 0) headers.warning = warningHeader(warnings);
   return { status, headers, body };
 }
 
@@ -55,7 +57,11 @@ export function valueResponse(status: number, value: unknown, rendering: Renderi
   return jsonResponse(status, Buffer.from(JSON.stringify(value)), rendering);
 }
 
-export function textResponse(status: number, text: string, headers: Readonly<Record<string, string>> = {}): Response {
+export function textResponse(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
   return {
     status,
     headers: {

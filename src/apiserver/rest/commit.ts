@@ -1,4 +1,4 @@
-import { type KubeObject, formatApiVersion } from '../../kube/object.ts';
+import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { failure } from '../../kube/status-error.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix } from '../store/key.ts';

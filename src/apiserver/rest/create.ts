@@ -3,7 +3,7 @@ import { alreadyExists, badRequest, failure, hasCode, StatusError } from '../../
 import { formatTime, nameSuffix, uuid } from '../../runtime/index.ts';
 import { clone } from '../../schema/json.ts';
 import type { StoreRecord } from '../store/store.ts';
-import { type Decision, commit } from './commit.ts';
+import { commit, type Decision } from './commit.ts';
 import { setInitialGeneration } from './generation.ts';
 import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
 import { hasSubresource, type Scope, type WriteOptions, type Written } from './scope.ts';
@@ -33,8 +33,7 @@ export async function create(scope: Scope, object: KubeObject, options: WriteOpt
   if ((metadata.resourceVersion ?? '') !== '')
     throw failure(500, '', 'resourceVersion should not be set on objects to be created');
   if (metadata.name) return commitNew(scope, metadata.name, object, options);
-  if (!metadata.generateName)
-    return commitNew(scope, '', object, options); // validation names the missing field
+  if (!metadata.generateName) return commitNew(scope, '', object, options); // validation names the missing field
   const base = metadata.generateName.slice(0, GENERATED_BASE);
   for (let attempt = 1; ; attempt++) {
     const name = base + nameSuffix(scope.server.runtime.random);
@@ -86,9 +85,8 @@ export function prepareCreate(
   let object = given;
   wipe(object);
   if (dedupeOwners(object)) scope.warn(DUPLICATE_OWNERS_WARNING);
-  if (!applied)
-    object = track(scope, object, undefined, options);
-  if (hasSubresource(resource, 'status')) delete object['status'];
+  if (!applied) object = track(scope, object, undefined, options);
+  if (hasSubresource(resource, 'status')) delete object.status;
   const request = {
     operation: 'CREATE' as const,
     scope,

@@ -1,9 +1,9 @@
 import { asJson, formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { badRequest } from '../../kube/status-error.ts';
 import { applyDefaults, dropNulls } from '../../schema/defaults.ts';
+import type { JsonObject } from '../../schema/json.ts';
 import { prune } from '../../schema/prune.ts';
 import { typeCheck } from '../../schema/type-check.ts';
-import type { JsonObject } from '../../schema/json.ts';
 import type { Resource } from '../resource.ts';
 import { coerceMetadata, tidyMetadata } from './metadata.ts';
 
@@ -15,13 +15,17 @@ export interface Decoded {
 
 /**
  * Turns a JSON value into an object of `resource`: checks that it is of that kind, drops unknown fields and nulls, fills
- * defaults. Owns `value` from here on. Throws 400 for what cannot be such an object.
+ * defaults. Owns what `given` holds from here on. Throws 400 for what cannot be such an object.
  */
-export function decodeObject(resource: Resource, value: JsonObject, duplicates: readonly string[] = []): Decoded {
+export function decodeObject(
+  resource: Resource,
+  given: JsonObject,
+  duplicates: readonly string[] = [],
+): Decoded {
   const apiVersion = formatApiVersion(resource.group, resource.version);
-  checkKind(resource, value, apiVersion);
-  value['apiVersion'] = apiVersion;
-  value['kind'] = resource.kind;
+  checkKind(resource, given, apiVersion);
+  const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = given;
+  const value: JsonObject = { apiVersion, kind: resource.kind, metadata, ...rest };
   const unknown = coerceMetadata(value);
   const object = value as unknown as KubeObject;
   unknown.push(...normalize(resource, object));

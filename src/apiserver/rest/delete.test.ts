@@ -33,7 +33,9 @@ describe('deletion', () => {
     const { body } = await post(MAPS, { metadata: { name: 'a' } });
     const wrong = await remove(`${MAPS}/a`, { preconditions: { uid: 'x' } });
     expect(wrong.body).toMatchObject({ code: 409, reason: 'Conflict' });
-    expect(wrong.body.message).toContain(`the UID in the precondition (x) does not match the UID in record (${body.metadata.uid})`);
+    expect(wrong.body.message).toContain(
+      `the UID in the precondition (x) does not match the UID in record (${body.metadata.uid})`,
+    );
     const stale = await remove(`${MAPS}/a`, { preconditions: { resourceVersion: '1' } });
     expect(stale.body.message).toContain('The object might have been modified');
     expect((await remove(`${MAPS}/a`, { preconditions: { uid: body.metadata.uid } })).status).toBe(200);
@@ -47,7 +49,9 @@ describe('deletion', () => {
       deletionTimestamp: '2026-01-01T00:00:30Z',
       deletionGracePeriodSeconds: 30,
     });
-    expect((await remove(`${PODS}/p`, { gracePeriodSeconds: 60 })).body.metadata.deletionGracePeriodSeconds).toBe(30);
+    expect(
+      (await remove(`${PODS}/p`, { gracePeriodSeconds: 60 })).body.metadata.deletionGracePeriodSeconds,
+    ).toBe(30);
     const shorter = await remove(`${PODS}/p`, { gracePeriodSeconds: 5 });
     expect(shorter.body.metadata).toMatchObject({
       deletionTimestamp: '2026-01-01T00:00:05Z',
@@ -76,10 +80,12 @@ describe('deletion', () => {
   it('[V14] records the propagation as a finalizer', async () => {
     const { post, delete: remove } = await startServer({ controllers: false });
     await post(MAPS, { metadata: { name: 'a' } });
-    expect((await remove(`${MAPS}/a`, { propagationPolicy: 'Foreground' })).body.metadata.finalizers).toEqual([
-      'foregroundDeletion',
+    expect((await remove(`${MAPS}/a`, { propagationPolicy: 'Foreground' })).body.metadata.finalizers).toEqual(
+      ['foregroundDeletion'],
+    );
+    expect((await remove(`${MAPS}/a`, { propagationPolicy: 'Orphan' })).body.metadata.finalizers).toEqual([
+      'orphan',
     ]);
-    expect((await remove(`${MAPS}/a`, { propagationPolicy: 'Orphan' })).body.metadata.finalizers).toEqual(['orphan']);
   });
 
   it('[V15] deletes a selected collection', async () => {
@@ -101,7 +107,9 @@ describe('deletion', () => {
   it('[V16] collects dependents of a deleted owner', async () => {
     const { post, delete: remove, get, runtime } = await startServer();
     const owner = await post(MAPS, { metadata: { name: 'owner' } });
-    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.body.metadata.uid }];
+    const ownerReferences = [
+      { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.body.metadata.uid },
+    ];
     await post(MAPS, { metadata: { name: 'child', ownerReferences } });
     await remove(`${MAPS}/owner`);
     await runtime.clock.advance(5000);
@@ -126,7 +134,9 @@ describe('deletion', () => {
     await merge(`${inside}/held`, { metadata: { finalizers: null } });
     await runtime.clock.advance(10_000);
     expect((await get('/api/v1/namespaces/shop')).status).toBe(404);
-    expect((await post(inside, { metadata: { name: 'late' } })).body.message).toBe('namespaces "shop" not found');
+    expect((await post(inside, { metadata: { name: 'late' } })).body.message).toBe(
+      'namespaces "shop" not found',
+    );
     expect((await remove('/api/v1/namespaces/default')).body.code).toBe(403);
   });
 

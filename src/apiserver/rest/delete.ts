@@ -15,7 +15,7 @@ const FOREGROUND = 'foregroundDeletion';
 /** Names in `spec.finalizers` of a Namespace, which block it like metadata's. */
 function specFinalizers(object: KubeObject): readonly unknown[] {
   if (object.kind !== 'Namespace' || object.apiVersion !== 'v1') return [];
-  const spec = object['spec'] as { finalizers?: unknown[] } | undefined;
+  const spec = object.spec as { finalizers?: unknown[] } | undefined;
   return spec?.finalizers ?? [];
 }
 

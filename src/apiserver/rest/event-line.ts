@@ -25,7 +25,9 @@ export function eventLine(type: EventType, view: View, representation: Represent
   let line = known.get(key);
   if (!line) {
     const object =
-      form === 'full' ? view.bytes : Buffer.from(JSON.stringify(partialObject(view.object, form === 'v1' ? 'v1' : 'v1beta1')));
+      form === 'full'
+        ? view.bytes
+        : Buffer.from(JSON.stringify(partialObject(view.object, form === 'v1' ? 'v1' : 'v1beta1')));
     line = Buffer.concat([Buffer.from(`{"type":"${type}","object":`), object, NEWLINE]);
     known.set(key, line);
   }

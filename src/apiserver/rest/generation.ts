@@ -21,17 +21,17 @@ export function setNextGeneration(resource: Resource, object: KubeObject, old: K
 function changes(resource: Resource, object: KubeObject, old: KubeObject): boolean {
   switch (resource.strategy.generation) {
     case 'spec':
-      return !deepEqual(object['spec'], old['spec']);
+      return !deepEqual(object.spec, old.spec);
     case 'spec-and-annotations':
       return (
-        !deepEqual(object['spec'], old['spec']) ||
+        !deepEqual(object.spec, old.spec) ||
         !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {})
       );
     case 'all-but-metadata': {
       const ignoresStatus = hasSubresource(resource, 'status');
       const content = (value: KubeObject): Record<string, unknown> => {
         const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = value;
-        if (ignoresStatus) delete rest['status'];
+        if (ignoresStatus) delete rest.status;
         return rest;
       };
       return !deepEqual(content(object), content(old));

@@ -28,11 +28,17 @@ import { tableOf } from '../table/index.ts';
 import { create } from './create.ts';
 import { decodeObject, reportStrict } from './decode.ts';
 import { deletedStatus, refusePreconditions, remove } from './delete.ts';
-import { get, list, listBytes, type Listing, partialObject, resourceListBytes } from './list.ts';
+import { get, type Listing, list, listBytes, partialObject, resourceListBytes } from './list.ts';
 import { decodePatch, patch } from './patch.ts';
 import { getScale, writeScale } from './scale.ts';
 import type { RestServer, Scope, WriteOptions, Written } from './scope.ts';
-import { approveRequest, bindPod, evictPod, finalizeNamespace, simulatedLog } from './special-subresources.ts';
+import {
+  approveRequest,
+  bindPod,
+  evictPod,
+  finalizeNamespace,
+  simulatedLog,
+} from './special-subresources.ts';
 import { update } from './update.ts';
 import { type View, viewOf } from './view.ts';
 import { type OpenWatches, watch } from './watch.ts';
@@ -44,11 +50,20 @@ export interface ResourceRequest {
   readonly request: Request;
   readonly info: RequestInfo;
   readonly user: UserInfo;
+  /** Throws 403 unless the user may create as well. */
+  readonly mayCreate: () => void;
   /** Collected on the way; they leave with the response. */
   readonly warnings: string[];
   /** Answers a create of a kind that is not stored, such as an access review; `undefined` for all others. */
-  readonly review: (resource: Resource, body: KubeObject, namespace: string) => Promise<KubeObject> | undefined;
+  readonly review: (
+    resource: Resource,
+    body: KubeObject,
+    namespace: string,
+  ) => Promise<KubeObject> | undefined;
 }
+
+/** Verbs that need a name in the path. */
+const ITEM_VERBS: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'delete']);
 
 /** Serves one request for a resource. Throws the `StatusError` of a failure. */
 export async function handleResource(asked: ResourceRequest): Promise<Response> {
@@ -62,10 +77,12 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     resource,
     namespace: resource.namespaced ? info.namespace : '',
     user: asked.user,
+    mayCreate: asked.mayCreate,
     warn: (text) => asked.warnings.push(text),
   };
   if (info.subresource !== '') return handleSubresource(asked, scope);
-  if (!resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+  const misplaced = info.parts.length < 2 ? ITEM_VERBS.has(info.verb) : info.verb === 'create';
+  if (misplaced || !resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
   switch (info.verb) {
     case 'get':
       return getOne(asked, scope);
@@ -98,7 +115,8 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
 function addresses(resource: Resource, info: RequestInfo): boolean {
   if (info.parts.length > 3) return false;
   const inNamespace = info.namespace !== '';
-  if (!resource.namespaced) return !inNamespace || (resource.resource === 'namespaces' && resource.group === '');
+  if (!resource.namespaced)
+    return !inNamespace || (resource.resource === 'namespaces' && resource.group === '');
   return inNamespace || info.verb === 'list' || info.verb === 'watch' || info.parts.length < 2;
 }
 
@@ -128,12 +146,19 @@ function rendering(asked: ResourceRequest, representation: Representation): Rend
 }
 
 /** One object in the representation that was asked for. */
-function respondView(asked: ResourceRequest, scope: Scope, status: number, view: View, known?: Representation): Response {
+function respondView(
+  asked: ResourceRequest,
+  scope: Scope,
+  status: number,
+  view: View,
+  known?: Representation,
+): Response {
   const representation = known ?? representationOf(asked);
   const { as, metaVersion = 'v1' } = representation;
   const how = rendering(asked, representation);
   if (as === undefined) return jsonResponse(status, view.bytes, how);
-  if (as === 'PartialObjectMetadata') return valueResponse(status, partialObject(view.object, metaVersion), how);
+  if (as === 'PartialObjectMetadata')
+    return valueResponse(status, partialObject(view.object, metaVersion), how);
   if (as === 'PartialObjectMetadataList') throw notAcceptable();
   return valueResponse(
     status,
@@ -147,7 +172,12 @@ function respondView(asked: ResourceRequest, scope: Scope, status: number, view:
   );
 }
 
-function respondWritten(asked: ResourceRequest, scope: Scope, written: Written, representation: Representation): Response {
+function respondWritten(
+  asked: ResourceRequest,
+  scope: Scope,
+  written: Written,
+  representation: Representation,
+): Response {
   const view: View = written.record
     ? viewOf(scope.resource, written.record)
     : { object: written.object, bytes: Buffer.from(JSON.stringify(written.object)) };
@@ -191,7 +221,9 @@ function respondList(
       how,
     );
   if (as === 'PartialObjectMetadata') throw notAcceptable();
-  const items = listing.views.map((view) => Buffer.from(JSON.stringify(partialObject(view.object, metaVersion))));
+  const items = listing.views.map((view) =>
+    Buffer.from(JSON.stringify(partialObject(view.object, metaVersion))),
+  );
   return jsonResponse(
     200,
     listBytes(`meta.k8s.io/${metaVersion}`, 'PartialObjectMetadataList', listing.metadata, items),
@@ -199,7 +231,10 @@ function respondList(
   );
 }
 
-function writeOptions(asked: ResourceRequest, kind: string): WriteOptions & { namedManager: boolean; force: boolean } {
+function writeOptions(
+  asked: ResourceRequest,
+  kind: string,
+): WriteOptions & { namedManager: boolean; force: boolean } {
   return parseWriteQuery(asked.info.query, asked.request.headers['user-agent'] ?? '', kind);
 }
 
@@ -207,7 +242,11 @@ function writeOptions(asked: ResourceRequest, kind: string): WriteOptions & { na
 function decodeWrite(asked: ResourceRequest, scope: Scope, options: WriteOptions): KubeObject {
   const { request } = asked;
   const body = decodeBody(request.headers, request.body, options.fieldValidation !== 'Ignore');
-  const { object, strict } = decodeObject(scope.resource, objectBody(body, scope.resource.kind), body.duplicates);
+  const { object, strict } = decodeObject(
+    scope.resource,
+    objectBody(body, scope.resource.kind),
+    body.duplicates,
+  );
   reportStrict(scope.resource, strict, options.fieldValidation, scope.warn);
   return object;
 }
@@ -247,18 +286,30 @@ async function patchOne(asked: ResourceRequest, scope: Scope): Promise<Response>
 }
 
 function managerRequired(): Error {
-  return failure(422, 'Invalid', 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch', {
-    group: 'meta.k8s.io',
-    kind: 'PatchOptions',
-    causes: [{ reason: 'FieldValueRequired', message: 'Required value: is required for apply patch', field: 'fieldManager' }],
-  });
+  return failure(
+    422,
+    'Invalid',
+    'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+    {
+      group: 'meta.k8s.io',
+      kind: 'PatchOptions',
+      causes: [
+        {
+          reason: 'FieldValueRequired',
+          message: 'Required value: is required for apply patch',
+          field: 'fieldManager',
+        },
+      ],
+    },
+  );
 }
 
 /** DeleteOptions of the body, or of the query when there is none. */
 function deleteOptions(asked: ResourceRequest): ReturnType<typeof parseDeleteOptions> {
   const { request, info } = asked;
   if ((request.body?.byteLength ?? 0) === 0) return parseDeleteOptions(undefined, info.query);
-  if (request.body && isProtobuf(request.body)) return parseDeleteOptions(decodeDeleteOptions(request.body), info.query);
+  if (request.body && isProtobuf(request.body))
+    return parseDeleteOptions(decodeDeleteOptions(request.body), info.query);
   const body = decodeBody(request.headers, request.body, false);
   return parseDeleteOptions(objectBody(body, 'DeleteOptions'), info.query);
 }
@@ -286,11 +337,16 @@ async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response
     listing.views.map(async (view) => {
       const { namespace = '', name = '' } = view.object.metadata;
       try {
-        const written = await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options);
+        const written = await remove(
+          { ...scope, namespace: scope.resource.namespaced ? namespace : '' },
+          name,
+          options,
+        );
         return { object: written.object, bytes: Buffer.from(JSON.stringify(written.object)) };
       } catch (error) {
         // Whoever was faster has done what was asked for.
-        if (error instanceof Error && 'code' in error && (error.code === 404 || error.code === 409)) return view;
+        if (error instanceof Error && 'code' in error && (error.code === 404 || error.code === 409))
+          return view;
         throw error;
       }
     }),
@@ -314,7 +370,8 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
     case 'finalize':
     case 'approval': {
       if (info.verb === 'get') return getOne(asked, scope);
-      if (info.verb === 'patch') return patchOne(asked, { ...scope, subresource: { ...subresource, name: 'status' } });
+      if (info.verb === 'patch')
+        return patchOne(asked, { ...scope, subresource: { ...subresource, name: 'status' } });
       const options = writeOptions(asked, 'UpdateOptions');
       const body = decodeWrite(asked, scope, options);
       const change = subresource.name === 'finalize' ? finalizeNamespace : approveRequest;
@@ -336,7 +393,11 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
   }
 }
 
-async function handleScale(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
+async function handleScale(
+  asked: ResourceRequest,
+  scope: Scope,
+  subresource: Subresource,
+): Promise<Response> {
   const { info, request } = asked;
   const representation = representationOf(asked);
   const how = rendering(asked, { format: representation.format, pretty: representation.pretty });
@@ -358,7 +419,10 @@ async function podLog(asked: ResourceRequest, scope: Scope): Promise<Response> {
 async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
   const { request, info, server } = asked;
   const options = writeOptions(asked, 'CreateOptions');
-  const body: JsonObject = objectBody(decodeBody(request.headers, request.body, false), subresource.kind ?? subresource.name);
+  const body: JsonObject = objectBody(
+    decodeBody(request.headers, request.body, false),
+    subresource.kind ?? subresource.name,
+  );
   const how = rendering(asked, { format: 'json', pretty: false });
   if (subresource.name === 'binding')
     return valueResponse(201, await bindPod(scope, info.name, body as unknown as KubeObject, options), how);

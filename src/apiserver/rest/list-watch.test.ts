@@ -3,7 +3,10 @@ import { type Fixture, startServer } from '../server.fixture.ts';
 
 const MAPS = '/api/v1/namespaces/shop/configmaps';
 
-async function shop(names: readonly string[], options: Parameters<typeof startServer>[0] = {}): Promise<Fixture> {
+async function shop(
+  names: readonly string[],
+  options: Parameters<typeof startServer>[0] = {},
+): Promise<Fixture> {
   const fixture = await startServer({ controllers: false, ...options });
   await fixture.post('/api/v1/namespaces', { metadata: { name: 'shop' } });
   for (const name of names) await fixture.post(MAPS, { metadata: { name, labels: { name } } });
@@ -27,8 +30,13 @@ describe('lists', () => {
     const { get, delete: remove } = await shop(['a', 'b'], { store: { historyEvents: 3 } });
     const then = (await get(MAPS)).body.metadata.resourceVersion;
     await remove(`${MAPS}/a`);
-    expect(names(await get(`${MAPS}?resourceVersion=${then}&resourceVersionMatch=Exact`))).toEqual(['a', 'b']);
-    expect(names(await get(`${MAPS}?resourceVersion=${then}&resourceVersionMatch=NotOlderThan`))).toEqual(['b']);
+    expect(names(await get(`${MAPS}?resourceVersion=${then}&resourceVersionMatch=Exact`))).toEqual([
+      'a',
+      'b',
+    ]);
+    expect(names(await get(`${MAPS}?resourceVersion=${then}&resourceVersionMatch=NotOlderThan`))).toEqual([
+      'b',
+    ]);
     expect(names(await get(`${MAPS}?resourceVersion=${then}`))).toEqual(['b']);
     expect(names(await get(`${MAPS}?resourceVersion=${then}&limit=5`))).toEqual(['a', 'b']);
     expect((await get(`${MAPS}?resourceVersion=1&resourceVersionMatch=Exact`)).body).toMatchObject({
@@ -116,7 +124,9 @@ describe('lists', () => {
     await post(pods, { metadata: { name: 'p' }, spec: { ...spec, nodeName: 'n1' } });
     await post(pods, { metadata: { name: 'q' }, spec });
     expect(names(await get(`${pods}?fieldSelector=spec.nodeName%3Dn1`))).toEqual(['p']);
-    expect((await get(`${pods}?fieldSelector=spec.nope%3D1`)).body.message).toBe('field label not supported: spec.nope');
+    expect((await get(`${pods}?fieldSelector=spec.nope%3D1`)).body.message).toBe(
+      'field label not supported: spec.nope',
+    );
   });
 
   it('[V35] reduces objects to their metadata', async () => {
@@ -125,9 +135,16 @@ describe('lists', () => {
       accept: `application/json;as=${as};g=meta.k8s.io;v=v1`,
     });
     const one = await get(`${MAPS}/a`, type('PartialObjectMetadata'));
-    expect(one.body).toMatchObject({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: { name: 'a' } });
+    expect(one.body).toMatchObject({
+      kind: 'PartialObjectMetadata',
+      apiVersion: 'meta.k8s.io/v1',
+      metadata: { name: 'a' },
+    });
     const list = await get(MAPS, type('PartialObjectMetadataList'));
-    expect(list.body).toMatchObject({ kind: 'PartialObjectMetadataList', items: [{ kind: 'PartialObjectMetadata' }] });
+    expect(list.body).toMatchObject({
+      kind: 'PartialObjectMetadataList',
+      items: [{ kind: 'PartialObjectMetadata' }],
+    });
     const stream = await watch(`${MAPS}?watch=1`, type('PartialObjectMetadata'));
     const [event] = await stream.take(1);
     expect(Object.keys(event!.object).sort()).toEqual(['apiVersion', 'kind', 'metadata']);
@@ -138,7 +155,11 @@ describe('lists', () => {
     const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' };
     const list = await get(MAPS, table);
     expect(list.body).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
-    expect(list.body.columnDefinitions.map((column: { name: string }) => column.name)).toEqual(['Name', 'Data', 'Age']);
+    expect(list.body.columnDefinitions.map((column: { name: string }) => column.name)).toEqual([
+      'Name',
+      'Data',
+      'Age',
+    ]);
     expect(list.body.rows).toMatchObject([
       { cells: ['a', 0, '0s'], object: { kind: 'PartialObjectMetadata', metadata: { namespace: 'shop' } } },
     ]);
@@ -146,8 +167,8 @@ describe('lists', () => {
     const stream = await watch(`${MAPS}?watch=1`, table);
     await post(MAPS, { metadata: { name: 'b' } });
     const [first, second] = await stream.take(2);
-    expect(first!.object['columnDefinitions']).toHaveLength(3);
-    expect(second!.object['columnDefinitions']).toBeNull();
+    expect(first!.object.columnDefinitions).toHaveLength(3);
+    expect(second!.object.columnDefinitions).toBeNull();
   });
 });
 
@@ -161,7 +182,10 @@ describe('watches', () => {
     await remove(`${MAPS}/b`);
     const events = await stream.take(3);
     expect(events.map((event) => event.type)).toEqual(['ADDED', 'MODIFIED', 'DELETED']);
-    expect(events[2]!.object).toMatchObject({ data: { k: 'v' }, metadata: { resourceVersion: String(server.store.revision) } });
+    expect(events[2]!.object).toMatchObject({
+      data: { k: 'v' },
+      metadata: { resourceVersion: String(server.store.revision) },
+    });
   });
 
   it('[V20] begins with the present when no revision is named', async () => {
@@ -194,12 +218,16 @@ describe('watches', () => {
     expect(stream.status).toBe(200);
     const events = await stream.rest();
     expect(events).toMatchObject([{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]);
-    expect((events[0]!.object as unknown as { message: string }).message).toMatch(/^too old resource version: 1 \(\d+\)$/);
+    expect((events[0]!.object as unknown as { message: string }).message).toMatch(
+      /^too old resource version: 1 \(\d+\)$/,
+    );
   });
 
   it('[V20] watches one object by its name', async () => {
     const { watch, post, server } = await shop(['a']);
-    const stream = await watch(`${MAPS}?watch=1&fieldSelector=metadata.name%3Db&resourceVersion=${server.store.revision}`);
+    const stream = await watch(
+      `${MAPS}?watch=1&fieldSelector=metadata.name%3Db&resourceVersion=${server.store.revision}`,
+    );
     await post(MAPS, { metadata: { name: 'bb' } });
     await post(MAPS, { metadata: { name: 'b' } });
     expect((await stream.take(1))[0]!.object.metadata.name).toBe('b');
@@ -211,9 +239,15 @@ describe('watches', () => {
     await runtime.clock.advance(5000);
     expect(await timed.rest()).toEqual([]);
     const abort = new AbortController();
-    const aborted = await admin({ method: 'GET', path: `${MAPS}?watch=1`, headers: {}, signal: abort.signal });
+    const aborted = await admin({
+      method: 'GET',
+      path: `${MAPS}?watch=1`,
+      headers: {},
+      signal: abort.signal,
+    });
     abort.abort();
-    for await (const _chunk of aborted.body as AsyncIterable<Uint8Array>) throw new Error('nothing was expected');
+    for await (const _chunk of aborted.body as AsyncIterable<Uint8Array>)
+      throw new Error('nothing was expected');
     const open = await watch(`${MAPS}?watch=1`);
     const closing = server.close();
     expect(await open.rest()).toEqual([]);
@@ -225,7 +259,9 @@ describe('watches', () => {
   it('[V21] sends bookmarks every minute and before the end', async () => {
     const { watch, post, runtime, server } = await shop([]);
     const from = server.store.revision;
-    const stream = await watch(`${MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds=100&resourceVersion=${from}`);
+    const stream = await watch(
+      `${MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds=100&resourceVersion=${from}`,
+    );
     await post('/api/v1/namespaces', { metadata: { name: 'elsewhere' } });
     await runtime.clock.advance(61_000);
     const [bookmark] = await stream.take(1);
@@ -252,7 +288,9 @@ describe('watches', () => {
     });
     const [end] = await (await watch(`/api/v1/namespaces/shop/secrets?${query}`)).take(1);
     expect(end!.type).toBe('BOOKMARK');
-    const without = await watch(`${MAPS}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`);
+    const without = await watch(
+      `${MAPS}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`,
+    );
     expect(without.status).toBe(200);
   });
 

@@ -1,7 +1,13 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
 import { formatApiVersion } from '../../kube/object.ts';
 import { notFound } from '../../kube/status-error.ts';
-import { decodeContinue, encodeContinue, expired, type ListQuery, tooLargeResourceVersion } from '../request/index.ts';
+import {
+  decodeContinue,
+  encodeContinue,
+  expired,
+  type ListQuery,
+  tooLargeResourceVersion,
+} from '../request/index.ts';
 import { Compacted, type StoreList, type StoreRecord } from '../store/store.ts';
 import { collectionPrefix, keyOf, type Scope } from './scope.ts';
 import { parseSelection } from './selector.ts';
@@ -13,7 +19,8 @@ const FRESHNESS_WAIT_MS = 3000;
 export async function waitForRevision(scope: Scope, revision: number | undefined): Promise<void> {
   const { store } = scope.server;
   if (revision === undefined || revision <= store.revision) return;
-  if (!(await store.waitFor(revision, FRESHNESS_WAIT_MS))) throw tooLargeResourceVersion(revision, store.revision);
+  if (!(await store.waitFor(revision, FRESHNESS_WAIT_MS)))
+    throw tooLargeResourceVersion(revision, store.revision);
 }
 
 /** One object, not older than `revision`. Throws 404. */
@@ -45,7 +52,12 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
   const start = await startOf(scope, query, prefix);
   const { matches } = selection;
   const addressable = !scope.resource.namespaced || scope.namespace !== '';
-  if (selection.name !== undefined && addressable && start.revision === undefined && start.after === undefined) {
+  if (
+    selection.name !== undefined &&
+    addressable &&
+    start.revision === undefined &&
+    start.after === undefined
+  ) {
     const record = store.get(keyOf(scope, selection.name));
     const view = record && viewOf(scope.resource, record);
     const found = record && view && (!matches || matches(view.object));
@@ -65,7 +77,14 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
   let more = false;
   let lastKey = '';
   do {
-    chunk = readChunk(scope, prefix, revision, after, limit === 0 ? undefined : Math.max(limit - records.length, 1), query);
+    chunk = readChunk(
+      scope,
+      prefix,
+      revision,
+      after,
+      limit === 0 ? undefined : Math.max(limit - records.length, 1),
+      query,
+    );
     revision ??= chunk.revision;
     more = chunk.more;
     for (const record of chunk.records) {
@@ -125,7 +144,12 @@ const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']}');
 
 /** The JSON text of a list, put together from the text of its items. */
-export function listBytes(apiVersion: string, kind: string, metadata: ListMeta, items: readonly Uint8Array[]): Uint8Array {
+export function listBytes(
+  apiVersion: string,
+  kind: string,
+  metadata: ListMeta,
+  items: readonly Uint8Array[],
+): Uint8Array {
   const head = Buffer.from(
     `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`,
   );
@@ -151,5 +175,9 @@ export function resourceListBytes(scope: Scope, listing: Listing): Uint8Array {
 
 /** An object reduced to its metadata. */
 export function partialObject(object: KubeObject, metaVersion: 'v1' | 'v1beta1'): unknown {
-  return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata: object.metadata };
+  return {
+    kind: 'PartialObjectMetadata',
+    apiVersion: `meta.k8s.io/${metaVersion}`,
+    metadata: object.metadata,
+  };
 }

@@ -41,9 +41,9 @@ function wrong(path: string, value: JsonValue, type: string): Error {
  * unset, wrong types are refused with 400. Returns the unknown paths.
  */
 export function coerceMetadata(object: JsonObject, path: string = 'metadata'): string[] {
-  const given = object['metadata'];
+  const given = object.metadata;
   if (given === undefined || given === null) {
-    object['metadata'] = {};
+    object.metadata = {};
     return [];
   }
   if (!isObject(given)) throw wrong(path, given, 'object');
@@ -59,7 +59,7 @@ export function coerceMetadata(object: JsonObject, path: string = 'metadata'): s
     if (value === undefined || value === null || key === 'selfLink') continue;
     metadata[key] = coerce(shape, value, `${path}.${key}`, unknown);
   }
-  object['metadata'] = metadata;
+  object.metadata = metadata;
   return unknown;
 }
 
@@ -144,7 +144,14 @@ export function tidyMetadata(object: KubeObject): void {
   if (metadata.annotations && Object.keys(metadata.annotations).length === 0) delete metadata.annotations;
   if (metadata.finalizers?.length === 0) delete metadata.finalizers;
   if (metadata.ownerReferences?.length === 0) delete metadata.ownerReferences;
-  for (const key of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp'] as const)
+  for (const key of [
+    'name',
+    'generateName',
+    'namespace',
+    'uid',
+    'resourceVersion',
+    'creationTimestamp',
+  ] as const)
     if (metadata[key] === '') delete metadata[key];
   if (metadata.deletionTimestamp === '') delete metadata.deletionTimestamp;
 }

@@ -23,7 +23,10 @@ function deployment(name: string, replicas = 1): Record<string, unknown> {
 describe('objects', () => {
   it('[V10] creates, reads, replaces and deletes an object', async () => {
     const { post, get, put, delete: remove } = await startServer();
-    const created = await post(MAPS, { metadata: { name: 'a', uid: 'mine', generation: 7 }, data: { k: 'v' } });
+    const created = await post(MAPS, {
+      metadata: { name: 'a', uid: 'mine', generation: 7 },
+      data: { k: 'v' },
+    });
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({
       apiVersion: 'v1',
@@ -80,7 +83,7 @@ describe('objects', () => {
     const owner = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u1' };
     const created = await post(MAPS, { metadata: { name: 'a', ownerReferences: [owner, owner] } });
     expect(created.body.metadata.ownerReferences).toEqual([owner]);
-    expect(created.headers['warning']).toContain('ownerReferences contains duplicate entries');
+    expect(created.headers.warning).toContain('ownerReferences contains duplicate entries');
   });
 
   it('[V11] generates names that differ and says what exists already', async () => {
@@ -98,7 +101,9 @@ describe('objects', () => {
     await runtime.clock.settle();
     const answers = await many;
     expect(answers.every((answer) => answer.status === 201)).toBe(true);
-    const names = answers.map((answer) => JSON.parse(Buffer.from(answer.body as Uint8Array).toString()).metadata.name);
+    const names = answers.map(
+      (answer) => JSON.parse(Buffer.from(answer.body as Uint8Array).toString()).metadata.name,
+    );
     expect(new Set(names).size).toBe(1000);
     expect(names[0]).toMatch(/^x-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
     await post(MAPS, { metadata: { name: 'a' } });
@@ -138,7 +143,10 @@ describe('objects', () => {
     const { post, put } = await startServer();
     await post(MAPS, { metadata: { name: 'a' } });
     expect((await put(`${MAPS}/a`, { metadata: { name: 'a' }, data: { k: 'v' } })).status).toBe(200);
-    expect((await put(`${MAPS}/b`, { metadata: { name: 'b' } })).body).toMatchObject({ code: 404, reason: 'NotFound' });
+    expect((await put(`${MAPS}/b`, { metadata: { name: 'b' } })).body).toMatchObject({
+      code: 404,
+      reason: 'NotFound',
+    });
     const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
     expect((await put(`${leases}/l`, { metadata: { name: 'l' }, spec: {} })).status).toBe(201);
     expect((await put(`${leases}/l`, { metadata: { name: 'l' }, spec: {} })).body.message).toBe(
@@ -155,7 +163,9 @@ describe('objects', () => {
     expect(generation(await merge(`${DEPLOYMENTS}/d`, { metadata: { labels: { x: 'y' } } }))).toBe(2);
     expect(generation(await merge(`${DEPLOYMENTS}/d`, { metadata: { annotations: { x: 'y' } } }))).toBe(3);
     expect(generation(await merge(`${DEPLOYMENTS}/d/status`, { status: { replicas: 1 } }))).toBe(3);
-    expect(generation(await merge(`${DEPLOYMENTS}/d`, { metadata: { finalizers: ['example.com/x'] } }))).toBe(3);
+    expect(generation(await merge(`${DEPLOYMENTS}/d`, { metadata: { finalizers: ['example.com/x'] } }))).toBe(
+      3,
+    );
     expect(generation(await remove(`${DEPLOYMENTS}/d`))).toBe(4);
     expect(generation(await post(MAPS, { metadata: { name: 'a' } }))).toBeUndefined();
   });
@@ -187,14 +197,20 @@ describe('objects', () => {
       spec: { replicas: 2 },
       status: { replicas: 0, selector: 'app=d' },
     });
-    expect((await put(`${DEPLOYMENTS}/d/scale`, { ...scale.body, spec: { replicas: 5 } })).body.spec.replicas).toBe(5);
-    expect((await put(`${DEPLOYMENTS}/d/scale`, { ...scale.body, spec: { replicas: 6 } })).body.reason).toBe('Conflict');
+    expect(
+      (await put(`${DEPLOYMENTS}/d/scale`, { ...scale.body, spec: { replicas: 5 } })).body.spec.replicas,
+    ).toBe(5);
+    expect((await put(`${DEPLOYMENTS}/d/scale`, { ...scale.body, spec: { replicas: 6 } })).body.reason).toBe(
+      'Conflict',
+    );
     expect((await merge(`${DEPLOYMENTS}/d/scale`, { spec: { replicas: 1 } })).body.spec.replicas).toBe(1);
     expect((await merge(`${DEPLOYMENTS}/d/scale`, { spec: { replicas: -1 } })).body.code).toBe(422);
     const { body } = await get(`${DEPLOYMENTS}/d`);
     expect(body.spec.replicas).toBe(1);
     expect(body.metadata.generation).toBe(3);
-    expect(body.metadata.managedFields.some((entry: { subresource?: string }) => entry.subresource === 'scale')).toBe(true);
+    expect(
+      body.metadata.managedFields.some((entry: { subresource?: string }) => entry.subresource === 'scale'),
+    ).toBe(true);
   });
 
   it('[V30] stores nothing on a dry run, yet answers as if', async () => {
@@ -225,9 +241,11 @@ describe('objects', () => {
     });
     const warned = await call('POST', MAPS, text, json);
     expect(warned.status).toBe(201);
-    expect(warned.headers['warning']).toBe('299 - "unknown field \\"dat\\"", 299 - "duplicate field \\"data.k\\""');
+    expect(warned.headers.warning).toBe(
+      '299 - "unknown field \\"dat\\"", 299 - "duplicate field \\"data.k\\""',
+    );
     const ignored = await call('POST', `${MAPS}?fieldValidation=Ignore`, text.replace('"a"', '"b"'), json);
-    expect(ignored.headers['warning']).toBeUndefined();
+    expect(ignored.headers.warning).toBeUndefined();
     const patched = await merge(`${MAPS}/a?fieldValidation=Strict`, { nonsense: 1 });
     expect(patched.body.code).toBe(422);
     expect(patched.body.message).toContain('strict decoding error: unknown field "nonsense"');
@@ -243,6 +261,8 @@ describe('objects', () => {
   it('[V73] serves from the memory driver what was written to it', async () => {
     const { post, get } = await startServer();
     await post(MAPS, { metadata: { name: 'a' } });
-    expect((await get(MAPS)).body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toContain('a');
+    expect(
+      (await get(MAPS)).body.items.map((item: { metadata: { name: string } }) => item.metadata.name),
+    ).toContain('a');
   });
 });

@@ -2,14 +2,22 @@ import { asJson, asObject, formatApiVersion, type KubeObject } from '../../kube/
 import { badRequest, failure, invalid, notFound, StatusError } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { applyObject, formatConflicts, formatErrors } from '../../schema/apply/index.ts';
+import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { applyJsonPatch } from '../../schema/json-patch.ts';
 import { applyMergePatch } from '../../schema/merge-patch.ts';
-import { applyStrategicMergePatch } from '../../schema/strategic-merge-patch.ts';
+import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { PatchError } from '../../schema/patch-error.ts';
 import { prune } from '../../schema/prune.ts';
-import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
-import type { TypeSchema } from '../../schema/open-api-schema.ts';
-import { type Body, bodyText, checkBodySize, objectBody, parseJsonBody, parseYamlBody, unsupportedMediaType } from '../request/index.ts';
+import { applyStrategicMergePatch } from '../../schema/strategic-merge-patch.ts';
+import {
+  type Body,
+  bodyText,
+  checkBodySize,
+  objectBody,
+  parseJsonBody,
+  parseYamlBody,
+  unsupportedMediaType,
+} from '../request/index.ts';
 import type { Resource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
 import { prepareCreate } from './create.ts';
@@ -55,7 +63,9 @@ export function decodePatch(
   checkBodySize(body);
   if (type === 'apply') {
     const text = bodyText(body).trimStart();
-    const parsed = text.startsWith('{') ? parseJsonBody(body, findDuplicates) : parseYamlBody(body, findDuplicates);
+    const parsed = text.startsWith('{')
+      ? parseJsonBody(body, findDuplicates)
+      : parseYamlBody(body, findDuplicates);
     return { type, body: parsed, force: force ?? false };
   }
   if (force)
@@ -128,7 +138,7 @@ function invalidPatch(value: string, detail: string): Error {
 
 /** A patch may not make another object of it. */
 function checkIdentity(value: JsonObject, live: KubeObject): void {
-  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  const metadata = isObject(value.metadata) ? value.metadata : {};
   for (const field of ['name', 'namespace'] as const) {
     const given = metadata[field];
     if (given === undefined || given === null || given === '') metadata[field] = live.metadata[field];
@@ -137,7 +147,7 @@ function checkIdentity(value: JsonObject, live: KubeObject): void {
         `the ${field} of the object (${String(given)}) does not match the ${field} on the URL (${live.metadata[field] ?? ''})`,
       );
   }
-  value['metadata'] = metadata;
+  value.metadata = metadata;
 }
 
 /** Server-side apply. */
@@ -151,10 +161,7 @@ function apply(
   const { resource, server } = scope;
   const applied = clone(objectBody(body, resource.kind));
   checkApplied(scope, applied, name);
-  const unknown = [
-    ...coerceMetadata(applied),
-    ...prune(applied, resource.type, { isResourceRoot: true }),
-  ];
+  const unknown = [...coerceMetadata(applied), ...prune(applied, resource.type, { isResourceRoot: true })];
   const strict = [
     ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
     ...body.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
@@ -194,6 +201,7 @@ function apply(
     }
     const { object } = decodeObject(resource, clone(result.object));
     if (live) return prepareUpdate(scope, object, live, options, true);
+    scope.mayCreate?.();
     return { action: 'put', object: prepareCreate(scope, object, options, true) };
   });
 }
@@ -201,25 +209,27 @@ function apply(
 function checkApplied(scope: Scope, applied: JsonObject, name: string): void {
   const { resource } = scope;
   const expected = formatApiVersion(resource.group, resource.version);
-  if (applied['apiVersion'] !== expected)
+  if (applied.apiVersion !== expected)
     throw badRequest(
-      `Incorrect version specified in apply patch. Specified patch version: ${String(applied['apiVersion'] ?? '')}, expected: ${expected}`,
+      `Incorrect version specified in apply patch. Specified patch version: ${String(applied.apiVersion ?? '')}, expected: ${expected}`,
     );
-  if (applied['kind'] !== resource.kind)
+  if (applied.kind !== resource.kind)
     throw badRequest(
-      `invalid object type: ${expected}, Kind=${String(applied['kind'] ?? '')}; expected ${resource.kind}`,
+      `invalid object type: ${expected}, Kind=${String(applied.kind ?? '')}; expected ${resource.kind}`,
     );
-  const metadata = isObject(applied['metadata']) ? applied['metadata'] : {};
-  applied['metadata'] = metadata;
-  const managed = metadata['managedFields'];
+  const metadata = isObject(applied.metadata) ? applied.metadata : {};
+  applied.metadata = metadata;
+  const managed = metadata.managedFields;
   if (managed !== undefined && managed !== null && !(Array.isArray(managed) && managed.length === 0))
     throw badRequest('metadata.managedFields must be nil');
-  if (metadata['name'] === undefined || metadata['name'] === null) metadata['name'] = name;
-  else if (metadata['name'] !== name)
-    throw badRequest(`the name of the object (${String(metadata['name'])}) does not match the name on the URL (${name})`);
-  const namespace = metadata['namespace'];
+  if (metadata.name === undefined || metadata.name === null) metadata.name = name;
+  else if (metadata.name !== name)
+    throw badRequest(
+      `the name of the object (${String(metadata.name)}) does not match the name on the URL (${name})`,
+    );
+  const namespace = metadata.namespace;
   if (!resource.namespaced) return;
-  if (namespace === undefined || namespace === null || namespace === '') metadata['namespace'] = scope.namespace;
+  if (namespace === undefined || namespace === null || namespace === '') metadata.namespace = scope.namespace;
   else if (namespace !== scope.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }

@@ -3,8 +3,8 @@ import { badRequest, conflict, failure, invalid, notFound } from '../../kube/sta
 import { at, clone, isObject, type JsonObject, numberAt } from '../../schema/json.ts';
 import type { Resource, Subresource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
-import { type Patch, patchedValue } from './patch.ts';
 import { get } from './list.ts';
+import { type Patch, patchedValue } from './patch.ts';
 import type { Scope, WriteOptions } from './scope.ts';
 import { prepareUpdate } from './update.ts';
 import { viewOf } from './view.ts';
@@ -22,16 +22,16 @@ function paths(subresource: Subresource): NonNullable<Subresource['scale']> {
 function selectorText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (!isObject(value)) return '';
-  const labels = isObject(value['matchLabels']) ? value['matchLabels'] : 'matchExpressions' in value ? {} : value;
+  const labels = isObject(value.matchLabels) ? value.matchLabels : 'matchExpressions' in value ? {} : value;
   const terms = Object.keys(labels)
     .sort()
     .map((key) => `${key}=${String(labels[key])}`);
-  const expressions = Array.isArray(value['matchExpressions']) ? value['matchExpressions'] : [];
+  const expressions = Array.isArray(value.matchExpressions) ? value.matchExpressions : [];
   for (const expression of expressions) {
     if (!isObject(expression)) continue;
-    const key = String(expression['key'] ?? '');
-    const values = Array.isArray(expression['values']) ? expression['values'].map(String).sort().join(',') : '';
-    switch (expression['operator']) {
+    const key = String(expression.key ?? '');
+    const values = Array.isArray(expression.values) ? expression.values.map(String).sort().join(',') : '';
+    switch (expression.operator) {
       case 'In':
         terms.push(`${key} in (${values})`);
         break;
@@ -118,12 +118,13 @@ function scalePatched(present: JsonObject, patch: Patch): JsonObject {
 
 function checkScale(resource: Resource, name: string, value: JsonObject, live: KubeObject): number {
   const { kind } = value;
-  if (kind !== undefined && kind !== 'Scale') throw badRequest(`wrong object passed to Scale update: ${String(kind)}`);
-  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
-  const given = metadata['name'];
+  if (kind !== undefined && kind !== 'Scale')
+    throw badRequest(`wrong object passed to Scale update: ${String(kind)}`);
+  const metadata = isObject(value.metadata) ? value.metadata : {};
+  const given = metadata.name;
   if (typeof given === 'string' && given !== '' && given !== name)
     throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
-  const version = metadata['resourceVersion'];
+  const version = metadata.resourceVersion;
   if (typeof version === 'string' && version !== '' && version !== live.metadata.resourceVersion)
     throw conflict(
       resource.group,
@@ -136,7 +137,12 @@ function checkScale(resource: Resource, name: string, value: JsonObject, live: K
     throw badRequest('spec.replicas of a Scale must be an integer');
   if (replicas < 0)
     throw invalid('autoscaling', 'Scale', name, [
-      { type: 'Invalid', path: 'spec.replicas', value: replicas, detail: 'must be greater than or equal to 0' },
+      {
+        type: 'Invalid',
+        path: 'spec.replicas',
+        value: replicas,
+        detail: 'must be greater than or equal to 0',
+      },
     ]);
   return replicas;
 }

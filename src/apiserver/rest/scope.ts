@@ -36,6 +36,8 @@ export interface Scope {
   readonly user: UserInfo;
   /** The subresource that is written, such as `status`; undefined for the object itself. */
   readonly subresource?: Subresource;
+  /** Throws when the user may not create: asked where an update or an apply would make a new object. */
+  readonly mayCreate?: () => void;
   /** Adds a value of the `Warning` header. */
   readonly warn: (text: string) => void;
 }
@@ -96,13 +98,20 @@ export function inFlight(): InFlight {
 
 export function keyOf(scope: Scope, name: string): string {
   const { resource } = scope;
-  return objectKey(resource.group, resource.resource, scope.cluster, resource.namespaced ? scope.namespace : '', name);
+  return objectKey(
+    resource.group,
+    resource.resource,
+    scope.cluster,
+    resource.namespaced ? scope.namespace : '',
+    name,
+  );
 }
 
 /** The prefix of a collection: one namespace, or the whole logical cluster. */
 export function collectionPrefix(scope: Scope): string {
   const { group, resource, namespaced } = scope.resource;
-  if (namespaced && scope.namespace === '') return namespacePrefix(group, resource, scope.cluster, '').slice(0, -2);
+  if (namespaced && scope.namespace === '')
+    return namespacePrefix(group, resource, scope.cluster, '').slice(0, -2);
   return namespacePrefix(group, resource, scope.cluster, namespaced ? scope.namespace : '');
 }
 

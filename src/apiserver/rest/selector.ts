@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { badRequest } from '../../kube/status-error.ts';
-import { matchesSelector, parseLabelSelector } from '../../schema/label-selector.ts';
 import { parseFieldSelector } from '../../schema/field-selector.ts';
+import { matchesSelector, parseLabelSelector } from '../../schema/label-selector.ts';
 import type { Resource } from '../resource.ts';
 
 /** Which objects of a collection are meant. */

@@ -2,8 +2,8 @@ import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { clone, isObject, listAt } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
-import type { CleanupActions } from '../crd/index.ts';
 import type { NamespaceActions } from '../controllers/actions.ts';
+import type { CleanupActions } from '../crd/index.ts';
 import { objectKey, parseKey } from '../store/key.ts';
 import { remove } from './delete.ts';
 import type { RestServer, Scope, WriteOptions } from './scope.ts';
@@ -11,7 +11,10 @@ import { changeLive } from './special-subresources.ts';
 import { allocate } from './validation.ts';
 
 /** As whom the server's own controllers act. */
-export const CONTROLLER_USER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
+export const CONTROLLER_USER: UserInfo = {
+  name: 'system:apiserver',
+  groups: ['system:masters', 'system:authenticated'],
+};
 
 const OPTIONS: WriteOptions = { fieldManager: 'atoll', fieldValidation: 'Ignore', dryRun: false };
 
@@ -34,14 +37,20 @@ async function unlessGone(write: Promise<unknown>): Promise<void> {
 
 /** What the server's controllers do, through the pipeline that serves requests. */
 export function serverActions(server: RestServer): NamespaceActions & CleanupActions {
-  async function change(key: string, edit: (object: KubeObject) => KubeObject | undefined, subresource?: string): Promise<void> {
+  async function change(
+    key: string,
+    edit: (object: KubeObject) => KubeObject | undefined,
+    subresource?: string,
+  ): Promise<void> {
     const found = scopeOf(server, key);
     if (!found) return;
     const { scope, name } = found;
-    const target: Scope = subresource === undefined ? scope : { ...scope, subresource: { name: subresource, verbs: [] } };
+    const target: Scope =
+      subresource === undefined ? scope : { ...scope, subresource: { name: subresource, verbs: [] } };
     await unlessGone(changeLive(target, name, OPTIONS, edit));
   }
-  const namespaceKey = (cluster: string, name: string): string => objectKey('', 'namespaces', cluster, '', name);
+  const namespaceKey = (cluster: string, name: string): string =>
+    objectKey('', 'namespaces', cluster, '', name);
 
   return {
     async delete(key, uid, propagation, revision) {
@@ -76,11 +85,11 @@ export function serverActions(server: RestServer): NamespaceActions & CleanupAct
       change(
         namespaceKey(cluster, name),
         (object) => {
-          const spec = isObject(object['spec']) ? object['spec'] : {};
+          const spec = isObject(object.spec) ? object.spec : {};
           const kept = listAt(spec, 'finalizers').filter((finalizer) => finalizer !== 'kubernetes');
-          if (kept.length > 0) spec['finalizers'] = kept;
-          else delete spec['finalizers'];
-          object['spec'] = spec;
+          if (kept.length > 0) spec.finalizers = kept;
+          else delete spec.finalizers;
+          object.spec = spec;
           return object;
         },
         'finalize',
@@ -89,11 +98,13 @@ export function serverActions(server: RestServer): NamespaceActions & CleanupAct
       change(
         namespaceKey(cluster, name),
         (object) => {
-          const status = isObject(object['status']) ? object['status'] : {};
+          const status = isObject(object.status) ? object.status : {};
           const types = new Set<unknown>(conditions.map((condition) => condition.type));
-          const kept = listAt(status, 'conditions').filter((condition) => isObject(condition) && !types.has(condition['type']));
-          status['conditions'] = [...kept, ...conditions.map((condition) => ({ ...condition }))];
-          object['status'] = status;
+          const kept = listAt(status, 'conditions').filter(
+            (condition) => isObject(condition) && !types.has(condition.type),
+          );
+          status.conditions = [...kept, ...conditions.map((condition) => ({ ...condition }))];
+          object.status = status;
           return object;
         },
         'status',
@@ -105,7 +116,12 @@ export function serverActions(server: RestServer): NamespaceActions & CleanupAct
       if (!resource) return;
       const scope: Scope = { server, cluster, resource, namespace, user: CONTROLLER_USER, warn: () => {} };
       await unlessGone(
-        remove(scope, name, { gracePeriodSeconds: undefined, propagation: undefined, preconditions: {}, dryRun: false }),
+        remove(scope, name, {
+          gracePeriodSeconds: undefined,
+          propagation: undefined,
+          preconditions: {},
+          dryRun: false,
+        }),
       );
     },
     changeDefinition: (key, edit) => changeDefinition(server, key, edit),

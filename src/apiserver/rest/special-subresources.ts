@@ -2,8 +2,8 @@ import type { KubeObject } from '../../kube/object.ts';
 import { badRequest, conflict, failure, notFound, type Status } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject, listAt, objectAt, stringAt } from '../../schema/json.ts';
-import { type Decision, commit } from './commit.ts';
 import { parseDeleteOptions } from '../request/index.ts';
+import { commit, type Decision } from './commit.ts';
 import { remove } from './delete.ts';
 import { keyOf, type Scope, type WriteOptions, type Written } from './scope.ts';
 import { prepareUpdate } from './update.ts';
@@ -37,55 +37,77 @@ function checkVersion(scope: Scope, name: string, body: KubeObject, live: KubeOb
 }
 
 /** PUT of `namespaces/finalize`: takes `spec.finalizers` and nothing else. */
-export function finalizeNamespace(scope: Scope, name: string, body: KubeObject, options: WriteOptions): Promise<Written> {
+export function finalizeNamespace(
+  scope: Scope,
+  name: string,
+  body: KubeObject,
+  options: WriteOptions,
+): Promise<Written> {
   return changeLive(scope, name, options, (object) => {
     checkVersion(scope, name, body, object);
-    const spec = isObject(object['spec']) ? object['spec'] : {};
+    const spec = isObject(object.spec) ? object.spec : {};
     const finalizers = listAt(body, 'spec', 'finalizers');
-    if (finalizers.length > 0) spec['finalizers'] = finalizers;
-    else delete spec['finalizers'];
-    object['spec'] = spec;
+    if (finalizers.length > 0) spec.finalizers = finalizers;
+    else delete spec.finalizers;
+    object.spec = spec;
     return object;
   });
 }
 
 /** PUT of `certificatesigningrequests/approval`: takes the conditions. */
-export function approveRequest(scope: Scope, name: string, body: KubeObject, options: WriteOptions): Promise<Written> {
+export function approveRequest(
+  scope: Scope,
+  name: string,
+  body: KubeObject,
+  options: WriteOptions,
+): Promise<Written> {
   return changeLive(scope, name, options, (object) => {
     checkVersion(scope, name, body, object);
-    const status = isObject(object['status']) ? object['status'] : {};
+    const status = isObject(object.status) ? object.status : {};
     const now = formatTime(scope.server.runtime.clock.now());
-    status['conditions'] = listAt(body, 'status', 'conditions').map((condition) =>
+    status.conditions = listAt(body, 'status', 'conditions').map((condition) =>
       isObject(condition)
         ? { status: 'True', lastUpdateTime: now, lastTransitionTime: now, ...condition }
         : condition,
     );
-    object['status'] = status;
+    object.status = status;
     return object;
   });
 }
 
 /** POST of `pods/binding`: puts a pod on a node. 409 when it is on one. */
-export async function bindPod(scope: Scope, name: string, body: KubeObject, options: WriteOptions): Promise<Status> {
+export async function bindPod(
+  scope: Scope,
+  name: string,
+  body: KubeObject,
+  options: WriteOptions,
+): Promise<Status> {
   const node = stringAt(body, 'target', 'name') ?? '';
   if (node === '') throw badRequest('target.name of a Binding must be the name of a node');
   await commit(scope, name, options.dryRun, (current): Decision => {
     if (!current) throw notFound('', 'pods', name);
     const live = current.object;
     const object = clone(live);
-    const spec = isObject(object['spec']) ? object['spec'] : {};
+    const spec = isObject(object.spec) ? object.spec : {};
     if (object.metadata.deletionTimestamp !== undefined)
       throw conflict('', 'pods/binding', name, `pod ${name} is being deleted, cannot be assigned to a host`);
-    const present = spec['nodeName'];
+    const present = spec.nodeName;
     if (typeof present === 'string' && present !== '')
-      throw conflict('', 'pods/binding', name, `pod ${name} is already assigned to node ${JSON.stringify(present)}`);
-    spec['nodeName'] = node;
-    object['spec'] = spec;
-    const status = isObject(object['status']) ? object['status'] : {};
-    const others = listAt(status, 'conditions').filter((condition) => stringAt(condition, 'type') !== 'PodScheduled');
+      throw conflict(
+        '',
+        'pods/binding',
+        name,
+        `pod ${name} is already assigned to node ${JSON.stringify(present)}`,
+      );
+    spec.nodeName = node;
+    object.spec = spec;
+    const status = isObject(object.status) ? object.status : {};
+    const others = listAt(status, 'conditions').filter(
+      (condition) => stringAt(condition, 'type') !== 'PodScheduled',
+    );
     const now = formatTime(scope.server.runtime.clock.now());
-    status['conditions'] = [...others, { type: 'PodScheduled', status: 'True', lastTransitionTime: now }];
-    object['status'] = status;
+    status.conditions = [...others, { type: 'PodScheduled', status: 'True', lastTransitionTime: now }];
+    object.status = status;
     // The strategy of pods forbids clients what a binding does, so it is stored as it is.
     return { action: 'put', object };
   });
@@ -93,7 +115,12 @@ export async function bindPod(scope: Scope, name: string, body: KubeObject, opti
 }
 
 /** POST of `pods/eviction`: deletes the pod unless a disruption budget allows no disruption. */
-export async function evictPod(scope: Scope, name: string, body: JsonObject, budgets: Iterable<KubeObject>): Promise<Status> {
+export async function evictPod(
+  scope: Scope,
+  name: string,
+  body: JsonObject,
+  budgets: Iterable<KubeObject>,
+): Promise<Status> {
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound('', 'pods', name);
   const labels = record.object.metadata.labels ?? {};
@@ -101,22 +128,26 @@ export async function evictPod(scope: Scope, name: string, body: JsonObject, bud
     const selector = objectAt(budget, 'spec', 'selector', 'matchLabels') ?? {};
     const keys = Object.keys(selector);
     if (keys.length === 0 || !keys.every((key) => labels[key] === selector[key])) continue;
-    const allowed = objectAt(budget, 'status')?.['disruptionsAllowed'];
+    const allowed = objectAt(budget, 'status')?.disruptionsAllowed;
     if (typeof allowed === 'number' && allowed > 0) continue;
-    throw failure(429, 'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.", {
-      causes: [
-        {
-          reason: 'DisruptionBudget',
-          message: `The disruption budget ${budget.metadata.name ?? ''} does not allow a disruption now`,
-        },
-      ],
-    });
+    throw failure(
+      429,
+      'TooManyRequests',
+      "Cannot evict pod as it would violate the pod's disruption budget.",
+      {
+        causes: [
+          {
+            reason: 'DisruptionBudget',
+            message: `The disruption budget ${budget.metadata.name ?? ''} does not allow a disruption now`,
+          },
+        ],
+      },
+    );
   }
   const options = objectAt(body, 'deleteOptions');
   await remove(scope, name, parseDeleteOptions(options ?? {}, new URLSearchParams()));
   return success(201);
 }
-
 
 function success(code: number): Status {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code };
@@ -126,8 +157,11 @@ function success(code: number): Status {
 export function simulatedLog(pod: KubeObject, container: string | undefined): string {
   const names = listAt(pod, 'spec', 'containers').map((item) => stringAt(item, 'name') ?? '');
   const name = container ?? names[0] ?? '';
-  if (!names.includes(name)) throw badRequest(`container ${name} is not valid for pod ${pod.metadata.name ?? ''}`);
+  if (!names.includes(name))
+    throw badRequest(`container ${name} is not valid for pod ${pod.metadata.name ?? ''}`);
   if (stringAt(pod, 'status', 'phase') === 'Pending')
-    throw badRequest(`container ${JSON.stringify(name)} in pod ${JSON.stringify(pod.metadata.name ?? '')} is waiting to start`);
+    throw badRequest(
+      `container ${JSON.stringify(name)} in pod ${JSON.stringify(pod.metadata.name ?? '')} is waiting to start`,
+    );
   return `this container is simulated: ${pod.metadata.namespace ?? ''}/${pod.metadata.name ?? ''}/${name} writes no log\n`;
 }

@@ -18,12 +18,19 @@ const STALE = 'the object has been modified; please apply your changes to the la
 const NARROW: ReadonlySet<string> = new Set(['finalize', 'approval', 'resize', 'ephemeralcontainers']);
 
 /** Replaces an object by a decoded one (PUT). Creates it where the kind allows that. */
-export function update(scope: Scope, name: string, object: KubeObject, options: WriteOptions): Promise<Written> {
+export function update(
+  scope: Scope,
+  name: string,
+  object: KubeObject,
+  options: WriteOptions,
+): Promise<Written> {
   const { resource } = scope;
   bindNamespace(scope, object);
   if (!object.metadata.name) object.metadata.name = name;
   else if (object.metadata.name !== name)
-    throw badRequest(`the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`);
+    throw badRequest(
+      `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
+    );
   return commit(scope, name, options.dryRun, (current): Decision => {
     if (!current) {
       if (!resource.strategy.allowCreateOnUpdate || scope.subresource !== undefined)
@@ -36,6 +43,7 @@ export function update(scope: Scope, name: string, object: KubeObject, options: 
           `Precondition failed: UID in precondition: ${object.metadata.uid}, UID in object meta: `,
         );
       delete object.metadata.resourceVersion;
+      scope.mayCreate?.();
       return { action: 'put', object: prepareCreate(scope, object, options) };
     }
     if (!object.metadata.resourceVersion && !resource.strategy.allowUnconditionalUpdate)
@@ -71,8 +79,7 @@ export function prepareUpdate(
   restoreMetadata(object, live);
   if (dedupeOwners(object)) scope.warn(DUPLICATE_OWNERS_WARNING);
   const status = subresource?.name === 'status';
-  if (!applied)
-    object = track(scope, object, live, options);
+  if (!applied) object = track(scope, object, live, options);
 
   const context = { now, user: scope.user.name };
   if (status) {
@@ -92,7 +99,8 @@ export function prepareUpdate(
   server.admission.validate(request);
 
   if (gone(object)) return { action: 'delete', object };
-  if (live.metadata.resourceVersion !== undefined) object.metadata.resourceVersion = live.metadata.resourceVersion;
+  if (live.metadata.resourceVersion !== undefined)
+    object.metadata.resourceVersion = live.metadata.resourceVersion;
   object = asObject(settleTimes(asJson(live), asJson(object)));
   return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
 }
@@ -117,8 +125,10 @@ function restoreMetadata(object: KubeObject, live: KubeObject): void {
   const { metadata } = object;
   const old = live.metadata;
   if (old.uid !== undefined) metadata.uid = old.uid;
-  if (!metadata.creationTimestamp && old.creationTimestamp) metadata.creationTimestamp = old.creationTimestamp;
-  if (old.generateName !== undefined && metadata.generateName === undefined) metadata.generateName = old.generateName;
+  if (!metadata.creationTimestamp && old.creationTimestamp)
+    metadata.creationTimestamp = old.creationTimestamp;
+  if (old.generateName !== undefined && metadata.generateName === undefined)
+    metadata.generateName = old.generateName;
   restoreGeneration(object, live);
   if (old.deletionTimestamp !== undefined) metadata.deletionTimestamp = old.deletionTimestamp;
   else if (!metadata.deletionTimestamp) delete metadata.deletionTimestamp;
@@ -138,8 +148,8 @@ function keepAllButStatus(scope: Scope, object: KubeObject, live: KubeObject): K
     return object;
   }
   const next = clone(live);
-  if (object['status'] === undefined) delete next['status'];
-  else next['status'] = object['status'];
+  if (object.status === undefined) delete next.status;
+  else next.status = object.status;
   if (object.metadata.managedFields === undefined) delete next.metadata.managedFields;
   else next.metadata.managedFields = object.metadata.managedFields;
   return next;

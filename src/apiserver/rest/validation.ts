@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { type FieldError, invalid } from '../../kube/status-error.ts';
-import { validateValue } from '../../schema/validate.ts';
 import type { JsonObject } from '../../schema/json.ts';
+import { validateValue } from '../../schema/validate.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../builtins/index.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix } from '../store/key.ts';

@@ -4,8 +4,8 @@ import { failure, type Status, StatusError } from '../../kube/status-error.ts';
 import type { Timer } from '../../runtime/index.ts';
 import { expired, type ListQuery, type Representation } from '../request/index.ts';
 import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
+import { eventLine, type RowWriter, rowWriter } from './event-line.ts';
 import { waitForRevision } from './list.ts';
-import { eventLine, rowWriter, type RowWriter } from './event-line.ts';
 import { collectionPrefix, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
 import { type View, viewOf } from './view.ts';
@@ -41,7 +41,10 @@ export async function watch(
   if (initial) await waitForRevision(scope, query.revision);
 
   const queue = lineQueue(MAX_BACKLOG_BYTES);
-  const table = representation.as === 'Table' ? rowWriter(scope.resource, clock, query.includeObject, representation) : undefined;
+  const table =
+    representation.as === 'Table'
+      ? rowWriter(scope.resource, clock, query.includeObject, representation)
+      : undefined;
   const writer: Writer = { scope, selection, representation, table, push: queue.push };
   const timers: Timer[] = [];
   let stored: Watch | undefined;
@@ -115,9 +118,7 @@ interface Writer {
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
 function write(writer: Writer, type: EventType, view: View): void {
-  writer.push(
-    writer.table ? writer.table(type, view.object) : eventLine(type, view, writer.representation),
-  );
+  writer.push(writer.table ? writer.table(type, view.object) : eventLine(type, view, writer.representation));
 }
 
 function writeInitial(writer: Writer, records: readonly StoreRecord[]): void {
@@ -133,7 +134,11 @@ function writeEvent(writer: Writer, event: StoreEvent): void {
   const { matches } = writer.selection;
   const view = viewOf(resource, event.record);
   if (!matches) {
-    write(writer, event.type === 'created' ? 'ADDED' : event.type === 'updated' ? 'MODIFIED' : 'DELETED', view);
+    write(
+      writer,
+      event.type === 'created' ? 'ADDED' : event.type === 'updated' ? 'MODIFIED' : 'DELETED',
+      view,
+    );
     return;
   }
   if (event.type === 'deleted') {
@@ -154,7 +159,12 @@ function writeEvent(writer: Writer, event: StoreEvent): void {
   }
 }
 
-function bookmarkLine(scope: Scope, representation: Representation, revision: number, first: boolean): Uint8Array {
+function bookmarkLine(
+  scope: Scope,
+  representation: Representation,
+  revision: number,
+  first: boolean,
+): Uint8Array {
   const { resource } = scope;
   const metadata = {
     resourceVersion: String(revision),
@@ -172,7 +182,12 @@ function bookmarkLine(scope: Scope, representation: Representation, revision: nu
             apiVersion: `meta.k8s.io/${metaVersion}`,
             metadata: { resourceVersion: metadata.resourceVersion },
             columnDefinitions: null,
-            rows: [{ cells: [], object: { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata } }],
+            rows: [
+              {
+                cells: [],
+                object: { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata },
+              },
+            ],
           }
         : { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata };
   return Buffer.from(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
@@ -184,7 +199,8 @@ function errorLine(status: Status): Uint8Array {
 
 /** The Status that ends a watch whose resource is no longer served. */
 export function resourceGone(scope: Scope): Status {
-  return failure(410, 'Expired', `the resource ${scope.resource.resource} is no longer served as it was`).status;
+  return failure(410, 'Expired', `the resource ${scope.resource.resource} is no longer served as it was`)
+    .status;
 }
 
 interface LineQueue extends AsyncIterable<Uint8Array> {

@@ -5,6 +5,7 @@ import { claim, selects } from './claim.ts';
 import type { LooseCondition, Pod, ReplicaSet } from './kinds.ts';
 import { controllerOf, isDeleting, keyOf, splitKey } from './owner.ts';
 import {
+  conditionOf,
   countPods,
   isActive,
   isReady,
@@ -128,10 +129,14 @@ async function report(
     reason: 'FailedCreate',
     message: failure === undefined ? '' : errorText(failure),
   };
+  // The message may name a pod that differs at each try: what was told first stays, else every try would write.
+  const told = conditionOf(set.status?.conditions, 'ReplicaFailure') !== undefined;
   const conditions =
     failure === undefined
       ? withoutCondition(set.status?.conditions, 'ReplicaFailure')
-      : withCondition(set.status?.conditions, failed, formatTime(now));
+      : told
+        ? (set.status?.conditions ?? [])
+        : withCondition(set.status?.conditions, failed, formatTime(now));
   await world.replicaSets.setStatus(set, {
     ...set.status,
     replicas: active.length,

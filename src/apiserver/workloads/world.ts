@@ -2,6 +2,7 @@ import type { Client } from '../../kube/client.ts';
 import type { Controller, Result } from '../../kube/controller.ts';
 import { type EventRecorder, startController, startEventRecorder } from '../../kube/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { StatusError } from '../../kube/status-error.ts';
 import * as known from '../../kube/well-known.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type {
@@ -91,6 +92,9 @@ export function createWorld(runtime: Runtime, client: Client): World {
           await synced;
           try {
             return await reconcile(key);
+          } catch (error) {
+            if (!isEndOfNamespace(error)) throw error;
+            return undefined;
           } finally {
             for (const mirror of writes) await mirror.caughtUp();
           }
@@ -109,4 +113,12 @@ export function createWorld(runtime: Runtime, client: Client): World {
       await Promise.all(ended);
     },
   };
+}
+
+/** Nothing can be made in a namespace that is being deleted; its objects go soon, so there is nothing to retry. */
+function isEndOfNamespace(error: unknown): boolean {
+  return (
+    error instanceof StatusError &&
+    (error.status.details?.causes ?? []).some((cause) => cause.reason === 'NamespaceTerminating')
+  );
 }

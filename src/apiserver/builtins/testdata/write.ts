@@ -73,10 +73,8 @@ export function update(name: string, given: object, old: KubeObject, others: Kub
   return {
     object,
     errors: texts([
-      ...metaErrors(name, strategy, object),
       ...validateObjectMetaUpdate(object, old),
-      ...(strategy.validate?.(object) ?? []),
-      ...(strategy.validateUpdate?.(object, old) ?? []),
+      ...(strategy.validateUpdate?.(object, old) ?? strategy.validate?.(object) ?? []),
     ]),
   };
 }

@@ -1,0 +1,182 @@
+import { compilePropagation, effectiveSelectors, type Compiled } from '../dialects/propagation/compile.ts';
+import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
+import type { Propagation } from '../dialects/propagation/types.ts';
+import { SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
+import type { SpokeCluster } from '../dialects/kubevela/types.ts';
+import { CLUSTER } from '../dialects/kubevela/kinds.ts';
+import type { Cluster } from '../dialects/kubevela/types.ts';
+import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import type { ClusterFacts } from '../engine/intent.ts';
+import { type Plan, planIntent } from '../engine/plan/plan.ts';
+import type { ResourceSelector } from '../engine/select/select.ts';
+import type { Client } from '../kube/client.ts';
+import { resourceIdOf } from '../kube/custom-resource.ts';
+import { type KubeObject, parseApiVersion } from '../kube/object.ts';
+import { hasCode, StatusError } from '../kube/status-error.ts';
+import { errorText } from '../runtime/log.ts';
+
+/** What the hub holds of the fleet. */
+export interface FleetReading {
+  /** Propagations and ClusterPropagations, by kind, namespace and name. */
+  readonly propagations: readonly Propagation[];
+  /** One a name, in name order: of two with one name the older is the cluster. */
+  readonly clusters: readonly SpokeCluster[];
+}
+
+/** Objects of the kinds that propagations select from, or why a kind cannot be had. By `group/Kind`. */
+export type Sources = ReadonlyMap<string, { readonly objects: readonly KubeObject[] } | { readonly unknown: string }>;
+
+/** A propagation with everything that follows from it, computed with the functions of the hub. */
+export interface Planned {
+  readonly propagation: Propagation;
+  readonly compiled: Compiled;
+  readonly plan: Plan;
+  /** Why the hub dispatches nothing of it now; what is on the spokes stays. */
+  readonly blockers: readonly string[];
+}
+
+/** What was read of a spoke just now, or why nothing could be. */
+export type SpokeReading<T> = { readonly live: true; readonly value: T } | { readonly live: false; readonly why: string };
+
+const CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
+const SELF = resourceIdOf(CLUSTER);
+const DISPATCHES = resourceIdOf(DISPATCH);
+
+/** Reads propagations and clusters. Throws an Error that says so when the API is not that of a hub. */
+export async function readFleetAtHub(client: Client): Promise<FleetReading> {
+  try {
+    const [own, clusterWide, clusters] = await Promise.all([
+      client.list<Propagation>(resourceIdOf(PROPAGATION), ''),
+      client.list<Propagation>(resourceIdOf(CLUSTER_PROPAGATION), ''),
+      client.list<SpokeCluster>(CLUSTERS, ''),
+    ]);
+    return { propagations: [...own.items, ...clusterWide.items], clusters: oldestByName(clusters.items) };
+  } catch (error) {
+    if (hasCode(error, 404)) {
+      throw new Error('the API server is no hub of Atoll: it serves no SpokeClusters and Propagations; choose another with --context', {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}
+
+/** The clusters of an inventory: of two SpokeClusters with one name the older is the cluster. */
+export function oldestByName(clusters: readonly SpokeCluster[]): SpokeCluster[] {
+  const oldest = new Map<string, SpokeCluster>();
+  for (const cluster of clusters) {
+    const present = oldest.get(nameOf(cluster));
+    if (!present || ageKey(cluster) < ageKey(present)) oldest.set(nameOf(cluster), cluster);
+  }
+  return [...oldest.values()].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+}
+
+export function clusterFacts(clusters: readonly SpokeCluster[]): ClusterFacts[] {
+  return clusters.map((cluster) => ({ name: nameOf(cluster), labels: cluster.metadata.labels ?? {} }));
+}
+
+export function nameOf(object: KubeObject): string {
+  return object.metadata.name ?? '';
+}
+
+/** `Propagation shop/web`, `ClusterPropagation base`. */
+export function propagationText(propagation: { kind: string; namespace: string; name: string }): string {
+  const { kind, namespace, name } = propagation;
+  return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
+}
+
+/** Key of a kind in {@link Sources}: versions of a kind hold the same objects. */
+export function sourceKey(selector: Pick<ResourceSelector, 'apiVersion' | 'kind'>): string {
+  return `${parseApiVersion(selector.apiVersion).group}/${selector.kind}`;
+}
+
+/** Lists every kind that the propagations select from. */
+export async function readSources(client: Client, propagations: readonly Propagation[]): Promise<Sources> {
+  const wanted = new Map<string, ResourceSelector>();
+  for (const propagation of propagations)
+    for (const selector of effectiveSelectors(propagation))
+      if (!wanted.has(sourceKey(selector))) wanted.set(sourceKey(selector), selector);
+  const entries = await Promise.all(
+    [...wanted].map(async ([key, { apiVersion, kind }]) => {
+      try {
+        const list = await client.list(await client.resourceFor(apiVersion, kind), '');
+        return [key, { objects: list.items }] as const;
+      } catch (error) {
+        if (!hasCode(error, 404)) throw error;
+        return [key, { unknown: `the hub serves no kind ${kind} in ${apiVersion}` }] as const;
+      }
+    }),
+  );
+  return new Map(entries);
+}
+
+/** What a propagation comes to. Pure. */
+export function planPropagation(
+  propagation: Propagation,
+  clusters: readonly ClusterFacts[],
+  sources: Sources,
+): Planned {
+  const blockers = new Set<string>();
+  const compiled = compilePropagation(propagation, (selector) => {
+    const found = sources.get(sourceKey(selector));
+    if (found && 'objects' in found) return found.objects;
+    blockers.add(found?.unknown ?? `objects of kind ${selector.kind} were not read`);
+    return [];
+  });
+  for (const problem of compiled.problems) blockers.add(problem);
+  return { propagation, compiled, plan: planIntent(compiled.intent, clusters), blockers: [...blockers] };
+}
+
+/** A dispatch on a spoke, read through the hub; undefined where the spoke has none of the name. */
+export function readDispatch(spoke: Client, name: string): Promise<SpokeReading<Dispatch | undefined>> {
+  return readSpoke(async () => {
+    try {
+      return await spoke.get<Dispatch>(DISPATCHES, SYSTEM_NAMESPACE, name);
+    } catch (error) {
+      if (hasCode(error, 404) && error.status.details?.kind === DISPATCHES.resource) return undefined;
+      throw error;
+    }
+  });
+}
+
+/** A spoke's picture of itself, with its dispatches, read through the hub. */
+export function readSelf(
+  spoke: Client,
+  name: string,
+): Promise<SpokeReading<{ cluster: Cluster; dispatches: readonly Dispatch[] }>> {
+  return readSpoke(async () => {
+    const [cluster, dispatches] = await Promise.all([
+      spoke.get<Cluster>(SELF, SYSTEM_NAMESPACE, name),
+      spoke.list<Dispatch>(DISPATCHES, SYSTEM_NAMESPACE),
+    ]);
+    return { cluster, dispatches: dispatches.items };
+  });
+}
+
+/** A spoke that cannot be asked is a finding, whatever the reason; a hub that cannot be reached ends the command. */
+async function readSpoke<T>(read: () => Promise<T>): Promise<SpokeReading<T>> {
+  try {
+    return { live: true, value: await read() };
+  } catch (error) {
+    if (error instanceof Error && error.name === 'HubUnreachable') throw error;
+    if (error instanceof StatusError && error.code === 404)
+      return { live: false, why: 'nothing of the spoke can be read through this hub: it has not connected since the hub started' };
+    return { live: false, why: errorText(error) };
+  }
+}
+
+/** Runs `act` for all items, some at a time, and keeps their order. */
+export async function forEachOf<A, B>(
+  items: readonly A[],
+  atOnce: number,
+  act: (item: A) => Promise<B>,
+): Promise<B[]> {
+  const out: B[] = [];
+  for (let start = 0; start < items.length; start += atOnce)
+    out.push(...(await Promise.all(items.slice(start, start + atOnce).map(act))));
+  return out;
+}
+
+function ageKey(cluster: SpokeCluster): string {
+  return `${cluster.metadata.creationTimestamp ?? ''} ${cluster.metadata.uid ?? ''}`;
+}
