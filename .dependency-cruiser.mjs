@@ -32,7 +32,12 @@ const apart = (comment, ...rooms) => ({
 export default {
   forbidden: [
     ...downwardOnly,
-    apart('pure decisions, the API server and the link know nothing of each other', 'engine', 'apiserver', 'link'),
+    apart(
+      'pure decisions, the API server and the link know nothing of each other',
+      'engine',
+      'apiserver',
+      'link',
+    ),
     apart('hub and spoke meet in what they dispatch, never in code', 'hub', 'spoke', 'provision'),
     {
       name: 'schema-below-its-floor',

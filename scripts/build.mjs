@@ -24,7 +24,15 @@ export function ensureBuilt() {
     const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     const { status } = spawnSync(
       node,
-      [compiler, '-p', 'tsconfig.build.json', '--outDir', draft, '--tsBuildInfoFile', join(draft, '.tsbuildinfo')],
+      [
+        compiler,
+        '-p',
+        'tsconfig.build.json',
+        '--outDir',
+        draft,
+        '--tsBuildInfoFile',
+        join(draft, '.tsbuildinfo'),
+      ],
       { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
     );
     if (status !== 0) {
@@ -48,7 +56,8 @@ function isBuilt() {
 function fingerprint() {
   const hash = createHash('sha256');
   const add = (path, stat) => hash.update(`${path} ${stat.size} ${stat.mtimeMs}\n`);
-  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json']) add(name, statSync(join(root, name)));
+  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'])
+    add(name, statSync(join(root, name)));
   const visit = (folder) => {
     for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
       const path = `${folder}/${entry.name}`;

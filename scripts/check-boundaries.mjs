@@ -42,7 +42,8 @@ function project() {
     write('types', path, imports.map((specifier) => `import '${specifier}';\n`).join(''));
     write('values', path, stripTypeScriptTypes(source));
   }
-  for (const tree of ['types', 'values']) copyFileSync(join(root, 'package.json'), join(out, tree, 'package.json'));
+  for (const tree of ['types', 'values'])
+    copyFileSync(join(root, 'package.json'), join(out, tree, 'package.json'));
 }
 
 function write(tree, path, code) {

@@ -32,9 +32,13 @@ for (const path of files) {
       const match = pattern.exec(line);
       if (match === null) continue;
       found += 1;
-      process.stdout.write(`${path}:${index + 1}:${match.index + 1} ${match[0].trim()} is not injected; use ${instead}\n`);
+      process.stdout.write(
+        `${path}:${index + 1}:${match.index + 1} ${match[0].trim()} is not injected; use ${instead}\n`,
+      );
     }
   });
 }
-process.stdout.write(`${found} uses of the machine's time or randomness outside src/runtime in ${files.length} files\n`);
+process.stdout.write(
+  `${found} uses of the machine's time or randomness outside src/runtime in ${files.length} files\n`,
+);
 process.exitCode = found === 0 ? 0 : 1;

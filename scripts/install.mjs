@@ -8,7 +8,13 @@ import { fileURLToPath } from 'node:url';
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** The Node of the `node` dev dependency: everything but these scripts runs on it. */
-export const node = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+export const node = join(
+  root,
+  'node_modules',
+  'node',
+  'bin',
+  process.platform === 'win32' ? 'node.exe' : 'node',
+);
 
 const NEEDED_MAJOR = 24;
 const MAX_LOCK_MS = 15 * 60_000;
@@ -38,7 +44,9 @@ function isInstalled() {
 }
 
 function stamp() {
-  const digest = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
+  const digest = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
   return `${digest} ${process.platform}-${process.arch}\n`;
 }
 
@@ -52,7 +60,9 @@ function matchesLockfile() {
     const other = present[path];
     if (path === '') return false;
     if (other === undefined) return entry.optional !== true && entry.devOptional !== true;
-    return other.version !== entry.version || other.integrity !== entry.integrity || !existsSync(join(root, path));
+    return (
+      other.version !== entry.version || other.integrity !== entry.integrity || !existsSync(join(root, path))
+    );
   });
   return !differs && Object.keys(present).every((path) => path in wanted);
 }

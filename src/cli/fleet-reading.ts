@@ -159,8 +159,16 @@ async function readSpoke<T>(read: () => Promise<T>): Promise<SpokeReading<T>> {
     return { live: true, value: await read() };
   } catch (error) {
     if (error instanceof Error && error.name === 'HubUnreachable') throw error;
-    if (error instanceof StatusError && error.code === 404)
-      return { live: false, why: 'nothing of the spoke can be read through this hub: it has not connected since the hub started' };
+    if (error instanceof StatusError && error.code === 404) {
+      const { kind, group } = error.status.details ?? {};
+      const unknownToHub = kind === 'clusters' && group === undefined;
+      return {
+        live: false,
+        why: unknownToHub
+          ? 'it has not connected since the hub started'
+          : `the cluster answers, but no spoke engine has reported there yet (${error.message})`,
+      };
+    }
     return { live: false, why: errorText(error) };
   }
 }

@@ -9,7 +9,6 @@ export interface ControllerOptions {
   /** Keys reconciled at the same time, 1 by default. */
   concurrency?: number;
   /** Brings what `key` names to its desired state. The signal is aborted when the controller stops. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a reconcile that asks for nothing returns nothing
   reconcile: (key: string, signal: AbortSignal) => Promise<Result | void>;
   /** Delay after the first failure of a key, doubled for each further one up to `maxMs`. 200 ms and 30 s by default. */
   backoff?: { baseMs: number; maxMs: number };

@@ -1,8 +1,12 @@
 import { createServer as createPlainServer, type Server } from 'node:http';
+import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
+import { systemRuntime } from '../runtime/index.ts';
 import { readBody } from './exchange.ts';
 import { httpHandler } from './http-handler.ts';
+import { createCertificateAuthority, issueCertificate, type KeyPair } from './pki.ts';
 import { createClient } from './rest-client.ts';
 import { pods } from './well-known.ts';
 
@@ -25,6 +29,96 @@ function handlerOf(url: string, token?: string): ReturnType<typeof httpHandler> 
   open.push(handler);
   return handler;
 }
+
+describe('httpHandler over TLS', () => {
+  const HOUR = 3_600_000;
+
+  async function secureServer(): Promise<{
+    url: string;
+    ca: string;
+    client: KeyPair;
+    versions: Set<string>;
+  }> {
+    const runtime = systemRuntime();
+    const authority = await createCertificateAuthority(runtime, 'test');
+    const own = await issueCertificate(runtime, authority, {
+      commonName: 'server',
+      ipAddresses: ['127.0.0.1'],
+      usage: 'server',
+      lifetimeMs: HOUR,
+    });
+    const client = await issueCertificate(runtime, authority, {
+      commonName: 'me',
+      usage: 'client',
+      lifetimeMs: HOUR,
+    });
+    const versions = new Set<string>();
+    const server = createSecureServer({
+      cert: own.certificate,
+      key: own.key,
+      ca: authority.certificate,
+      requestCert: true,
+      rejectUnauthorized: false,
+      allowHTTP1: true,
+    });
+    const sessions = new Set<ServerHttp2Session>();
+    server.on('session', (session) => sessions.add(session));
+    server.on('request', (request, response) => {
+      versions.add(request.httpVersion);
+      const { subject } = (request.socket as TLSSocket).getPeerCertificate();
+      if (request.url.includes('watch=1')) {
+        response.write(`{"type":"ADDED","object":{"metadata":{"name":"${subject?.CN}"}}}\n`);
+        return;
+      }
+      response.end(JSON.stringify({ user: subject?.CN ?? 'nobody' }));
+    });
+    open.push({
+      close: () => {
+        for (const session of sessions) session.destroy();
+        return new Promise((resolve) => server.close(resolve));
+      },
+    });
+    const port = await new Promise<number>((resolve) =>
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+    );
+    return { url: `https://127.0.0.1:${port}`, ca: authority.certificate, client, versions };
+  }
+
+  it('speaks HTTP/2, shows its certificate, and keeps many watches open beside calls', async () => {
+    const { url, ca, client, versions } = await secureServer();
+    const handler = httpHandler({ url, ca, clientCertificate: client.certificate, clientKey: client.key });
+    open.push(handler);
+    const api = createClient(handler);
+    expect(await api.getJson('/x')).toEqual({ user: 'me' });
+    const watches = Array.from({ length: 150 }, () => api.watch(pods, 'n'));
+    for (const watch of watches)
+      expect((await watch.next()).value).toMatchObject({ object: { metadata: { name: 'me' } } });
+    expect(await api.getJson('/x')).toEqual({ user: 'me' });
+    expect([...versions]).toEqual(['2.0']);
+    for (const watch of watches) await watch.return();
+  });
+
+  it('rejects a server of another authority', async () => {
+    const { url } = await secureServer();
+    const other = await createCertificateAuthority(systemRuntime(), 'other');
+    const handler = httpHandler({ url, ca: other.certificate });
+    open.push(handler);
+    await expect(handler({ method: 'GET', path: '/x', headers: {} })).rejects.toThrow(/^cannot reach/);
+  });
+
+  it('tells a watch at once when the server goes away', async () => {
+    const { url, ca } = await secureServer();
+    const handler = httpHandler({ url, ca });
+    open.push(handler);
+    const watch = createClient(handler).watch(pods, 'n');
+    await watch.next();
+    const broken = watch.next();
+    broken.catch(() => {});
+    const server = open.splice(-2, 1)[0];
+    await server?.close();
+    await expect(broken).rejects.toThrow();
+  });
+});
 
 describe('httpHandler', () => {
   it('sends path prefix, token and body, and gives status, headers and body back', async () => {

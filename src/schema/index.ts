@@ -113,7 +113,7 @@ export { type StructuralIssue, validateStructural } from './structural.ts';
 export { type TypeIssue, typeCheck } from './type-check.ts';
 export { typeName, validateValue } from './validate.ts';
 export {
-  type ManifestError,
+  type ManifestProblem,
   type Manifests,
   parseManifests,
   parseYamlBody,

@@ -21,7 +21,7 @@ function tooLong(max: number): string {
   return `must be no more than ${max} bytes`;
 }
 
-export const EMPTY_NAME = 'must be non-empty';
+const EMPTY_NAME = 'must be non-empty';
 
 export function validateDns1123Label(value: string): string[] {
   const problems = value.length > MAX_LABEL ? [tooLong(MAX_LABEL)] : [];

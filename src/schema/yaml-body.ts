@@ -233,10 +233,12 @@ export interface Manifests {
   readonly objects: readonly JsonObject[];
   /** Where each object's document begins, from 1. */
   readonly lines: readonly number[];
-  readonly errors: readonly ManifestError[];
+  readonly errors: readonly ManifestProblem[];
+  /** Fields that stand more than once: the last one counts, as for kubectl, but nobody means that. */
+  readonly warnings: readonly ManifestProblem[];
 }
 
-export interface ManifestError {
+export interface ManifestProblem {
   /** From 1. */
   readonly line: number;
   readonly message: string;
@@ -253,10 +255,11 @@ const MAX_OBJECTS = 20_000;
 export function parseManifests(text: string, limits: DecodeLimits = {}): Manifests {
   const objects: JsonObject[] = [];
   const lines: number[] = [];
-  const errors: ManifestError[] = [];
+  const errors: ManifestProblem[] = [];
+  const warnings: ManifestProblem[] = [];
   const content = decodeText(text, { maxBytes: limits.maxBytes ?? MAX_MANIFEST_BYTES });
   if (typeof content !== 'string') {
-    return { objects, lines, errors: [{ line: 1, message: content.message }] };
+    return { objects, lines, errors: [{ line: 1, message: content.message }], warnings };
   }
   for (const { line, result } of parseYamlDocuments(content.replace(/^\uFEFF/, ''), limits.maxDepth)) {
     if (!result.ok) {
@@ -264,7 +267,7 @@ export function parseManifests(text: string, limits: DecodeLimits = {}): Manifes
       continue;
     }
     for (const path of result.duplicates) {
-      errors.push({ line, message: `the field ${JSON.stringify(path)} stands more than once` });
+      warnings.push({ line, message: `the field ${JSON.stringify(path)} stands more than once` });
     }
     for (const item of itemsOf(result.value)) {
       const problem = manifestProblem(item);
@@ -272,14 +275,14 @@ export function parseManifests(text: string, limits: DecodeLimits = {}): Manifes
         errors.push({ line, message: problem ?? 'not an object' });
       } else if (objects.length >= MAX_OBJECTS) {
         errors.push({ line, message: `more than ${MAX_OBJECTS} objects` });
-        return { objects, lines, errors };
+        return { objects, lines, errors, warnings };
       } else {
         objects.push(item);
         lines.push(line);
       }
     }
   }
-  return { objects, lines, errors };
+  return { objects, lines, errors, warnings };
 }
 
 function itemsOf(value: JsonValue): readonly JsonValue[] {

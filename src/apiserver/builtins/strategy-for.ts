@@ -121,6 +121,9 @@ const STRATEGIES: ReadonlyMap<string, Strategy> = new Map(
   }),
 );
 
+/** `group/resource`, or the resource alone for the core group, of all that have rules of their own. */
+export const STRATEGY_NAMES: readonly string[] = [...STRATEGIES.keys()];
+
 /** Kinds without rules of their own; `resource.k8s.io` answers deletes with the object and counts spec changes. */
 const PLAIN: Strategy = strategy({ resetFields: statusResetFields('spec') });
 const DYNAMIC_RESOURCE: Strategy = strategy({

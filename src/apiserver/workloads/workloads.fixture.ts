@@ -1,4 +1,5 @@
 import type { Client } from '../../kube/client.ts';
+import type { Handler } from '../../kube/exchange.ts';
 import { createClient } from '../../kube/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import * as known from '../../kube/well-known.ts';
@@ -19,8 +20,12 @@ export interface Simulation {
   pods(selector?: string): Promise<KubeObject[]>;
 }
 
-export async function startSimulation(options: WorkloadOptions = {}): Promise<Simulation> {
-  const { runtime, admin, server } = await startServer();
+/** `between` stands between the simulator and the server. */
+export async function startSimulation(
+  options: WorkloadOptions = {},
+  between: (server: Handler) => Handler = (server) => server,
+): Promise<Simulation> {
+  const { runtime, admin } = await startServer();
   const client = createClient(admin);
   const now = async <T>(call: Promise<T>): Promise<T> => {
     call.catch(() => {});
@@ -30,10 +35,9 @@ export async function startSimulation(options: WorkloadOptions = {}): Promise<Si
   await now(
     client.create(known.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }),
   );
-  const workloads = startWorkloads(runtime, client, options);
+  const workloads = startWorkloads(runtime, createClient(between(admin)), options);
   await now(workloads.whenSynced());
   await runtime.clock.advance(100);
-  void server;
   return {
     runtime,
     client,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../kube/object.ts';
 import * as known from '../../kube/well-known.ts';
-import type { CronJob, DaemonSet, Job, Pod, Service, StatefulSet } from './kinds.ts';
+import type { CronJob, DaemonSet, Deployment, Job, Pod, Service, StatefulSet } from './kinds.ts';
 import { EXIT_CODE, FAIL, RUN_FOR } from './simulation.ts';
 import { deployment, type Simulation, startSimulation, template } from './workloads.fixture.ts';
 import { startWorkloads } from './workloads.ts';
@@ -370,6 +370,7 @@ describe('a cluster at rest', () => {
     const sim = await startSimulation();
     await sim.create(...everything);
     await sim.runtime.clock.advance(120_000);
+    const settled = await sim.revision();
     const [pod] = await sim.pods('app=web');
     const name = pod?.metadata.name ?? '';
     await sim.now(
@@ -383,6 +384,7 @@ describe('a cluster at rest', () => {
     );
     await sim.runtime.clock.advance(1_000);
     const edited = await sim.revision();
+    expect(Number(edited)).toBeGreaterThan(Number(settled));
     await sim.runtime.clock.advance(60_000);
     expect(await sim.revision()).toBe(edited);
     for (const [resource, at] of [
@@ -390,6 +392,52 @@ describe('a cluster at rest', () => {
       [known.deployments, 'web'],
     ] as const)
       expect((await get<KubeObject>(sim, resource, at)).metadata.labels?.mine).toBe('x');
+    await sim.workloads.stop();
+  });
+
+  it('[V86] does not hammer a server that refuses its pods', async () => {
+    let refused = 0;
+    let statuses = 0;
+    const sim = await startSimulation({}, (server) => async (request) => {
+      if (request.method === 'PATCH' && request.path.includes('/status')) statuses += 1;
+      if (request.method !== 'POST' || !request.path.endsWith('/pods')) return server(request);
+      refused += 1;
+      const message = `pods "web-${refused}" is forbidden: exceeded quota`;
+      return {
+        status: 403,
+        headers: {},
+        body: Buffer.from(JSON.stringify({ kind: 'Status', code: 403, reason: 'Forbidden', message })),
+      };
+    });
+    await sim.create(deployment('web', 50));
+    await sim.runtime.clock.advance(1_000);
+    const [set] = (await sim.now(sim.client.list<Deployment>(known.deployments, 'shop'))).items;
+    expect(set?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate' }),
+    );
+    await sim.runtime.clock.advance(10_000);
+    const before = statuses;
+    await sim.runtime.clock.advance(60_000);
+    expect(refused).toBeLessThan(30);
+    expect(statuses).toBe(before);
+    await sim.workloads.stop();
+  });
+
+  it('goes on where it was after the server was away', async () => {
+    let down = false;
+    const sim = await startSimulation({}, (server) => async (request) => {
+      if (down) throw new Error('connection refused');
+      return server(request);
+    });
+    await sim.create(deployment('web', 2));
+    await sim.runtime.clock.advance(300);
+    down = true;
+    await sim.now(sim.client.patch(known.deployments, 'shop', 'web', 'merge', { spec: { replicas: 4 } }));
+    await sim.runtime.clock.advance(60_000);
+    down = false;
+    await sim.runtime.clock.advance(15_000);
+    const [web] = (await sim.now(sim.client.list<Deployment>(known.deployments, 'shop'))).items;
+    expect(web?.status).toMatchObject({ replicas: 4, availableReplicas: 4 });
     await sim.workloads.stop();
   });
 

@@ -51,7 +51,6 @@ export interface WorkOptions {
   readonly name: string;
   readonly concurrency?: number;
   readonly writes: readonly { caughtUp(): Promise<void> }[];
-  // biome-ignore lint/suspicious/noConfusingVoidType: a reconcile that asks for nothing returns nothing
   readonly reconcile: (key: string) => Promise<Result | void>;
 }
 

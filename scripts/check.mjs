@@ -1,0 +1,52 @@
+// `npm run lint|types|boundaries|features|bench`: one check on the project's own Node, whatever Node the shell has.
+import { spawnSync } from 'node:child_process';
+import { delimiter, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ensureInstalled, node, Remedy, root, runScript } from './install.mjs';
+
+const biome = join('node_modules', '@biomejs', 'biome', 'bin', 'biome');
+
+/** What each check runs, in order; all of it, even when the first fails. */
+export const checks = {
+  lint: [
+    [biome, 'check', '--error-on-warnings', '--max-diagnostics=200'],
+    [join('scripts', 'check-time.mjs')],
+  ],
+  types: [[join('node_modules', 'typescript', 'bin', 'tsc'), '-p', '.']],
+  boundaries: [[join('scripts', 'check-boundaries.mjs')]],
+  features: [[join('scripts', 'features.ts')]],
+  bench: [[join('bench', 'run.ts')]],
+};
+
+/** The environment in which `node` is the project's own. */
+export const environment = {
+  ...process.env,
+  PATH: [dirname(node), join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
+  NODE_OPTIONS: [process.env.NODE_OPTIONS, '--disable-warning=ExperimentalWarning'].filter(Boolean).join(' '),
+};
+
+/** Runs a script of the project with its output shown. Returns its exit code. */
+export function runNode(args, extra = {}) {
+  const { status, error } = spawnSync(node, args, {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...environment, ...extra },
+  });
+  if (error) throw error;
+  return status ?? 1;
+}
+
+/** Exit code of a check: that of its first command that failed. */
+export function runCheck(name, args = []) {
+  const commands = checks[name];
+  if (commands === undefined)
+    throw new Remedy(`There is no check ${name}; there are ${Object.keys(checks).join(', ')}.`);
+  return commands.map((command) => runNode([...command, ...args])).find((code) => code !== 0) ?? 0;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await runScript(() => {
+    ensureInstalled();
+    return runCheck(process.argv[2] ?? '', process.argv.slice(3));
+  });
+}
