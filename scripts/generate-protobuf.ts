@@ -30,9 +30,13 @@ const UNSTABLE = /v\d+(alpha|beta)\d+/;
 const ALWAYS = ['DeleteOptions', 'CreateOptions', 'UpdateOptions', 'PatchOptions', 'Status'];
 const META = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
-function derive(fields: Record<string, Record<string, SourceField>>, source: { special: Record<string, string>; kinds: Record<string, string> }): ProtobufTable {
+function derive(
+  fields: Record<string, Record<string, SourceField>>,
+  source: { special: Record<string, string>; kinds: Record<string, string> },
+): ProtobufTable {
   const kinds: Record<string, string> = {};
-  for (const [kind, message] of Object.entries(source.kinds).sort()) if (!UNSTABLE.test(kind)) kinds[kind] = message;
+  for (const [kind, message] of Object.entries(source.kinds).sort())
+    if (!UNSTABLE.test(kind)) kinds[kind] = message;
   const reached = new Set<string>();
   const visit = (message: string): void => {
     if (SCALARS.has(message) || reached.has(message)) return;
@@ -48,8 +52,18 @@ function derive(fields: Record<string, Record<string, SourceField>>, source: { s
   const id = (type: string): string | number => (SCALARS.has(type) ? type : names.indexOf(type));
   const messages = names.map((name) =>
     Object.entries(fields[name] ?? {}).map(([key, field]): ProtobufField => {
-      const flags = (field.repeated ? 1 : 0) | (field.pointer ? 2 : 0) | (field.emitEmpty ? 4 : 0) | (field.inline ? 8 : 0);
-      return [field.number, field.json ?? key, id(field.type), flags, ...(field.map ? [id(field.map[0]), id(field.map[1])] : [])] as ProtobufField;
+      const flags =
+        (field.repeated ? 1 : 0) |
+        (field.pointer ? 2 : 0) |
+        (field.emitEmpty ? 4 : 0) |
+        (field.inline ? 8 : 0);
+      return [
+        field.number,
+        field.json ?? key,
+        id(field.type),
+        flags,
+        ...(field.map ? [id(field.map[0]), id(field.map[1])] : []),
+      ] as ProtobufField;
     }),
   );
   const special: Record<string, string> = {};
@@ -65,8 +79,11 @@ function derive(fields: Record<string, Record<string, SourceField>>, source: { s
   };
 }
 
-const { values } = parseArgs({ options: { from: { type: 'string' }, to: { type: 'string', default: 'data' } } });
-if (values.from === undefined) throw new Error('--from is required: the directory with protobuf-fields.json and protobuf-special.json');
+const { values } = parseArgs({
+  options: { from: { type: 'string' }, to: { type: 'string', default: 'data' } },
+});
+if (values.from === undefined)
+  throw new Error('--from is required: the directory with protobuf-fields.json and protobuf-special.json');
 const read = (name: string): unknown => JSON.parse(readFileSync(join(values.from ?? '', name), 'utf8'));
 const table = derive(read('protobuf-fields.json') as never, read('protobuf-special.json') as never);
 writeFileSync(join(values.to, 'protobuf.json.gz'), gzipSync(JSON.stringify(table), { level: 9 }));

@@ -94,6 +94,8 @@ export interface Strategy {
   readonly generation: 'spec' | 'spec-and-annotations' | 'all-but-metadata' | 'none';
   readonly allowUnconditionalUpdate: boolean;
   readonly allowCreateOnUpdate: boolean;
+  /** Whether a new object keeps the status it comes with (nodes register with theirs); others begin without. */
+  readonly keepsStatusOnCreate?: boolean;
   /** Whether DELETE answers with the object instead of a Status. */
   readonly returnsDeleted: boolean;
   /** Before a deletion is decided on: finalizers and status that it calls for. */

@@ -1,10 +1,8 @@
-import { compilePropagation, effectiveSelectors, type Compiled } from '../dialects/propagation/compile.ts';
+import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
+import type { Cluster, SpokeCluster } from '../dialects/kubevela/types.ts';
+import { type Compiled, compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
 import type { Propagation } from '../dialects/propagation/types.ts';
-import { SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
-import type { SpokeCluster } from '../dialects/kubevela/types.ts';
-import { CLUSTER } from '../dialects/kubevela/kinds.ts';
-import type { Cluster } from '../dialects/kubevela/types.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { ClusterFacts } from '../engine/intent.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
@@ -23,8 +21,10 @@ export interface FleetReading {
   readonly clusters: readonly SpokeCluster[];
 }
 
-/** Objects of the kinds that propagations select from, or why a kind cannot be had. By `group/Kind`. */
-export type Sources = ReadonlyMap<string, { readonly objects: readonly KubeObject[] } | { readonly unknown: string }>;
+/** The objects of a kind, or why they cannot be had. */
+export type Source = { readonly objects: readonly KubeObject[] } | { readonly unknown: string };
+/** The kinds that propagations select from, by `group/Kind`. */
+export type Sources = ReadonlyMap<string, Source>;
 
 /** A propagation with everything that follows from it, computed with the functions of the hub. */
 export interface Planned {
@@ -97,13 +97,13 @@ export async function readSources(client: Client, propagations: readonly Propaga
     for (const selector of effectiveSelectors(propagation))
       if (!wanted.has(sourceKey(selector))) wanted.set(sourceKey(selector), selector);
   const entries = await Promise.all(
-    [...wanted].map(async ([key, { apiVersion, kind }]) => {
+    [...wanted].map(async ([key, { apiVersion, kind }]): Promise<[string, Source]> => {
       try {
         const list = await client.list(await client.resourceFor(apiVersion, kind), '');
-        return [key, { objects: list.items }] as const;
+        return [key, { objects: list.items }];
       } catch (error) {
         if (!hasCode(error, 404)) throw error;
-        return [key, { unknown: `the hub serves no kind ${kind} in ${apiVersion}` }] as const;
+        return [key, { unknown: `the hub serves no kind ${kind} in ${apiVersion}` }];
       }
     }),
   );

@@ -23,7 +23,8 @@ export function writeMemberKubeconfig(path: string, clusters: readonly string[],
     contexts: clusters.map((name) => ({ name, context: { cluster: name, user: `${name}-admin` } })),
     'current-context': clusters[0] ?? '',
   };
-  writePrivate(path, formatKubeconfig(config));
+  // JSON is YAML: a member need not load a YAML library for it.
+  writePrivate(path, `${JSON.stringify(config, null, 2)}\n`);
 }
 
 /** One kubeconfig for the fleet out of those of its members, hub first. */

@@ -1,4 +1,4 @@
-import { parse, stringify } from 'yaml';
+import { yamlLibrary } from '../schema/yaml-library.ts';
 import { isObject } from '../schema/json.ts';
 
 /** `clientcmd` Config v1, as far as it is used. Fields not named here are kept when a file is parsed and written again. */
@@ -77,7 +77,7 @@ export function parseKubeconfig(text: string): Kubeconfig {
     throw new KubeconfigError('Malformed', `the kubeconfig is larger than ${SIZE_LIMIT} bytes`);
   let value: unknown;
   try {
-    value = parse(text, { maxAliasCount: 0, logLevel: 'error', prettyErrors: false });
+    value = yamlLibrary().parse(text, { maxAliasCount: 0, logLevel: 'error', prettyErrors: false });
   } catch {
     // The parser's message quotes the text around the mistake, which may be a key or token.
     throw new KubeconfigError('Malformed', 'the kubeconfig is not valid YAML');
@@ -110,7 +110,7 @@ export function parseKubeconfig(text: string): Kubeconfig {
 }
 
 export function formatKubeconfig(config: Kubeconfig): string {
-  return stringify(config, { lineWidth: 0 });
+  return yamlLibrary().stringify(config, { lineWidth: 0 });
 }
 
 export function emptyKubeconfig(): Kubeconfig {

@@ -1,19 +1,4 @@
-import {
-  type Document,
-  isMap,
-  isNode,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  type Pair,
-  type ParseOptions,
-  parseAllDocuments,
-  type ScalarTag,
-  type Tags,
-  visit,
-} from 'yaml';
+import type { Document, Node, Pair, ParseOptions, ScalarTag, Tags } from 'yaml';
 import {
   DEFAULT_MAX_DEPTH,
   type Decoded,
@@ -27,6 +12,7 @@ import {
 } from './decode.ts';
 import { childPath } from './field-issue.ts';
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { yamlLibrary } from './yaml-library.ts';
 
 /** A document of a YAML stream. */
 export interface YamlDocument {
@@ -95,11 +81,11 @@ export function parseYamlBody(body: Uint8Array | string, limits: DecodeLimits = 
 
 /** All documents of a stream that are not empty. */
 export function parseYamlDocuments(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): YamlDocument[] {
-  const lineCounter = new LineCounter();
+  const lineCounter = new (yamlLibrary().LineCounter)();
   const options: ParseOptions & typeof OPTIONS = { ...OPTIONS, lineCounter };
   let documents: Document.Parsed[];
   try {
-    const parsed = parseAllDocuments(text, options);
+    const parsed = yamlLibrary().parseAllDocuments(text, options);
     if ('empty' in parsed) return [];
     documents = parsed;
   } catch (error) {
@@ -149,7 +135,7 @@ const MAX_ALIAS_STEPS = 10_000_000;
 function aliasesCostTooMuch(document: Document.Parsed): boolean {
   let nodes = 0;
   let aliases = 0;
-  visit(document, {
+  yamlLibrary().visit(document, {
     Node() {
       nodes++;
     },
@@ -187,12 +173,12 @@ function inspect(document: Document.Parsed, value: JsonValue, text: string): Dec
   const duplicates = new Set<string>();
   const inexact: string[] = [];
   let unfit: number | undefined;
-  visit(document, {
+  yamlLibrary().visit(document, {
     Map(_key, map, ancestors) {
       const seen = new Set<string>();
       for (const pair of map.items) {
         const key = keyText(pair);
-        if (key === undefined) unfit ??= isNode(pair.key) ? (pair.key.range?.[0] ?? 0) : 0;
+        if (key === undefined) unfit ??= yamlLibrary().isNode(pair.key) ? (pair.key.range?.[0] ?? 0) : 0;
         if (key === undefined || key === '<<') continue;
         if (seen.has(key)) duplicates.add(childPath(pathOf([...ancestors, map]), key));
         seen.add(key);
@@ -212,7 +198,7 @@ function inspect(document: Document.Parsed, value: JsonValue, text: string): Dec
 }
 
 function keyText(pair: Pair): string | undefined {
-  return isScalar(pair.key) && pair.key.value !== null ? String(pair.key.value) : undefined;
+  return yamlLibrary().isScalar(pair.key) && pair.key.value !== null ? String(pair.key.value) : undefined;
 }
 
 /** The path of the last of a chain of nodes, each of which holds the next. */
@@ -220,9 +206,10 @@ function pathOf(chain: readonly (Document | Node | Pair)[]): string {
   let path = '';
   for (const [index, node] of chain.entries()) {
     const next = chain[index + 1];
-    if (isPair(node) && next !== undefined && next !== node.key) path = childPath(path, keyText(node) ?? '');
-    else if (isSeq(node) && next !== undefined) path = `${path}[${node.items.indexOf(next)}]`;
-    else if (isMap(node)) continue;
+    if (yamlLibrary().isPair(node) && next !== undefined && next !== node.key)
+      path = childPath(path, keyText(node) ?? '');
+    else if (yamlLibrary().isSeq(node) && next !== undefined) path = `${path}[${node.items.indexOf(next)}]`;
+    else if (yamlLibrary().isMap(node)) continue;
   }
   return path;
 }

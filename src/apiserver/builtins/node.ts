@@ -11,6 +11,7 @@ const NOT_READY_TAINT = 'node.kubernetes.io/not-ready';
 
 export const nodeStrategy: Strategy = strategy({
   resetFields: statusResetFields('spec'),
+  keepsStatusOnCreate: true,
   fieldLabelNames: ['spec.unschedulable'],
   fieldLabels: (node) => ({
     'spec.unschedulable': String(objectAt(node, 'spec')?.unschedulable === true),

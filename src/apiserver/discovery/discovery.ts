@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { stringify } from 'yaml';
+import { yamlLibrary } from '../../schema/yaml-library.ts';
 import type { Response } from '../../kube/exchange.ts';
 import { failure } from '../../kube/status-error.ts';
 import type { JsonObject } from '../../schema/json.ts';
@@ -113,7 +113,7 @@ function render(document: Document, form: Form): Rendered {
   const text =
     form === 'json'
       ? JSON.stringify(value)
-      : stringify(value, { indentSeq: false, sortMapEntries: true, lineWidth: 0, version: '1.1' });
+      : yamlLibrary().stringify(value, { indentSeq: false, sortMapEntries: true, lineWidth: 0, version: '1.1' });
   return {
     headers: {
       'content-type': form === 'json' ? 'application/json' : 'application/yaml',

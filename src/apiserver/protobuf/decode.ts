@@ -1,6 +1,15 @@
 import { formatMicroTime, formatTime } from '../../runtime/clock.ts';
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
-import { EMIT_EMPTY, INLINE, POINTER, type ProtobufField, type ProtobufTable, protobufTable, REPEATED, type SpecialForm } from './table.ts';
+import {
+  EMIT_EMPTY,
+  INLINE,
+  POINTER,
+  type ProtobufField,
+  type ProtobufTable,
+  protobufTable,
+  REPEATED,
+  type SpecialForm,
+} from './table.ts';
 import { FIXED64, LENGTH, ProtobufError, VARINT, wireReader } from './wire.ts';
 
 /** The media type of protobuf bodies. */
@@ -14,7 +23,8 @@ const MAX_DEPTH = 100;
  * known.
  */
 export function decodeProtobuf(body: Uint8Array): JsonObject {
-  if (!MAGIC.every((byte, index) => body[index] === byte)) throw new ProtobufError('it does not begin with the magic bytes of Kubernetes');
+  if (!MAGIC.every((byte, index) => body[index] === byte))
+    throw new ProtobufError('it does not begin with the magic bytes of Kubernetes');
   let apiVersion = '';
   let kind = '';
   let raw: Uint8Array = new Uint8Array();
@@ -35,7 +45,10 @@ export function decodeProtobuf(body: Uint8Array): JsonObject {
   }
   const table = protobufTable();
   const message = table.meta[kind] ?? table.kinds[`${apiVersion}/${kind}`];
-  if (message === undefined) throw new ProtobufError(`the kind ${JSON.stringify(kind)} of ${JSON.stringify(apiVersion)} has no known protobuf form; send it as application/json`);
+  if (message === undefined)
+    throw new ProtobufError(
+      `the kind ${JSON.stringify(kind)} of ${JSON.stringify(apiVersion)} has no known protobuf form; send it as application/json`,
+    );
   return { apiVersion, kind, ...(decodeMessage(table, message, raw, 0) as JsonObject) };
 }
 
@@ -59,7 +72,14 @@ function decodeMessage(table: ProtobufTable, index: number, bytes: Uint8Array, d
   return out;
 }
 
-function readField(table: ProtobufTable, field: ProtobufField, out: JsonObject, reader: ReturnType<typeof wireReader>, wireType: number, depth: number): void {
+function readField(
+  table: ProtobufTable,
+  field: ProtobufField,
+  out: JsonObject,
+  reader: ReturnType<typeof wireReader>,
+  wireType: number,
+  depth: number,
+): void {
   const [, name, type, flags] = field;
   if (type === 'map') {
     const [key, value] = readEntry(table, field, reader.bytes(), depth);
@@ -75,10 +95,14 @@ function readField(table: ProtobufTable, field: ProtobufField, out: JsonObject, 
     while (!packed.done) push(out, name, readScalar(packed, type, VARINT));
     return;
   }
-  const value = typeof type === 'number' ? decodeMessage(table, type, reader.bytes(), depth + 1) : readScalar(reader, type, wireType);
+  const value =
+    typeof type === 'number'
+      ? decodeMessage(table, type, reader.bytes(), depth + 1)
+      : readScalar(reader, type, wireType);
   if (repeated) push(out, name, value);
   else if ((flags & INLINE) !== 0) Object.assign(out, value as JsonObject);
-  else if ((flags & (POINTER | EMIT_EMPTY)) !== 0 || !isZero(value, typeof type === 'number')) out[name] = value;
+  else if ((flags & (POINTER | EMIT_EMPTY)) !== 0 || !isZero(value, typeof type === 'number'))
+    out[name] = value;
 }
 
 function push(out: JsonObject, name: string, value: JsonValue): void {
@@ -87,7 +111,12 @@ function push(out: JsonObject, name: string, value: JsonValue): void {
   else out[name] = [value];
 }
 
-function readEntry(table: ProtobufTable, field: ProtobufField, bytes: Uint8Array, depth: number): [string, JsonValue] {
+function readEntry(
+  table: ProtobufTable,
+  field: ProtobufField,
+  bytes: Uint8Array,
+  depth: number,
+): [string, JsonValue] {
   const [, , , , keyType = 'string', valueType = 'string'] = field;
   let key = '';
   let value: JsonValue | undefined;
@@ -95,10 +124,18 @@ function readEntry(table: ProtobufTable, field: ProtobufField, bytes: Uint8Array
   while (!reader.done) {
     const { number, type } = reader.tag();
     if (number === 1) key = String(readScalar(reader, String(keyType), type));
-    else if (number === 2) value = typeof valueType === 'number' ? decodeMessage(table, valueType, reader.bytes(), depth + 1) : readScalar(reader, valueType, type);
+    else if (number === 2)
+      value =
+        typeof valueType === 'number'
+          ? decodeMessage(table, valueType, reader.bytes(), depth + 1)
+          : readScalar(reader, valueType, type);
     else reader.skip(type);
   }
-  if (value === undefined) value = typeof valueType === 'number' ? decodeMessage(table, valueType, new Uint8Array(), depth + 1) : zeroOf(valueType);
+  if (value === undefined)
+    value =
+      typeof valueType === 'number'
+        ? decodeMessage(table, valueType, new Uint8Array(), depth + 1)
+        : zeroOf(valueType);
   return [key, value];
 }
 
@@ -136,9 +173,16 @@ function isZero(value: JsonValue, isMessage: boolean): boolean {
   return value === '' || value === 0 || value === false;
 }
 
-function decodeSpecial(table: ProtobufTable, index: number, form: SpecialForm, bytes: Uint8Array, depth: number): JsonValue {
+function decodeSpecial(
+  table: ProtobufTable,
+  index: number,
+  form: SpecialForm,
+  bytes: Uint8Array,
+  depth: number,
+): JsonValue {
   const fields = readAll(bytes);
-  const number = (field: number): bigint => BigInt.asIntN(64, (fields.get(field)?.at(-1) as bigint | undefined) ?? 0n);
+  const number = (field: number): bigint =>
+    BigInt.asIntN(64, (fields.get(field)?.at(-1) as bigint | undefined) ?? 0n);
   const blob = (field: number): Uint8Array | undefined => fields.get(field)?.at(-1) as Uint8Array | undefined;
   const nested = (field: number, value: Uint8Array): JsonValue => {
     const type = table.messages[index]?.find((item) => item[0] === field)?.[2];
@@ -154,14 +198,19 @@ function decodeSpecial(table: ProtobufTable, index: number, form: SpecialForm, b
     case 'micro-time': {
       if (bytes.byteLength === 0) return null;
       const micros = Math.floor(Number(number(2)) / 1000);
-      return formatMicroTime(Number(number(1)) * 1000).replace(/\.\d{6}Z$/, `.${String(micros).padStart(6, '0')}Z`);
+      return formatMicroTime(Number(number(1)) * 1000).replace(
+        /\.\d{6}Z$/,
+        `.${String(micros).padStart(6, '0')}Z`,
+      );
     }
     case 'duration':
       return goDuration(number(1));
     case 'raw-json': {
       const raw = blob(1);
       if (raw === undefined || raw.byteLength === 0) return null;
-      return MAGIC.every((byte, at) => raw[at] === byte) ? decodeProtobuf(raw) : (JSON.parse(text(raw)) as JsonValue);
+      return MAGIC.every((byte, at) => raw[at] === byte)
+        ? decodeProtobuf(raw)
+        : (JSON.parse(text(raw)) as JsonValue);
     }
     case 'array':
       return (fields.get(1) ?? []).map((item) => nested(1, item as Uint8Array));
@@ -172,11 +221,17 @@ function decodeSpecial(table: ProtobufTable, index: number, form: SpecialForm, b
     case 'schema-or-array': {
       const list = fields.get(2);
       const schema = blob(1);
-      return list !== undefined ? list.map((item) => nested(2, item as Uint8Array)) : schema === undefined ? null : nested(1, schema);
+      return list !== undefined
+        ? list.map((item) => nested(2, item as Uint8Array))
+        : schema === undefined
+          ? null
+          : nested(1, schema);
     }
     case 'schema-or-string-array': {
       const schema = blob(1);
-      return schema === undefined ? (fields.get(2) ?? []).map((item) => text(item as Uint8Array)) : nested(1, schema);
+      return schema === undefined
+        ? (fields.get(2) ?? []).map((item) => text(item as Uint8Array))
+        : nested(1, schema);
     }
   }
 }
@@ -204,7 +259,10 @@ export function goDuration(nanos: bigint): string {
   const sign = nanos < 0n ? '-' : '';
   const total = nanos < 0n ? -nanos : nanos;
   const fraction = (value: bigint, unit: bigint): string => {
-    const rest = (value % unit).toString().padStart(unit.toString().length - 1, '0').replace(/0+$/, '');
+    const rest = (value % unit)
+      .toString()
+      .padStart(unit.toString().length - 1, '0')
+      .replace(/0+$/, '');
     return `${value / unit}${rest === '' ? '' : `.${rest}`}`;
   };
   if (total < 1_000n) return `${sign}${total}ns`;

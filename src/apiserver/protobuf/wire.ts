@@ -26,7 +26,8 @@ export const FIXED32 = 5;
 export function wireReader(buffer: Uint8Array): WireReader {
   let offset = 0;
   const take = (length: number): Uint8Array => {
-    if (length < 0 || offset + length > buffer.byteLength) throw new ProtobufError('it ends in the middle of a value');
+    if (length < 0 || offset + length > buffer.byteLength)
+      throw new ProtobufError('it ends in the middle of a value');
     offset += length;
     return buffer.subarray(offset - length, offset);
   };
@@ -41,7 +42,8 @@ export function wireReader(buffer: Uint8Array): WireReader {
   };
   const bytes = (): Uint8Array => {
     const length = varint();
-    if (length < 0n || length > BigInt(buffer.byteLength)) throw new ProtobufError('a length is beyond the end');
+    if (length < 0n || length > BigInt(buffer.byteLength))
+      throw new ProtobufError('a length is beyond the end');
     return take(Number(length));
   };
   return {

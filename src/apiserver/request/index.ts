@@ -5,8 +5,6 @@
  */
 export {
   type Body,
-  bodyText,
-  checkBodySize,
   decodeBody,
   MAX_BODY_BYTES,
   mediaType,
@@ -16,9 +14,7 @@ export {
   unsupportedMediaType,
 } from './body.ts';
 export { type ContinueToken, decodeContinue, encodeContinue } from './continue-token.ts';
-export { duplicateKeys } from './duplicate-keys.ts';
 export { negotiate, notAcceptable, OFFERED_TYPES, type Representation } from './negotiation.ts';
-export { decodeDeleteOptions, isProtobuf } from './protobuf-delete-options.ts';
 export {
   type DeleteQuery,
   expired,

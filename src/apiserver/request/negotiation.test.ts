@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseYamlBody } from './body.ts';
-import { duplicateKeys } from './duplicate-keys.ts';
+import { parseJsonBody, parseYamlBody } from './body.ts';
 import { negotiate } from './negotiation.ts';
 import { warningHeader } from './respond.ts';
 
@@ -32,6 +31,7 @@ describe('negotiation', () => {
   });
 
   it('[V31] finds repeated keys with their paths', () => {
+    const duplicateKeys = (text: string): readonly string[] => parseJsonBody(Buffer.from(text)).duplicates;
     expect(
       duplicateKeys('{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":2,"d":3}],"e":"{\\"a\\":1,\\"a\\":2}"}'),
     ).toEqual(['a.b', 'c[1].d']);
@@ -40,7 +40,7 @@ describe('negotiation', () => {
   });
 
   it('[V2] reads YAML as Kubernetes does', () => {
-    const read = (text: string): unknown => parseYamlBody(Buffer.from(text), true).value;
+    const read = (text: string): unknown => parseYamlBody(Buffer.from(text)).value;
     expect(read('a: yes\nb: 1:30\nc: 2020-01-01\nd: 010\ne: "1"\nf: ~\ng: 1.5')).toEqual({
       a: true,
       b: '1:30',
@@ -50,7 +50,7 @@ describe('negotiation', () => {
       f: null,
       g: 1.5,
     });
-    expect(parseYamlBody(Buffer.from('a: {b: 1, b: 2}'), true).duplicates).toEqual(['a.b']);
+    expect(parseYamlBody(Buffer.from('a: {b: 1, b: 2}')).duplicates).toEqual(['a.b']);
     expect(() => read('a: [')).toThrow('error parsing YAML');
     expect(() => read(`${'a: &a [x]\n'}b: [${'*a, '.repeat(5)}]\n${'- '.repeat(3)}`)).toThrow(
       'error parsing YAML',

@@ -1,6 +1,6 @@
-import { stringify } from 'yaml';
 import type { Response } from '../../kube/exchange.ts';
 import { internalError, type Status, StatusError } from '../../kube/status-error.ts';
+import { yamlLibrary } from '../../schema/yaml-library.ts';
 import type { Representation } from './negotiation.ts';
 
 const WARNINGS_LIMIT = 4096;
@@ -39,7 +39,10 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
   if (representation?.format === 'yaml') {
     type = 'application/yaml';
     body = Buffer.from(
-      stringify(JSON.parse(Buffer.from(json).toString('utf8')), { version: '1.1', lineWidth: 0 }),
+      yamlLibrary().stringify(JSON.parse(Buffer.from(json).toString('utf8')), {
+        version: '1.1',
+        lineWidth: 0,
+      }),
     );
   } else if (representation?.pretty) {
     body = Buffer.from(`${JSON.stringify(JSON.parse(Buffer.from(json).toString('utf8')), null, 2)}\n`);

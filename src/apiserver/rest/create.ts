@@ -6,7 +6,7 @@ import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
 import { setInitialGeneration } from './generation.ts';
 import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
-import { hasSubresource, type Scope, type WriteOptions, type Written } from './scope.ts';
+import { hasSubresource, type Scope, strategyContext, type WriteOptions, type Written } from './scope.ts';
 import { track } from './tracking.ts';
 import { allocate, validateCreate } from './validation.ts';
 
@@ -86,7 +86,7 @@ export function prepareCreate(
   wipe(object);
   if (dedupeOwners(object)) scope.warn(DUPLICATE_OWNERS_WARNING);
   if (!applied) object = track(scope, object, undefined, options);
-  if (hasSubresource(resource, 'status')) delete object.status;
+  if (hasSubresource(resource, 'status') && !resource.strategy.keepsStatusOnCreate) delete object.status;
   const request = {
     operation: 'CREATE' as const,
     scope,
@@ -99,7 +99,7 @@ export function prepareCreate(
   object.metadata.uid = uuid(random);
   object.metadata.creationTimestamp = formatTime(now);
   setInitialGeneration(resource, object);
-  resource.strategy.prepareForCreate?.(object, { now, user: scope.user.name });
+  resource.strategy.prepareForCreate?.(object, strategyContext(scope, now));
   allocate(scope, object, undefined);
   tidyMetadata(object);
   validateCreate(resource, object);

@@ -6,7 +6,7 @@ import type { DeleteQuery } from '../request/query-options.ts';
 import type { Resource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
 import { raiseForDeletion } from './generation.ts';
-import type { Scope, Written } from './scope.ts';
+import { type Scope, strategyContext, type Written } from './scope.ts';
 import { viewOf } from './view.ts';
 
 const ORPHAN = 'orphan';
@@ -76,7 +76,7 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
   const { strategy } = resource;
   const now = server.runtime.clock.now();
   const object = clone(live);
-  strategy.prepareForDelete?.(object, { now, user: scope.user.name });
+  strategy.prepareForDelete?.(object, strategyContext(scope, now));
   setPropagationFinalizers(scope, object, options);
   const grace = strategy.gracePeriod?.(live, options.gracePeriodSeconds) ?? 0;
   const { metadata } = object;

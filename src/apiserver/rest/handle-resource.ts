@@ -5,8 +5,6 @@ import type { JsonObject } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
 import {
   decodeBody,
-  decodeDeleteOptions,
-  isProtobuf,
   jsonResponse,
   mediaType,
   negotiate,
@@ -241,7 +239,7 @@ function writeOptions(
 /** Decodes a body as an object of `resource`, reporting unknown and repeated fields. */
 function decodeWrite(asked: ResourceRequest, scope: Scope, options: WriteOptions): KubeObject {
   const { request } = asked;
-  const body = decodeBody(request.headers, request.body, options.fieldValidation !== 'Ignore');
+  const body = decodeBody(request.headers, request.body);
   const { object, strict } = decodeObject(
     scope.resource,
     objectBody(body, scope.resource.kind),
@@ -274,13 +272,7 @@ async function patchOne(asked: ResourceRequest, scope: Scope): Promise<Response>
   const { request, info } = asked;
   const options = writeOptions(asked, 'PatchOptions');
   const representation = representationOf(asked);
-  const change = decodePatch(
-    scope.resource,
-    mediaType(request.headers),
-    request.body,
-    options.fieldValidation !== 'Ignore',
-    options.force,
-  );
+  const change = decodePatch(scope.resource, mediaType(request.headers), request.body, options.force);
   if (change.type === 'apply' && !options.namedManager) throw managerRequired();
   return respondWritten(asked, scope, await patch(scope, info.name, change, options), representation);
 }
@@ -308,9 +300,7 @@ function managerRequired(): Error {
 function deleteOptions(asked: ResourceRequest): ReturnType<typeof parseDeleteOptions> {
   const { request, info } = asked;
   if ((request.body?.byteLength ?? 0) === 0) return parseDeleteOptions(undefined, info.query);
-  if (request.body && isProtobuf(request.body))
-    return parseDeleteOptions(decodeDeleteOptions(request.body), info.query);
-  const body = decodeBody(request.headers, request.body, false);
+  const body = decodeBody(request.headers, request.body);
   return parseDeleteOptions(objectBody(body, 'DeleteOptions'), info.query);
 }
 
@@ -404,10 +394,10 @@ async function handleScale(
   if (info.verb === 'get') return valueResponse(200, await getScale(scope, subresource, info.name), how);
   const options = writeOptions(asked, 'UpdateOptions');
   if (info.verb === 'update') {
-    const body = objectBody(decodeBody(request.headers, request.body, false), 'Scale');
+    const body = objectBody(decodeBody(request.headers, request.body), 'Scale');
     return valueResponse(200, await writeScale(scope, subresource, info.name, { body }, options), how);
   }
-  const change = decodePatch(scope.resource, mediaType(request.headers), request.body, false, options.force);
+  const change = decodePatch(scope.resource, mediaType(request.headers), request.body, options.force);
   return valueResponse(200, await writeScale(scope, subresource, info.name, { patch: change }, options), how);
 }
 
@@ -420,7 +410,7 @@ async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subr
   const { request, info, server } = asked;
   const options = writeOptions(asked, 'CreateOptions');
   const body: JsonObject = objectBody(
-    decodeBody(request.headers, request.body, false),
+    decodeBody(request.headers, request.body),
     subresource.kind ?? subresource.name,
   );
   const how = rendering(asked, { format: 'json', pretty: false });

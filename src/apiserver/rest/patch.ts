@@ -11,8 +11,6 @@ import { prune } from '../../schema/prune.ts';
 import { applyStrategicMergePatch } from '../../schema/strategic-merge-patch.ts';
 import {
   type Body,
-  bodyText,
-  checkBodySize,
   objectBody,
   parseJsonBody,
   parseYamlBody,
@@ -53,26 +51,18 @@ export function decodePatch(
   resource: Resource,
   contentType: string,
   bytes: Uint8Array | undefined,
-  findDuplicates: boolean,
   force: boolean | undefined,
 ): Patch {
   const type = PATCH_TYPES[contentType];
   if (type === undefined || (type === 'strategic' && resource.custom))
     throw unsupportedMediaType(acceptedTypes(resource));
   const body = bytes ?? new Uint8Array();
-  checkBodySize(body);
-  if (type === 'apply') {
-    const text = bodyText(body).trimStart();
-    const parsed = text.startsWith('{')
-      ? parseJsonBody(body, findDuplicates)
-      : parseYamlBody(body, findDuplicates);
-    return { type, body: parsed, force: force ?? false };
-  }
+  if (type === 'apply') return { type, body: parseYamlBody(body), force: force ?? false };
   if (force)
     throw invalid('meta.k8s.io', 'PatchOptions', '', [
       { type: 'Forbidden', path: 'force', detail: 'may not be specified for non-apply patch' },
     ]);
-  const parsed = parseJsonBody(body, findDuplicates);
+  const parsed = parseJsonBody(body);
   if (type === 'json' && Array.isArray(parsed.value) && parsed.value.length > MAX_OPERATIONS)
     throw failure(
       413,

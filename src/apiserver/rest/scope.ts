@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type { UserInfo } from '../auth/index.ts';
-import type { Resource, Subresource } from '../resource.ts';
+import type { Resource, StrategyContext, Subresource } from '../resource.ts';
 import { namespacePrefix, objectKey } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
 
@@ -117,4 +117,16 @@ export function collectionPrefix(scope: Scope): string {
 
 export function hasSubresource(resource: Resource, name: string): boolean {
   return resource.subresources.some((subresource) => subresource.name === name);
+}
+
+/** What strategies may know of a write: when, and by whom. */
+export function strategyContext(scope: Scope, now: number): StrategyContext {
+  const { name, uid, groups, extra } = scope.user;
+  return {
+    now,
+    user: name,
+    groups,
+    ...(uid === undefined ? {} : { uid }),
+    ...(extra === undefined ? {} : { extra }),
+  };
 }

@@ -7,7 +7,7 @@ import { bindNamespace, prepareCreate } from './create.ts';
 import { gone } from './delete.ts';
 import { setNextGeneration } from './generation.ts';
 import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
-import { hasSubresource, type Scope, type WriteOptions, type Written } from './scope.ts';
+import { hasSubresource, type Scope, strategyContext, type WriteOptions, type Written } from './scope.ts';
 import { track } from './tracking.ts';
 import { allocate, validateUpdate } from './validation.ts';
 import { viewOf } from './view.ts';
@@ -81,7 +81,7 @@ export function prepareUpdate(
   const status = subresource?.name === 'status';
   if (!applied) object = track(scope, object, live, options);
 
-  const context = { now, user: scope.user.name };
+  const context = strategyContext(scope, now);
   if (status) {
     object = keepAllButStatus(scope, object, live);
     strategy.prepareForStatusUpdate?.(object, live, context);

@@ -1,0 +1,251 @@
+import type { Dispatch, ObjectState } from '../../engine/dispatch/index.ts';
+import { shortDigest } from '../../engine/digest.ts';
+import type { PatchOperation } from '../../engine/intent.ts';
+import { selectorText } from '../../engine/place/decide.ts';
+import { neverPropagated } from '../../engine/select/select.ts';
+import { type ClusterWord, summariseCluster } from '../../engine/summarise/summarise.ts';
+import { type Condition, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
+import { clusterLine } from '../cluster/facts.ts';
+import { nameOf, type SpokeReading } from '../fleet-reading.ts';
+import { redactOperation } from '../redact.ts';
+import type { SelectingPropagation, WhyFacts } from './facts.ts';
+import { selectingOf } from './selecting.ts';
+
+/** The chain from an object at the hub to what became of it on the clusters. */
+export interface WhyReport {
+  readonly object: ObjectRef & { readonly generation?: number; readonly created?: string; readonly deleting?: true };
+  /** Why no propagation would ever take it. */
+  readonly neverPropagated?: string;
+  /** Of its namespace, and ClusterPropagations. */
+  readonly propagations: readonly PropagationChain[];
+}
+
+export interface PropagationChain {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly selects: boolean;
+  readonly reason: string;
+  /** Why the hub changes nothing on any cluster now, though it selects the object. */
+  readonly held?: string;
+  /** The hub has not looked at its newest change yet. */
+  readonly pending?: true;
+  readonly clusters: readonly ClusterChain[];
+}
+
+export interface ClusterChain {
+  readonly cluster: string;
+  readonly connection: 'Connected' | 'Disconnected' | 'Unknown';
+  readonly lastSynced?: string;
+  readonly chosen: boolean;
+  /** Why it is chosen, or why it is not. */
+  readonly reason: string;
+  /** In one word; absent for a cluster that is not chosen and holds nothing. */
+  readonly word?: ClusterWord | 'Removing';
+  readonly message: string;
+  /** What the overrides change of this object on this cluster. */
+  readonly overrides: readonly OverrideLine[];
+  /** Why the cluster keeps what it has. */
+  readonly blocked?: string;
+  readonly dispatch?: DispatchChain;
+  readonly health?: Pick<ObjectState, 'health' | 'reason' | 'message'>;
+}
+
+export interface OverrideLine {
+  readonly override: number;
+  readonly operations: readonly PatchOperation[];
+}
+
+export interface DispatchChain {
+  /** False where the spoke could not be asked: then this is the last that the hub wrote down. */
+  readonly live: boolean;
+  /** Why it could not. */
+  readonly why?: string;
+  /** The generation that the hub wants there. */
+  readonly wantedGeneration: number;
+  readonly generation?: number;
+  readonly revision?: string;
+  readonly acceptedGeneration?: number;
+  /** The spoke's reason for not taking it. */
+  readonly refused?: string;
+  readonly appliedGeneration?: number;
+  readonly appliedAt?: string;
+  /** Whether the dispatch holds the object, or orders it away. */
+  readonly holds?: 'object' | 'tombstone' | 'nothing';
+}
+
+/** The chain of one object. Pure. */
+export function whyReport(facts: WhyFacts): WhyReport {
+  const { object, fleet } = facts;
+  const { generation, creationTimestamp, deletionTimestamp, namespace = '' } = object.metadata;
+  const never = neverPropagated(object);
+  const near = fleet.propagations.filter(
+    ({ metadata }) => metadata.namespace === undefined || metadata.namespace === namespace,
+  );
+  const propagations = near.map((propagation): PropagationChain => {
+    const selecting = selectingOf(propagation, object);
+    const found = facts.selecting.find((item) => item.propagation === propagation);
+    const base = {
+      kind: propagation.kind,
+      namespace: propagation.metadata.namespace ?? '',
+      name: nameOf(propagation),
+      selects: selecting.selects,
+      reason: selecting.reason,
+    };
+    if (!found) return { ...base, clusters: [] };
+    const held = heldBy(found);
+    const pending = (propagation.status?.observedGeneration ?? 0) < (propagation.metadata.generation ?? 0);
+    return {
+      ...base,
+      ...(held === undefined ? {} : { held }),
+      ...(pending ? { pending: true } : {}),
+      clusters: fleet.clusters
+        .map(nameOf)
+        .filter((name) => facts.cluster === undefined || name === facts.cluster)
+        .map((name) => clusterChain(facts, found, name)),
+    };
+  });
+  return {
+    object: {
+      ...refOf(object),
+      ...(generation === undefined ? {} : { generation }),
+      ...(creationTimestamp ? { created: creationTimestamp } : {}),
+      ...(deletionTimestamp === undefined ? {} : { deleting: true }),
+    },
+    ...(never === undefined ? {} : { neverPropagated: never }),
+    propagations: propagations.sort((a, b) => Number(b.selects) - Number(a.selects)),
+  };
+}
+
+/** What withholds every dispatch of a propagation. */
+function heldBy({ propagation, blockers }: SelectingPropagation): string | undefined {
+  if (propagation.metadata.deletionTimestamp !== undefined)
+    return 'it is being deleted: its objects are being removed from the clusters';
+  if (blockers.length > 0) return `${blockers.join('; ')}. Nothing is changed on the spokes meanwhile`;
+  if (propagation.spec.suspend === true)
+    return 'spec.suspend is true: changes are held back, the spokes keep what they have';
+  return undefined;
+}
+
+function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string): ClusterChain {
+  const { propagation, plan } = found;
+  const { decision } = plan;
+  const key = refKey(refOf(facts.object));
+  const spoke = facts.fleet.clusters.find((cluster) => nameOf(cluster) === name);
+  const line = spoke === undefined ? undefined : clusterLine(spoke);
+  const chosen = decision.chosen.includes(name);
+  const rejected = decision.rejected.find((item) => item.cluster === name)?.reason;
+  const reading = found.dispatches.get(name);
+  const blocked = plan.blocked.get(name);
+  const overrides = (plan.patches.get(name) ?? [])
+    .filter((patch) => refKey(patch.target) === key)
+    .map(({ override, operations }) => ({
+      override,
+      operations: operations.map((operation) => redactOperation(facts.object, operation)),
+    }));
+  const base = {
+    cluster: name,
+    connection: line?.connection ?? 'Unknown',
+    ...(line?.lastSynced === undefined ? {} : { lastSynced: line.lastSynced }),
+    chosen,
+    reason: chosen ? placementText(propagation.spec.placement) : (rejected ?? 'it is not in the inventory'),
+    overrides,
+    ...(blocked === undefined ? {} : { blocked }),
+  } as const;
+  const seen = reading?.live === true ? reading.value : undefined;
+  const told = propagation.status?.dispatchedTo?.includes(name) === true;
+  if (!chosen && seen === undefined && !told) return { ...base, message: '' };
+  const noted = propagation.status?.notReady?.find((item) => item.cluster === name);
+  const wantedGeneration = propagation.status?.dispatchGeneration ?? 0;
+  const dispatch = dispatchChain(reading, wantedGeneration, key);
+  const health = seen === undefined ? undefined : healthIn(seen, key);
+  if (!chosen) {
+    const message = seen || reading?.live === false ? 'what it holds is being removed' : '';
+    return { ...base, word: 'Removing', message, dispatch };
+  }
+  const summary = summariseCluster({
+    cluster: name,
+    live: reading?.live === true,
+    ...(reading?.live === false ? { staleReason: reading.why } : {}),
+    wantedGeneration,
+    ...(seen?.status === undefined ? {} : { status: seen.status }),
+    ...(blocked === undefined
+      ? noted?.reason === 'NotDispatched'
+        ? { dispatchProblem: noted.message }
+        : {}
+      : { dispatchProblem: blocked }),
+  });
+  return {
+    ...base,
+    word: wordOf(summary.word, health),
+    message: messageOf(summary, health),
+    dispatch,
+    ...(health === undefined ? {} : { health }),
+  };
+}
+
+/** The word for the object, where its cluster has the newest generation: other objects of the same dispatch do not count. */
+function wordOf(word: ClusterWord, health: ClusterChain['health']): ClusterWord {
+  if (word === 'Stale' || word === 'Waiting' || health === undefined) return word;
+  if (health.health === 'Healthy') return word === 'Degraded' || word === 'Progressing' ? 'Ready' : word;
+  return health.health === 'Degraded' ? 'Degraded' : word;
+}
+
+function messageOf(summary: { word: ClusterWord; reason: string; message: string }, health: ClusterChain['health']): string {
+  if (summary.reason === 'NotDispatched' || summary.word === 'Stale' || summary.word === 'Waiting') return summary.message;
+  if (health === undefined) return summary.message;
+  return health.health === 'Healthy' ? '' : `${health.reason}: ${health.message}`;
+}
+
+function dispatchChain(
+  reading: SpokeReading<Dispatch | undefined> | undefined,
+  wantedGeneration: number,
+  key: string,
+): DispatchChain {
+  if (reading?.live !== true)
+    return { live: false, wantedGeneration, ...(reading === undefined ? {} : { why: reading.why }) };
+  const dispatch = reading.value;
+  if (!dispatch) return { live: true, wantedGeneration, holds: 'nothing' };
+  const { spec, status } = dispatch;
+  const refused = status?.conditions?.find(
+    (condition: Condition) => condition.type === 'Accepted' && condition.status === 'False',
+  );
+  const has = (refs: readonly ObjectRef[]): boolean => refs.some((ref) => refKey(ref) === key);
+  return {
+    live: true,
+    wantedGeneration,
+    generation: spec.position.generation,
+    revision: spec.revision === '' ? '' : shortDigest(spec.revision),
+    ...(status?.position === undefined ? {} : { acceptedGeneration: status.position.generation }),
+    ...(refused === undefined ? {} : { refused: `${refused.reason}: ${refused.message}` }),
+    ...(status?.appliedGeneration === undefined ? {} : { appliedGeneration: status.appliedGeneration }),
+    ...(status?.appliedAt === undefined ? {} : { appliedAt: status.appliedAt }),
+    holds: has(spec.objects)
+      ? 'object'
+      : has((spec.tombstones ?? []).map((tombstone) => tombstone.ref))
+        ? 'tombstone'
+        : 'nothing',
+  };
+}
+
+/** Statuses name this many objects at most: beyond, an object that is not named may be in trouble as well. */
+const MOST_LISTED = 50;
+
+/** How the object is as the spoke reports it: it names those that are not healthy. Undefined where it says nothing of it yet. */
+export function healthIn({ spec, status }: Dispatch, key: string): ClusterChain['health'] {
+  if (!spec.objects.some((ref) => refKey(ref) === key)) return undefined;
+  if ((status?.position?.generation ?? -1) < spec.position.generation) return undefined;
+  const listed = status?.objects ?? [];
+  const named = listed.find((item) => refKey(item.ref) === key);
+  if (named) return { health: named.health, reason: named.reason, message: named.message };
+  if (listed.length >= MOST_LISTED)
+    return { health: 'Unknown', reason: 'NotListed', message: `the spoke names only ${MOST_LISTED} of the objects that are not healthy` };
+  return { health: 'Healthy', reason: 'Healthy', message: '' };
+}
+
+function placementText({ clusterNames, clusterSelector }: WhyFacts['selecting'][number]['propagation']['spec']['placement']): string {
+  const parts: string[] = [];
+  if (clusterNames !== undefined) parts.push('clusterNames lists it');
+  if (clusterSelector !== undefined) parts.push(`clusterSelector (${selectorText(clusterSelector)}) matches its labels`);
+  return parts.join(' and ');
+}

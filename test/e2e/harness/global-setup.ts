@@ -1,0 +1,47 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TestProject } from 'vitest/node';
+import { must } from './command.ts';
+import { type KubectlBinary, kubectlBinaries } from './kubectl-binaries.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The package under test: a checkout, or what ATOLL_E2E_PACKAGE names (built already). */
+    packageRoot: string;
+    /** Every fleet of the run lives below it. */
+    temporaryRoot: string;
+    kubectls: KubectlBinary[];
+  }
+}
+
+const checkout = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
+
+/** Builds what is stale, makes a place for the fleets, and at the end kills by pid whatever a failed test left behind. */
+export default async function setup(project: TestProject): Promise<() => void> {
+  const built = process.env['ATOLL_E2E_PACKAGE'];
+  if (built === undefined) await must(process.execPath, [join(checkout, 'scripts', 'build.mjs')], { cwd: checkout, timeoutMs: 600_000 });
+  const temporaryRoot = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  project.provide('packageRoot', built ?? checkout);
+  project.provide('temporaryRoot', temporaryRoot);
+  project.provide('kubectls', kubectlBinaries());
+  return () => {
+    for (const fleet of readdirSync(temporaryRoot)) killLeftovers(join(temporaryRoot, fleet, 'run'));
+    if (process.env['ATOLL_E2E_KEEP'] === undefined) rmSync(temporaryRoot, { recursive: true, force: true });
+    else process.stderr.write(`kept: ${temporaryRoot}\n`);
+  };
+}
+
+function killLeftovers(folder: string): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const pid = Number(readFileSync(join(folder, name), 'utf8').trim());
+    if (!Number.isInteger(pid) || pid <= 0) continue;
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
