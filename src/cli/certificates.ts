@@ -1,6 +1,11 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { certificateIdentity, createCertificateAuthority, issueCertificate, type KeyPair } from '../kube/pki.ts';
+import {
+  certificateIdentity,
+  createCertificateAuthority,
+  issueCertificate,
+  type KeyPair,
+} from '../kube/pki.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { writePrivate } from './fleet-directory.ts';
 
@@ -18,7 +23,11 @@ export interface ServerCertificates {
 }
 
 /** Reads them, makes what is missing, renews what ends soon. */
-export async function serverCertificates(runtime: Runtime, directory: string, name: string): Promise<ServerCertificates> {
+export async function serverCertificates(
+  runtime: Runtime,
+  directory: string,
+  name: string,
+): Promise<ServerCertificates> {
   const authority = await authorityIn(runtime, directory, 'ca', `atoll ${name}`);
   const server = await certificateIn(runtime, directory, 'server', () =>
     issueCertificate(runtime, authority, {
@@ -30,30 +39,56 @@ export async function serverCertificates(runtime: Runtime, directory: string, na
     }),
   );
   const admin = await certificateIn(runtime, directory, 'admin', () =>
-    issueCertificate(runtime, authority, { commonName: 'admin', organizations: ['system:masters'], usage: 'client', lifetimeMs: LIFETIME_MS }),
+    issueCertificate(runtime, authority, {
+      commonName: 'admin',
+      organizations: ['system:masters'],
+      usage: 'client',
+      lifetimeMs: LIFETIME_MS,
+    }),
   );
   return { authority, server, admin };
 }
 
 /** The authority that vouches for spokes on the link, and for the hub towards them. It is not the API's: a link certificate is no credential there. */
-export async function linkCertificates(runtime: Runtime, directory: string, name: string): Promise<{ authority: KeyPair; server: KeyPair }> {
+export async function linkCertificates(
+  runtime: Runtime,
+  directory: string,
+  name: string,
+): Promise<{ authority: KeyPair; server: KeyPair }> {
   const authority = await authorityIn(runtime, directory, 'link-ca', `atoll link ${name}`);
   const server = await certificateIn(runtime, directory, 'link-server', () =>
-    issueCertificate(runtime, authority, { commonName: name, dnsNames: ['localhost', name], ipAddresses: ['127.0.0.1', '::1'], usage: 'server', lifetimeMs: LIFETIME_MS }),
+    issueCertificate(runtime, authority, {
+      commonName: name,
+      dnsNames: ['localhost', name],
+      ipAddresses: ['127.0.0.1', '::1'],
+      usage: 'server',
+      lifetimeMs: LIFETIME_MS,
+    }),
   );
   return { authority, server };
 }
 
-function authorityIn(runtime: Runtime, directory: string, file: string, commonName: string): Promise<KeyPair> {
+function authorityIn(
+  runtime: Runtime,
+  directory: string,
+  file: string,
+  commonName: string,
+): Promise<KeyPair> {
   return certificateIn(runtime, directory, file, () => createCertificateAuthority(runtime, commonName));
 }
 
-async function certificateIn(runtime: Runtime, directory: string, file: string, make: () => Promise<KeyPair>): Promise<KeyPair> {
+async function certificateIn(
+  runtime: Runtime,
+  directory: string,
+  file: string,
+  make: () => Promise<KeyPair>,
+): Promise<KeyPair> {
   const certificatePath = join(directory, `${file}.crt`);
   const keyPath = join(directory, `${file}.key`);
   if (existsSync(certificatePath) && existsSync(keyPath)) {
     const certificate = readFileSync(certificatePath, 'utf8');
-    if (certificateIdentity(certificate).notAfter - runtime.clock.now() > RENEW_BEFORE_MS) return { certificate, key: readFileSync(keyPath, 'utf8') };
+    if (certificateIdentity(certificate).notAfter - runtime.clock.now() > RENEW_BEFORE_MS)
+      return { certificate, key: readFileSync(keyPath, 'utf8') };
   }
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const made = await make();

@@ -14,7 +14,15 @@ import { grantHubAccess } from '../spoke/hub-access.ts';
 import { type Spoke, startSpoke } from '../spoke/spoke.ts';
 
 /** Every kind that the engine reads or writes. */
-export const ENGINE_KINDS: readonly CustomKind[] = [SPOKE_CLUSTER, CLUSTER, PROPAGATION, CLUSTER_PROPAGATION, DISPATCH, BUNDLE, OWNERSHIP_RECORD];
+export const ENGINE_KINDS: readonly CustomKind[] = [
+  SPOKE_CLUSTER,
+  CLUSTER,
+  PROPAGATION,
+  CLUSTER_PROPAGATION,
+  DISPATCH,
+  BUNDLE,
+  OWNERSHIP_RECORD,
+];
 
 export interface EngineOptions {
   /** The name of the cluster that the engine runs on, as its hub knows it. */
@@ -46,31 +54,44 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   const watches: Informer[] = [];
 
   function beHub(): Promise<Hub> {
-    started.hub ??= startHub(runtime, { client, links: options.links, credentials: options.credentials }).then((hub) => {
+    started.hub ??= startHub(runtime, {
+      client,
+      links: options.links,
+      credentials: options.credentials,
+    }).then((hub) => {
       running.hub = hub;
       return hub;
     });
     return started.hub;
   }
   function beSpoke(): Promise<Spoke> {
-    started.spoke ??= startSpoke(runtime, { name: options.name, client, version: options.version }).then((spoke) => {
-      running.spoke = spoke;
-      return spoke;
-    });
+    started.spoke ??= startSpoke(runtime, { name: options.name, client, version: options.version }).then(
+      (spoke) => {
+        running.spoke = spoke;
+        return spoke;
+      },
+    );
     return started.spoke;
   }
   function onFirst(informer: Informer, role: string, begin: () => Promise<unknown>): void {
     watches.push(informer);
     informer.onChange(() => {
       informer.stop();
-      begin().catch((error: unknown) => runtime.log.error('a role could not start', { role, why: errorText(error) }));
+      begin().catch((error: unknown) =>
+        runtime.log.error('a role could not start', { role, why: errorText(error) }),
+      );
     });
   }
 
   if (options.roles?.hub) await beHub();
   else onFirst(startInformer(runtime, client, resourceIdOf(SPOKE_CLUSTER)), 'hub', beHub);
   if (options.roles?.spoke) await beSpoke();
-  else onFirst(startInformer(runtime, client, resourceIdOf(DISPATCH), { namespace: SYSTEM_NAMESPACE }), 'spoke', beSpoke);
+  else
+    onFirst(
+      startInformer(runtime, client, resourceIdOf(DISPATCH), { namespace: SYSTEM_NAMESPACE }),
+      'spoke',
+      beSpoke,
+    );
 
   return {
     hub: () => running.hub,

@@ -55,10 +55,15 @@ export function readFleet(directory: FleetDirectory): FleetFile | undefined {
   try {
     fleet = JSON.parse(readFileSync(directory.fleetFile, 'utf8')) as FleetFile;
   } catch (error) {
-    throw new Error(`${directory.fleetFile} is not readable JSON; restore it, or forget the fleet with: npm run reset`, { cause: error });
+    throw new Error(
+      `${directory.fleetFile} is not readable JSON; restore it, or forget the fleet with: npm run reset`,
+      { cause: error },
+    );
   }
   if (fleet.version !== 1 || !Array.isArray(fleet.members)) {
-    throw new Error(`${directory.fleetFile} was written by another version of atoll; forget the fleet with: npm run reset`);
+    throw new Error(
+      `${directory.fleetFile} was written by another version of atoll; forget the fleet with: npm run reset`,
+    );
   }
   return fleet;
 }
@@ -67,9 +72,13 @@ export function readFleet(directory: FleetDirectory): FleetFile | undefined {
 export function prepareDirectory(directory: FleetDirectory): void {
   if (existsSync(directory.root) && !existsSync(directory.fleetFile)) {
     const foreign = readdirSync(directory.root).filter((name) => !['run', 'log'].includes(name));
-    if (foreign.length > 0) throw new Error(`${directory.root} exists and is not a fleet of atoll (it holds ${foreign.slice(0, 3).join(', ')}); choose another with --dir`);
+    if (foreign.length > 0)
+      throw new Error(
+        `${directory.root} exists and is not a fleet of atoll (it holds ${foreign.slice(0, 3).join(', ')}); choose another with --dir`,
+      );
   }
-  for (const path of [directory.root, join(directory.root, 'run'), join(directory.root, 'log')]) mkdirSync(path, { recursive: true, mode: 0o700 });
+  for (const path of [directory.root, join(directory.root, 'run'), join(directory.root, 'log')])
+    mkdirSync(path, { recursive: true, mode: 0o700 });
 }
 
 export function writeFleet(directory: FleetDirectory, fleet: FleetFile): void {

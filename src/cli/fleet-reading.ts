@@ -36,7 +36,9 @@ export interface Planned {
 }
 
 /** What was read of a spoke just now, or why nothing could be. */
-export type SpokeReading<T> = { readonly live: true; readonly value: T } | { readonly live: false; readonly why: string };
+export type SpokeReading<T> =
+  | { readonly live: true; readonly value: T }
+  | { readonly live: false; readonly why: string };
 
 const CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 const SELF = resourceIdOf(CLUSTER);
@@ -53,9 +55,12 @@ export async function readFleetAtHub(client: Client): Promise<FleetReading> {
     return { propagations: [...own.items, ...clusterWide.items], clusters: oldestByName(clusters.items) };
   } catch (error) {
     if (hasCode(error, 404)) {
-      throw new Error('the API server is no hub of Atoll: it serves no SpokeClusters and Propagations; choose another with --context', {
-        cause: error,
-      });
+      throw new Error(
+        'the API server is no hub of Atoll: it serves no SpokeClusters and Propagations; choose another with --context',
+        {
+          cause: error,
+        },
+      );
     }
     throw error;
   }
@@ -169,7 +174,8 @@ async function readSpoke<T>(read: () => Promise<T>): Promise<SpokeReading<T>> {
           : `the cluster answers, but no spoke engine has reported there yet (${error.message})`,
       };
     }
-    return { live: false, why: errorText(error) };
+    // The hint of the hub's answer is for people with kubectl; here it is known what to do.
+    return { live: false, why: errorText(error).replace(/\. What was last known: .*$/s, '') };
   }
 }
 

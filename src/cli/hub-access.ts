@@ -34,8 +34,8 @@ export interface HubAccess {
 /** No answer was had from the hub. `next` is what the user can do about it. */
 export class HubUnreachable extends Error {
   readonly next: string;
-  constructor(message: string, next: string, cause?: unknown) {
-    super(message, cause === undefined ? {} : { cause });
+  constructor(message: string, next: string) {
+    super(message);
     this.name = 'HubUnreachable';
     this.next = next;
   }
@@ -72,11 +72,12 @@ export function openHub(
   const next = found.own
     ? `npx atoll start hub${dirOption(options.dir)}`
     : `check --kubeconfig (${found.path}) and --context (${options.context})`;
-  const handler = bounded(clock, http, HUB_TIMEOUT_MS, (error) =>
-    Promise.reject(
-      new HubUnreachable(`the hub at ${endpoint.url} cannot be reached: ${errorText(error)}`, next, error),
-    ),
-  );
+  const handler = bounded(clock, http, HUB_TIMEOUT_MS, (error) => {
+    const why = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    return Promise.reject(
+      new HubUnreachable(`the hub at ${endpoint.url} cannot be reached: ${errorText(why)}`, next),
+    );
+  });
   return {
     client: createClient(handler, { userAgent: 'atoll-cli', clock }),
     spokeClient: (name) =>
@@ -112,12 +113,17 @@ function findKubeconfig(
     if (!existsSync(options.kubeconfig)) throw new Error(`${options.kubeconfig} does not exist`);
     return { path: options.kubeconfig, own: resolve(options.kubeconfig) === resolve(own) };
   }
-  const listed = options.dirGiven ? [] : (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  const listed = options.dirGiven
+    ? []
+    : (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   const present = listed.filter((path) => existsSync(path));
   const path = present.find((item) => hasContext(item, options.context)) ?? present[0];
   if (path !== undefined) return { path, own: resolve(path) === resolve(own) };
   if (existsSync(own)) return { path: own, own: true };
-  const missing = listed.length > 0 ? `$KUBECONFIG names ${listed.join(', ')} and there is no ${own}` : `there is no ${own}`;
+  const missing =
+    listed.length > 0
+      ? `$KUBECONFIG names ${listed.join(', ')} and there is no ${own}`
+      : `there is no ${own}`;
   throw new HubUnreachable(
     `no kubeconfig of a hub was found: ${missing}`,
     `npm run up (or npx atoll up${dirOption(options.dir)}), or name one with --kubeconfig`,

@@ -7,7 +7,10 @@ import { writePrivate } from './fleet-directory.ts';
 export function fileKeyStore(directory: string, name: string): KeyStore {
   const path = join(directory, `${name}.json`);
   return {
-    load: async () => (existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as { certificate: string; key: string }) : undefined),
+    load: async () =>
+      existsSync(path)
+        ? (JSON.parse(readFileSync(path, 'utf8')) as { certificate: string; key: string })
+        : undefined,
     async save(pair): Promise<void> {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       writePrivate(path, JSON.stringify(pair));

@@ -10,7 +10,13 @@ export interface NamedResource extends ResourceId {
 }
 
 interface ApiResourceList {
-  resources?: { name?: string; singularName?: string; kind?: string; namespaced?: boolean; shortNames?: string[] }[];
+  resources?: {
+    name?: string;
+    singularName?: string;
+    kind?: string;
+    namespaced?: boolean;
+    shortNames?: string[];
+  }[];
 }
 
 interface ApiGroupList {

@@ -1,10 +1,21 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { emptyKubeconfig, formatKubeconfig, type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from '../kube/kubeconfig.ts';
+import {
+  emptyKubeconfig,
+  formatKubeconfig,
+  type Kubeconfig,
+  mergeKubeconfigs,
+  parseKubeconfig,
+} from '../kube/kubeconfig.ts';
 import type { ServerCertificates } from './certificates.ts';
 import { writePrivate } from './fleet-directory.ts';
 
 /** Writes the administrator's kubeconfig of a member: one context for each of its clusters, named like it. */
-export function writeMemberKubeconfig(path: string, clusters: readonly string[], port: number, certificates: ServerCertificates): void {
+export function writeMemberKubeconfig(
+  path: string,
+  clusters: readonly string[],
+  port: number,
+  certificates: ServerCertificates,
+): void {
   const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
   const several = clusters.length > 1;
   const config: Kubeconfig = {
@@ -18,7 +29,10 @@ export function writeMemberKubeconfig(path: string, clusters: readonly string[],
     })),
     users: clusters.map((name) => ({
       name: `${name}-admin`,
-      user: { 'client-certificate-data': base64(certificates.admin.certificate), 'client-key-data': base64(certificates.admin.key) },
+      user: {
+        'client-certificate-data': base64(certificates.admin.certificate),
+        'client-key-data': base64(certificates.admin.key),
+      },
     })),
     contexts: clusters.map((name) => ({ name, context: { cluster: name, user: `${name}-admin` } })),
     'current-context': clusters[0] ?? '',
@@ -30,7 +44,8 @@ export function writeMemberKubeconfig(path: string, clusters: readonly string[],
 /** One kubeconfig for the fleet out of those of its members, hub first. */
 export function mergeMemberKubeconfigs(paths: readonly string[], into: string): void {
   let merged = emptyKubeconfig();
-  for (const path of paths) if (existsSync(path)) merged = mergeKubeconfigs(merged, parseKubeconfig(readFileSync(path, 'utf8')));
+  for (const path of paths)
+    if (existsSync(path)) merged = mergeKubeconfigs(merged, parseKubeconfig(readFileSync(path, 'utf8')));
   const first = merged.contexts[0]?.name ?? '';
   writePrivate(into, formatKubeconfig({ ...merged, 'current-context': first }));
 }

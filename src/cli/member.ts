@@ -1,9 +1,14 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { lookup } from 'node:dns/promises';
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientCertificateAuthenticator, createApiServer, serveHttps, sqliteDriver } from '../apiserver/index.ts';
-import { startWorkloads } from '../apiserver/workloads/index.ts';
 import type { AuditEvent } from '../apiserver/auth/index.ts';
+import {
+  clientCertificateAuthenticator,
+  createApiServer,
+  serveHttps,
+  sqliteDriver,
+} from '../apiserver/index.ts';
+import { startWorkloads } from '../apiserver/workloads/index.ts';
 import { consumeJoinToken, mayDial } from '../hub/join.ts';
 import { prefixedHandler } from '../kube/exchange.ts';
 import { createClient } from '../kube/rest-client.ts';
@@ -66,7 +71,11 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     storage: sqliteDriver(join(options.directory, 'data.db')),
     authenticate: clientCertificateAuthenticator(runtime.clock),
     caCertificate: certificates.authority.certificate,
-    spaces: (name) => spokeSpace(name, (spoke) => links.tunnel(spoke) ?? engines.get(options.name)?.hub()?.fleet.session(spoke)?.link),
+    spaces: (name) =>
+      spokeSpace(
+        name,
+        (spoke) => links.tunnel(spoke) ?? engines.get(options.name)?.hub()?.fleet.session(spoke)?.link,
+      ),
     ...(options.auditFile === undefined ? {} : { audit: auditLog(options.auditFile) }),
   });
   const engines = new Map<string, Engine>();
@@ -85,23 +94,36 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
   }
   writeMemberKubeconfig(join(options.directory, 'kubeconfig'), options.clusters, https.port, certificates);
   const linkPort = options.linkPort === undefined ? undefined : await listenForSpokes(options.linkPort);
-  if (options.joinFile !== undefined && existsSync(options.joinFile)) for (const cluster of options.clusters) dial(options.joinFile, cluster);
+  if (options.joinFile !== undefined && existsSync(options.joinFile))
+    for (const cluster of options.clusters) dial(options.joinFile, cluster);
   writePrivate(join(options.directory, 'ready'), `${process.pid}\n`);
-  log.info('ready', { port: https.port, ...(linkPort === undefined ? {} : { linkPort }), clusters: options.clusters.length });
+  log.info('ready', {
+    port: https.port,
+    ...(linkPort === undefined ? {} : { linkPort }),
+    clusters: options.clusters.length,
+  });
 
   async function startCluster(cluster: string, prefix: string): Promise<void> {
-    const client = createClient(prefixedHandler(server.as(ENGINE_USER), prefix), { userAgent: 'atoll-engine', clock: runtime.clock });
+    const client = createClient(prefixedHandler(server.as(ENGINE_USER), prefix), {
+      userAgent: 'atoll-engine',
+      clock: runtime.clock,
+    });
     const engine = await startEngine(runtime, {
       name: cluster,
       client,
       version: options.version,
       links,
-      credentials: { resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address), rules: { allowLoopback: true } },
+      credentials: {
+        resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address),
+        rules: { allowLoopback: true },
+      },
       roles: options.role === 'hub' ? { hub: true } : { spoke: true },
     });
     engines.set(cluster, engine);
     if (options.simulate) {
-      const workloads = startWorkloads(runtime, client, { nodes: { count: several ? 1 : 2, namePrefix: `${cluster}-node` } });
+      const workloads = startWorkloads(runtime, client, {
+        nodes: { count: several ? 1 : 2, namePrefix: `${cluster}-node` },
+      });
       stops.push(() => workloads.stop());
     }
   }
@@ -119,9 +141,13 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       verifySpoke: async ({ spoke }) =>
         (await mayDial(client, spoke))
           ? { allowed: true }
-          : { allowed: false, message: `the hub has no SpokeCluster ${spoke} with a credential of type tunnel` },
+          : {
+              allowed: false,
+              message: `the hub has no SpokeCluster ${spoke} with a credential of type tunnel`,
+            },
       renewExpiredForMs: 30 * 86_400_000,
-      consumeJoinToken: (spoke, token, keyDigest) => consumeJoinToken(runtime, client, spoke, token, keyDigest),
+      consumeJoinToken: (spoke, token, keyDigest) =>
+        consumeJoinToken(runtime, client, spoke, token, keyDigest),
       onLink: (link) => links.add(link),
     });
     stops.push(() => listener.close());
@@ -168,4 +194,3 @@ function auditLog(path: string): (event: AuditEvent) => void {
     }
   };
 }
-

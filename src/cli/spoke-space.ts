@@ -12,7 +12,12 @@ export function spokeSpace(name: string, linkOf: (spoke: string) => Link | undef
   if (!link) return undefined;
   return {
     handler: async (request) => {
-      if (!link.up) throw failure(503, 'ServiceUnavailable', `spoke ${name} is not connected: ${link.state.message}. What was last known: atoll cluster show ${name}`);
+      if (!link.up)
+        throw failure(
+          503,
+          'ServiceUnavailable',
+          `spoke ${name} is not connected: ${link.state.message}. What was last known: atoll cluster show ${name}`,
+        );
       return link.handler(request);
     },
     attributes: (request) => ({

@@ -67,7 +67,9 @@ export function customResourceDefinition(kind: CustomKind): KubeObject {
             },
           },
           ...(kind.status === undefined ? {} : { subresources: { status: {} } }),
-          ...(kind.columns === undefined ? {} : { additionalPrinterColumns: kind.columns.map((column) => ({ ...column })) }),
+          ...(kind.columns === undefined
+            ? {}
+            : { additionalPrinterColumns: kind.columns.map((column) => ({ ...column })) }),
         },
       ],
     },
@@ -75,7 +77,13 @@ export function customResourceDefinition(kind: CustomKind): KubeObject {
 }
 
 export function resourceIdOf(kind: CustomKind): ResourceId {
-  return { group: kind.group, version: kind.version, resource: kind.plural, kind: kind.kind, namespaced: kind.scope === 'Namespaced' };
+  return {
+    group: kind.group,
+    version: kind.version,
+    resource: kind.plural,
+    kind: kind.kind,
+    namespaced: kind.scope === 'Namespaced',
+  };
 }
 
 export function apiVersionOf(kind: CustomKind): string {
@@ -87,10 +95,17 @@ const INSTALLER = 'atoll';
 const ESTABLISH_TIMEOUT_MS = 30_000;
 
 /** Serves kinds on an API server: applies their definitions and waits until they are established. Writes nothing where all is so. */
-export async function installKinds(clock: Clock, client: Client, kinds: readonly CustomKind[]): Promise<void> {
+export async function installKinds(
+  clock: Clock,
+  client: Client,
+  kinds: readonly CustomKind[],
+): Promise<void> {
   await Promise.all(
     kinds.map((kind) =>
-      client.apply(customResourceDefinitions, customResourceDefinition(kind), { fieldManager: INSTALLER, force: true }),
+      client.apply(customResourceDefinitions, customResourceDefinition(kind), {
+        fieldManager: INSTALLER,
+        force: true,
+      }),
     ),
   );
   const deadline = clock.monotonic() + ESTABLISH_TIMEOUT_MS;
@@ -100,7 +115,8 @@ export async function installKinds(clock: Clock, client: Client, kinds: readonly
       const definition = await client.get(customResourceDefinitions, '', name);
       const conditions = listAt(definition, 'status', 'conditions');
       const established = conditions.some(
-        (condition) => stringAt(condition, 'type') === 'Established' && stringAt(condition, 'status') === 'True',
+        (condition) =>
+          stringAt(condition, 'type') === 'Established' && stringAt(condition, 'status') === 'True',
       );
       if (established) break;
       if (clock.monotonic() > deadline) {

@@ -1,5 +1,5 @@
-import { yamlLibrary } from '../schema/yaml-library.ts';
 import { isObject } from '../schema/json.ts';
+import { yamlLibrary } from '../schema/yaml-library.ts';
 
 /** `clientcmd` Config v1, as far as it is used. Fields not named here are kept when a file is parsed and written again. */
 export interface Kubeconfig {

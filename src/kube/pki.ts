@@ -14,18 +14,15 @@ import {
   X509Certificate,
 } from 'node:crypto';
 import { isIP } from 'node:net';
+// Reading a certificate's subject loads parts of node:tls; unless all of it is loaded before, node:tls stays incomplete.
+import 'node:tls';
 import type { Runtime } from '../runtime/index.ts';
+import { type SigningRequest, signingRequest } from './signing-request.ts';
 
 /** A certificate and its private key, both PEM. */
 export interface KeyPair {
   readonly certificate: string;
   readonly key: string;
-}
-
-/** A key and the PKCS#10 request for it, both PEM. */
-export interface SigningRequest {
-  readonly key: string;
-  readonly request: string;
 }
 
 export interface Subject {
@@ -133,23 +130,17 @@ export async function issueCertificate(
   return { certificate, key: privateKeyPem(keys.privateKey) };
 }
 
-/**
- * A request that proves possession of its key: a new one, or `key` (PEM, P-256) when a request is made again. The subject
- * is a wish: the signer decides.
- */
+/** A request to be signed by {@link signRequest}; see {@link signingRequest}. Rejects with {@link PkiError} for a bad key. */
 export async function createSigningRequest(
   _runtime: Runtime,
   subject: Subject,
   key?: string,
 ): Promise<SigningRequest> {
-  const x509 = await x509Module();
-  const keys = key === undefined ? await generateKeys() : keysOf(key);
-  const request = await x509.Pkcs10CertificateRequestGenerator.create({
-    name: new x509.Name(nameOf(subject)) as never,
-    keys,
-    signingAlgorithm: SIGNATURE_ALGORITHM,
-  });
-  return { key: privateKeyPem(keys.privateKey), request: pem(request) };
+  try {
+    return signingRequest(subject, key);
+  } catch (error) {
+    throw new PkiError('the key for the signing request cannot be used', error);
+  }
 }
 
 /**
@@ -293,18 +284,6 @@ async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
     'sign',
     'verify',
   ])) as webcrypto.CryptoKeyPair;
-}
-
-function keysOf(keyPem: string): webcrypto.CryptoKeyPair {
-  try {
-    const privateKey = createPrivateKey(keyPem);
-    return {
-      privateKey: privateKey.toCryptoKey(KEY_ALGORITHM, true, ['sign']),
-      publicKey: createPublicKey(privateKey).toCryptoKey(KEY_ALGORITHM, true, ['verify']),
-    };
-  } catch (error) {
-    throw new PkiError('the key of the signing request is not an ECDSA P-256 key', error);
-  }
 }
 
 function signingKey(keyPem: string): webcrypto.CryptoKey {

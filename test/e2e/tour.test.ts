@@ -217,7 +217,10 @@ describe('processes of a fleet', () => {
     expect(isAlive(before)).toBe(false);
     expect(existsSync(join(fleet.directory, 'run', 'spoke-2.pid'))).toBe(false);
     await fleet.kubectl('hub', 'wait', 'spokecluster/spoke-2', '--for=condition=Connected=False', '--timeout=20s');
-    await until('the propagation counts spoke-2 as stale', async () => (await fleet.kubectl('hub', 'get', 'prop', 'shop', '-n', 'shop', '--no-headers')).includes('   2       1 '));
+    await until('the propagation counts spoke-2 as stale', async () => {
+      const [row] = rows(await fleet.kubectl('hub', 'get', 'propagation', 'shop', '-n', 'shop', '--no-headers'));
+      return row?.slice(1, 4).join(' ') === '3 2 1';
+    });
     await fleet.mustAtoll('start', 'spoke-2');
     expect(fleet.pid('spoke-2')).not.toBe(before);
     await fleet.kubectl('hub', 'wait', 'spokecluster/spoke-2', '--for=condition=Connected', '--timeout=20s');

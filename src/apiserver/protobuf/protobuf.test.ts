@@ -62,7 +62,7 @@ describe('decodeProtobuf', () => {
     }
     expect(() => decodeProtobuf(body('example.com/v1', 'Widget', []))).toThrow('no known protobuf form');
     let schema: Buffer = Buffer.alloc(0);
-    for (let depth = 0; depth < 300; depth++) schema = message(24, [schema]);
+    for (let depth = 0; depth < 300; depth++) schema = message(22, [schema]);
     const definition = body('apiextensions.k8s.io/v1', 'CustomResourceDefinition', [
       message(2, [message(7, [message(4, [message(1, [schema])])])]),
     ]);

@@ -49,7 +49,10 @@ export function clusterLine(spoke: SpokeCluster): ClusterLine {
 /** The later of the times at which facts and health were read from the spoke. */
 export function lastSyncedOf(spoke: SpokeCluster): string | undefined {
   const times = [spoke.status?.clusterInfo?.lastSyncedTime, spoke.status?.health?.lastPulledAt];
-  return times.filter((time) => time !== undefined).sort().at(-1);
+  return times
+    .filter((time) => time !== undefined)
+    .sort()
+    .at(-1);
 }
 
 /** The message of the first step that failed: credential, registration, connection, facts. */
@@ -95,7 +98,8 @@ export function revisionCell(cluster: ClusterLine): Cell {
   const { dispatchedRevision: dispatched, appliedRevision: applied } = cluster;
   if (!dispatched && !applied) return cell('-');
   const stale = cluster.stale ? ' (stale)' : '';
-  if (dispatched === applied) return cell(`${shortDigest(applied ?? '')}${stale}`, cluster.stale ? 'warn' : 'plain');
+  if (dispatched === applied)
+    return cell(`${shortDigest(applied ?? '')}${stale}`, cluster.stale ? 'warn' : 'plain');
   return cell(`${revisionText(applied)} → ${revisionText(dispatched)}${stale}`, 'warn');
 }
 

@@ -10,13 +10,18 @@ import { clusterText } from './text.ts';
 export function listClusters(options: AskingOptions): Promise<void> {
   return ask(options, async ({ hub, now, paint, print }) => {
     const { clusters } = await readFleetAtHub(hub.client);
-    print(clusters.map(clusterLine), (lines) => (lines.length === 0 ? 'No clusters.\n' : clusterTable(lines, now, paint)));
+    print(clusters.map(clusterLine), (lines) =>
+      lines.length === 0 ? 'No clusters.\n' : clusterTable(lines, now, paint),
+    );
     return 0;
   });
 }
 
 /** `atoll cluster show`: one cluster, as the hub knows it, or with `live` as it says of itself now. */
-export function showCluster(name: string, options: AskingOptions & { readonly live?: boolean }): Promise<void> {
+export function showCluster(
+  name: string,
+  options: AskingOptions & { readonly live?: boolean },
+): Promise<void> {
   return ask(options, async ({ hub, now, paint, print }) => {
     const spoke = options.live === true ? hub.spokeClient(name) : undefined;
     print(await readCluster(hub.client, spoke, name, now), (report) => clusterText(report, now, paint));
@@ -36,7 +41,10 @@ export async function readCluster(
   if (!found) {
     const names = clusters.map(nameOf);
     const near = nearest(name, names);
-    const hint = near.length > 0 ? `similar: ${near.join(', ')}` : `there are: ${names.slice(0, 10).join(', ') || 'none'}`;
+    const hint =
+      near.length > 0
+        ? `similar: ${near.join(', ')}`
+        : `there are: ${names.slice(0, 10).join(', ') || 'none'}`;
     throw new Error(`the hub has no cluster "${name}"; ${hint}`);
   }
   const reading = spoke === undefined ? undefined : await readSelf(spoke, name);

@@ -94,7 +94,10 @@ export function clusterReport({ spoke, reading, now }: ClusterFacts): ClusterRep
     ...(status.appliedRevision === undefined ? {} : { appliedRevision: status.appliedRevision }),
     ...(health === undefined
       ? {}
-      : { objects: { healthy: health.objectsHealthy, total: health.objectsTotal }, healthStatus: health.status }),
+      : {
+          objects: { healthy: health.objectsHealthy, total: health.objectsTotal },
+          healthStatus: health.status,
+        }),
     ...(status.drift === undefined ? {} : { drift: status.drift }),
     clusterInfo,
     dispatches: dispatches.map(dispatchLine).sort((a, b) => (a.source < b.source ? -1 : 1)),

@@ -36,7 +36,11 @@ export function clusterText(report: ClusterReport, now: number, paint: Paint): s
   if (report.troubled && report.troubled.length > 0) lines.push(troubledText(report, paint));
   const failing = report.conditions.filter((condition) => condition.status !== 'True');
   if (failing.length > 0) {
-    const rowsOf = failing.map((item) => [item.type, cell(item.reason, 'warn'), item.message.replaceAll('\n', ' ')]);
+    const rowsOf = failing.map((item) => [
+      item.type,
+      cell(item.reason, 'warn'),
+      item.message.replaceAll('\n', ' '),
+    ]);
     lines.push(table(['FAILING CONDITION', 'REASON', 'MESSAGE'], rowsOf, paint));
   }
   return lines.join('\n');

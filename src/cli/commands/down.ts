@@ -19,7 +19,11 @@ export async function down(options: { dir: string }): Promise<void> {
   const release = await lockFleet(directory);
   try {
     const stopped = await stopFleet(runtime, directory, fleet);
-    process.stdout.write(stopped.length === 0 ? 'Nothing was running.\n' : `Stopped ${stopped.join(', ')}. State is kept in ${directory.root}.\n`);
+    process.stdout.write(
+      stopped.length === 0
+        ? 'Nothing was running.\n'
+        : `Stopped ${stopped.join(', ')}. State is kept in ${directory.root}.\n`,
+    );
   } finally {
     release();
   }
@@ -32,7 +36,8 @@ export async function reset(options: { dir: string }): Promise<void> {
     process.stdout.write(`There is no fleet in ${directory.root}.\n`);
     return;
   }
-  if (!existsSync(directory.fleetFile)) throw new Error(`${directory.root} is not a fleet of atoll; nothing is deleted`);
+  if (!existsSync(directory.fleetFile))
+    throw new Error(`${directory.root} is not a fleet of atoll; nothing is deleted`);
   await down(options);
   rmSync(directory.root, { recursive: true });
   process.stdout.write(`Deleted ${directory.root}.\n`);
@@ -60,13 +65,24 @@ export async function stop(name: string, options: { dir: string }): Promise<void
   const directory = fleetDirectory(options.dir);
   memberOf(directory.root, name, options);
   const how = await stopMember(runtime.clock, directory, name);
-  process.stdout.write(how === 'absent' ? `${name} was not running.\n` : `${name} ${how === 'killed' ? 'did not stop in time and was killed' : 'is stopped'}.\n`);
+  process.stdout.write(
+    how === 'absent'
+      ? `${name} was not running.\n`
+      : `${name} ${how === 'killed' ? 'did not stop in time and was killed' : 'is stopped'}.\n`,
+  );
 }
 
-function memberOf(root: string, name: string, options: { dir: string }): NonNullable<ReturnType<typeof readFleet>>['members'][number] {
+function memberOf(
+  root: string,
+  name: string,
+  options: { dir: string },
+): NonNullable<ReturnType<typeof readFleet>>['members'][number] {
   const fleet = readFleet(fleetDirectory(options.dir));
   if (!fleet) throw new Error(`there is no fleet in ${root}; start one with: npm run up`);
   const member = fleet.members.find((item) => item.name === name);
-  if (!member) throw new Error(`${name} is not in the fleet; it has: ${fleet.members.map((item) => item.name).join(', ')}`);
+  if (!member)
+    throw new Error(
+      `${name} is not in the fleet; it has: ${fleet.members.map((item) => item.name).join(', ')}`,
+    );
   return member;
 }

@@ -1,7 +1,7 @@
-import { pinoLogger, type LogLevel } from '../../runtime/pino-logger.ts';
-import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
-import { systemRuntime } from '../../runtime/runtime.ts';
 import { errorText } from '../../runtime/log.ts';
+import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
+import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
+import { systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
 import { fleetDirectory, readFleet } from '../fleet-directory.ts';
 import { startMember } from '../member.ts';
@@ -19,10 +19,18 @@ export async function runMember(name: string, options: { dir: string; logLevel?:
   try {
     release = takePidFile(directory.pidFile(name));
   } catch (error) {
-    if (error instanceof AlreadyRunning) throw new Error(`${name} runs already (pid ${error.pid}); stop it with: atoll stop ${name}`, { cause: error });
+    if (error instanceof AlreadyRunning)
+      throw new Error(`${name} runs already (pid ${error.pid}); stop it with: atoll stop ${name}`, {
+        cause: error,
+      });
     throw error;
   }
-  process.on('unhandledRejection', (error) => log.error('a promise was rejected and nobody listened', { why: errorText(error), stack: error instanceof Error ? error.stack : undefined }));
+  process.on('unhandledRejection', (error) =>
+    log.error('a promise was rejected and nobody listened', {
+      why: errorText(error),
+      stack: error instanceof Error ? error.stack : undefined,
+    }),
+  );
   const running = await startMember(runtime, {
     name,
     clusters: member.clusters,

@@ -11,9 +11,20 @@ import { endpointFromKubeconfig } from '../../kube/kubeconfig-endpoint.ts';
 import { createClient } from '../../kube/rest-client.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { sleep } from '../../runtime/clock.ts';
-import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
+import { errorText } from '../../runtime/log.ts';
+import { AlreadyRunning, isAlive, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
-import { type FleetDirectory, type FleetFile, fleetDirectory, type Member, prepareDirectory, readFleet, writeFleet, writePrivate } from '../fleet-directory.ts';
+import { linkCertificates, serverCertificates } from '../certificates.ts';
+import {
+  type FleetDirectory,
+  type FleetFile,
+  fleetDirectory,
+  type Member,
+  prepareDirectory,
+  readFleet,
+  writeFleet,
+  writePrivate,
+} from '../fleet-directory.ts';
 import type { JoinFile } from '../member.ts';
 import { mergeMemberKubeconfigs } from '../member-kubeconfig.ts';
 import { logTail, runningPid, spawnMember, stopMember } from '../processes.ts';
@@ -54,10 +65,15 @@ export async function up(options: UpOptions): Promise<void> {
     const client = memberClient(directory, hub.name);
     await enrol(runtime, directory, client, hub, spokes);
     fresh.push(...(await startMembers(runtime, directory, spokes, progress)));
-    mergeMemberKubeconfigs([hub, ...spokes].map((member) => join(directory.home(member.name), 'kubeconfig')), directory.kubeconfig);
+    mergeMemberKubeconfigs(
+      [hub, ...spokes].map((member) => join(directory.home(member.name), 'kubeconfig')),
+      directory.kubeconfig,
+    );
     const names = spokes.flatMap((member) => member.clusters);
     await waitConnected(runtime, client, names, progress);
-    progress.done(`${names.length} spokes are connected${fresh.length === 0 ? ' (everything was running already)' : ''}`);
+    progress.done(
+      `${names.length} spokes are connected${fresh.length === 0 ? ' (everything was running already)' : ''}`,
+    );
   } finally {
     progress.stop();
     release();
@@ -80,7 +96,10 @@ export async function lockFleet(directory: FleetDirectory): Promise<() => void> 
     return takePidFile(directory.lockFile);
   } catch (error) {
     if (error instanceof AlreadyRunning) {
-      throw new Error(`another atoll command (pid ${error.pid}) is changing the fleet in ${directory.root}; wait for it, then try again`, { cause: error });
+      throw new Error(
+        `another atoll command (pid ${error.pid}) is changing the fleet in ${directory.root}; wait for it, then try again`,
+        { cause: error },
+      );
     }
     throw error;
   }
@@ -91,7 +110,14 @@ async function planFleet(directory: FleetDirectory, options: UpOptions): Promise
   const before = readFleet(directory);
   const members: Member[] = [...(before?.members ?? [])];
   const has = (name: string): boolean => members.some((member) => member.name === name);
-  if (!has('hub')) members.push({ name: 'hub', role: 'hub', clusters: ['hub'], port: await freePort(), linkPort: await freePort() });
+  if (!has('hub'))
+    members.push({
+      name: 'hub',
+      role: 'hub',
+      clusters: ['hub'],
+      port: await freePort(),
+      linkPort: await freePort(),
+    });
   const spokes = options.spokes ?? (before ? 0 : 3);
   for (let i = 1; i <= spokes; i++) {
     const name = `spoke-${i}`;
@@ -127,10 +153,19 @@ async function freePort(): Promise<number> {
 }
 
 /** Starts those that do not run and waits until their API answers. Returns the names of those it started. */
-export async function startMembers(runtime: Runtime, directory: FleetDirectory, members: readonly Member[], progress: Progress): Promise<string[]> {
+export async function startMembers(
+  runtime: Runtime,
+  directory: FleetDirectory,
+  members: readonly Member[],
+  progress: Progress,
+): Promise<string[]> {
   const started = members.filter((member) => runningPid(directory, member.name) === undefined);
   const pids = new Map<string, number>();
   for (const member of started) {
+    // Made here, not by the member: the library that writes certificates would stay in its memory.
+    await serverCertificates(runtime, join(directory.home(member.name), 'pki'), member.name);
+    if (member.linkPort !== undefined)
+      await linkCertificates(runtime, join(directory.home(member.name), 'pki'), member.name);
     // The kubeconfig is written when the member is ready; an old one says nothing.
     rmSync(join(directory.home(member.name), 'ready'), { force: true });
     pids.set(member.name, spawnMember(directory, member));
@@ -138,13 +173,17 @@ export async function startMembers(runtime: Runtime, directory: FleetDirectory, 
   const deadline = runtime.clock.monotonic() + MEMBER_TIMEOUT_MS;
   for (const member of members) {
     progress.step(`waiting for ${member.name}`);
-    while (!(await answers(directory, member.name))) {
+    const answers = readiness(directory, member.name);
+    for (let problem = await answers(); problem !== undefined; problem = await answers()) {
       const pid = pids.get(member.name);
-      if (pid !== undefined && runningPid(directory, member.name) === undefined && !processExists(pid)) {
-        throw new Error(`${member.name} ended while starting. Its log (${directory.logFile(member.name)}) ends with:\n${logTail(directory, member.name)}`);
-      }
-      if (runtime.clock.monotonic() > deadline) {
-        throw new Error(`${member.name} did not get ready within ${MEMBER_TIMEOUT_MS / 1000} s. Its log (${directory.logFile(member.name)}) ends with:\n${logTail(directory, member.name)}`);
+      const ended = pid !== undefined && runningPid(directory, member.name) === undefined && !isAlive(pid);
+      if (ended || runtime.clock.monotonic() > deadline) {
+        const what = ended
+          ? 'ended while starting'
+          : `did not get ready within ${MEMBER_TIMEOUT_MS / 1000} s (${problem})`;
+        throw new Error(
+          `${member.name} ${what}. Its log (${directory.logFile(member.name)}) ends with:\n${logTail(directory, member.name)}`,
+        );
       }
       await sleep(runtime.clock, 40);
     }
@@ -152,25 +191,20 @@ export async function startMembers(runtime: Runtime, directory: FleetDirectory, 
   return started.map((member) => member.name);
 }
 
-function processExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    // ESRCH: it has gone.
-    return false;
-  }
-}
-
-async function answers(directory: FleetDirectory, name: string): Promise<boolean> {
-  if (runningPid(directory, name) === undefined || !existsSync(join(directory.home(name), 'ready'))) return false;
-  try {
-    await memberClient(directory, name).getJson('/version');
-    return true;
-  } catch {
-    // Not listening yet; whoever waits looks at the process as well.
-    return false;
-  }
+/** Looks whether a member answers: why it does not, or undefined when it does. */
+function readiness(directory: FleetDirectory, name: string): () => Promise<string | undefined> {
+  let client: Client | undefined;
+  return async () => {
+    if (runningPid(directory, name) === undefined) return 'its process has not begun';
+    if (!existsSync(join(directory.home(name), 'ready'))) return 'it is still starting';
+    try {
+      client ??= memberClient(directory, name);
+      await client.getJson('/version');
+      return undefined;
+    } catch (error) {
+      return errorText(error);
+    }
+  };
 }
 
 /** A client with the administrator's rights on a member. */
@@ -180,9 +214,17 @@ export function memberClient(directory: FleetDirectory, name: string): Client {
 }
 
 /** Makes the SpokeClusters, and join tokens for spokes that have no link certificate yet. */
-async function enrol(runtime: Runtime, directory: FleetDirectory, client: Client, hub: Member, spokes: readonly Member[]): Promise<void> {
+async function enrol(
+  runtime: Runtime,
+  directory: FleetDirectory,
+  client: Client,
+  hub: Member,
+  spokes: readonly Member[],
+): Promise<void> {
   const hubCa = readFileSync(join(directory.home(hub.name), 'pki', 'link-ca.crt'), 'utf8');
-  const known = new Set((await client.list<SpokeCluster>(SPOKE_CLUSTERS, '')).items.map((item) => item.metadata.name));
+  const known = new Set(
+    (await client.list<SpokeCluster>(SPOKE_CLUSTERS, '')).items.map((item) => item.metadata.name),
+  );
   for (const member of spokes) {
     const tokens: Record<string, string> = {};
     for (const cluster of member.clusters) {
@@ -210,14 +252,23 @@ async function createSpokeCluster(client: Client, name: string): Promise<void> {
   }
 }
 
-async function waitConnected(runtime: Runtime, client: Client, names: readonly string[], progress: Progress): Promise<void> {
+async function waitConnected(
+  runtime: Runtime,
+  client: Client,
+  names: readonly string[],
+  progress: Progress,
+): Promise<void> {
   const waiting = new Set(names);
   const timeout = new AbortController();
   const timer = runtime.clock.after(CONNECT_TIMEOUT_MS, () => timeout.abort(new Error('timeout')));
   try {
     progress.step(`${names.length - waiting.size} of ${names.length} spokes are connected`);
-    for await (const event of client.watch<SpokeCluster>(SPOKE_CLUSTERS, '', { sendInitialEvents: true, signal: timeout.signal })) {
-      if (event.type === 'ERROR') throw new Error(`watching the spokes failed: ${event.object.message ?? ''}`);
+    for await (const event of client.watch<SpokeCluster>(SPOKE_CLUSTERS, '', {
+      sendInitialEvents: true,
+      signal: timeout.signal,
+    })) {
+      if (event.type === 'ERROR')
+        throw new Error(`watching the spokes failed: ${event.object.message ?? ''}`);
       const { name = '' } = event.object.metadata;
       if (event.object.status?.connection === 'Connected') waiting.delete(name);
       progress.step(`${names.length - waiting.size} of ${names.length} spokes are connected`);
@@ -229,7 +280,10 @@ async function waitConnected(runtime: Runtime, client: Client, names: readonly s
     timer.cancel();
     timeout.abort();
   }
-  if (waiting.size > 0) throw new Error(`not connected within ${CONNECT_TIMEOUT_MS / 1000} s: ${[...waiting].slice(0, 5).join(', ')}. See: atoll status, and the logs beside ${'log/'}`);
+  if (waiting.size > 0)
+    throw new Error(
+      `not connected within ${CONNECT_TIMEOUT_MS / 1000} s: ${[...waiting].slice(0, 5).join(', ')}. See: atoll status, and the logs beside ${'log/'}`,
+    );
 }
 
 function nextSteps(directory: FleetDirectory, options: UpOptions): string {
@@ -248,7 +302,11 @@ Stop it with \`npm run down\`; \`npm run up\` goes on where it stopped; \`npm ru
 `;
 }
 
-async function stayInForeground(runtime: Runtime, directory: FleetDirectory, fleet: FleetFile): Promise<void> {
+async function stayInForeground(
+  runtime: Runtime,
+  directory: FleetDirectory,
+  fleet: FleetFile,
+): Promise<void> {
   process.stdout.write('Running in the foreground; Ctrl-C stops the fleet.\n');
   await new Promise<void>((resolve) => {
     process.once('SIGINT', resolve);
@@ -258,8 +316,17 @@ async function stayInForeground(runtime: Runtime, directory: FleetDirectory, fle
 }
 
 /** Stops every member, spokes first: they need the hub least. */
-export async function stopFleet(runtime: Runtime, directory: FleetDirectory, fleet: FleetFile): Promise<string[]> {
+export async function stopFleet(
+  runtime: Runtime,
+  directory: FleetDirectory,
+  fleet: FleetFile,
+): Promise<string[]> {
   const order = [...fleet.members].sort((a, b) => (a.role === b.role ? 0 : a.role === 'spoke' ? -1 : 1));
-  const results = await Promise.all(order.map(async (member) => ({ name: member.name, how: await stopMember(runtime.clock, directory, member.name) })));
+  const results = await Promise.all(
+    order.map(async (member) => ({
+      name: member.name,
+      how: await stopMember(runtime.clock, directory, member.name),
+    })),
+  );
   return results.filter((result) => result.how !== 'absent').map((result) => result.name);
 }

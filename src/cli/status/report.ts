@@ -86,11 +86,17 @@ export function propagationLine(propagation: Propagation): PropagationLine {
   };
   if (metadata.deletionTimestamp !== undefined) {
     const left = status?.dispatchedTo ?? [];
-    const message = left.length === 0 ? 'it is being deleted' : `its objects are being removed from ${left.join(', ')}`;
+    const message =
+      left.length === 0 ? 'it is being deleted' : `its objects are being removed from ${left.join(', ')}`;
     return { ...line, state: 'Deleting', ok: true, message };
   }
   if (conditions.length === 0 || (status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return { ...line, state: 'Pending', ok: false, message: 'the hub has not looked at the newest change yet' };
+    return {
+      ...line,
+      state: 'Pending',
+      ok: false,
+      message: 'the hub has not looked at the newest change yet',
+    };
   if (!failing) return { ...line, state: 'Ready', ok: true, message: '' };
   const cluster = status?.notReady?.[0]?.cluster;
   return {
@@ -127,7 +133,11 @@ function nextStep(
     };
   }
   const first = away[0];
-  if (first) return { why: `${first.name} is not connected`, command: `npx atoll cluster show ${first.name}${dirOption}` };
+  if (first)
+    return {
+      why: `${first.name} is not connected`,
+      command: `npx atoll cluster show ${first.name}${dirOption}`,
+    };
   const sick = clusters.find((cluster) => cluster.objects && cluster.objects.healthy < cluster.objects.total);
   if (sick)
     return {

@@ -14,7 +14,9 @@ export function statusText(report: StatusReport, now: number, paint: Paint): str
     lines.push(clusters.length === 0 ? 'No clusters.\n' : clusterTable(clusters, now, paint));
     lines.push(propagations.length === 0 ? 'No propagations.\n' : propagationTable(propagations, paint));
   } else {
-    lines.push(`${paint('strong', 'hub')}  ${paint('bad', 'not reachable')}  ${paint('quiet', hub.server)}\n${hub.message ?? ''}\n`);
+    lines.push(
+      `${paint('strong', 'hub')}  ${paint('bad', 'not reachable')}  ${paint('quiet', hub.server)}\n${hub.message ?? ''}\n`,
+    );
     lines.push('The spokes keep themselves as they are meanwhile.\n');
   }
   if (next) lines.push(`${paint('warn', next.why)}. Next: ${paint('strong', next.command)}\n`);

@@ -86,7 +86,13 @@ export async function readWhy(
       return { ...planned, dispatches };
     }),
   );
-  return { object, fleet, selecting, now, ...(asked.cluster === undefined ? {} : { cluster: asked.cluster }) };
+  return {
+    object,
+    fleet,
+    selecting,
+    now,
+    ...(asked.cluster === undefined ? {} : { cluster: asked.cluster }),
+  };
 }
 
 function concernedClusters(planned: Planned, propagation: Propagation, only: string | undefined): string[] {
@@ -116,10 +122,18 @@ async function readObject(hub: Client, resource: ResourceId, asked: Asked): Prom
 }
 
 /** Where else an object of that name is, or what has a similar name. */
-async function nearObjects(hub: Client, resource: ResourceId, namespace: string, name: string): Promise<string> {
+async function nearObjects(
+  hub: Client,
+  resource: ResourceId,
+  namespace: string,
+  name: string,
+): Promise<string> {
   const { items } = await hub.list(resource, '');
-  const elsewhere = items.filter((item) => nameOf(item) === name).map((item) => item.metadata.namespace ?? '');
-  if (elsewhere.length > 0) return `there is one in namespace ${elsewhere.slice(0, 5).join(', ')}: say so with -n`;
+  const elsewhere = items
+    .filter((item) => nameOf(item) === name)
+    .map((item) => item.metadata.namespace ?? '');
+  if (elsewhere.length > 0)
+    return `there is one in namespace ${elsewhere.slice(0, 5).join(', ')}: say so with -n`;
   const here = items.filter((item) => (item.metadata.namespace ?? '') === namespace);
   const near = nearest(name, here.map(nameOf));
   if (near.length > 0) return `similar: ${near.join(', ')}`;
@@ -128,5 +142,7 @@ async function nearObjects(hub: Client, resource: ResourceId, namespace: string,
     const texts = items.filter((item) => far.includes(nameOf(item))).slice(0, 5);
     return `similar: ${texts.map((item) => `${item.metadata.namespace ?? ''}/${nameOf(item)}`).join(', ')}`;
   }
-  return here.length === 0 ? `there is no ${resource.kind} there` : `there are ${here.length} others; see: kubectl get ${resource.resource}`;
+  return here.length === 0
+    ? `there is no ${resource.kind} there`
+    : `there are ${here.length} others; see: kubectl get ${resource.resource}`;
 }

@@ -1,11 +1,11 @@
-import type { Dispatch, ObjectState } from '../../engine/dispatch/index.ts';
 import { shortDigest } from '../../engine/digest.ts';
+import type { Dispatch, ObjectState } from '../../engine/dispatch/index.ts';
 import type { PatchOperation } from '../../engine/intent.ts';
 import { selectorText } from '../../engine/place/decide.ts';
 import { neverPropagated } from '../../engine/select/select.ts';
-import { type ClusterWord, summariseCluster } from '../../engine/summarise/summarise.ts';
+import { type ClusterSummary, type ClusterWord, summariseCluster } from '../../engine/summarise/summarise.ts';
 import { type Condition, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
-import { clusterLine } from '../cluster/facts.ts';
+import { type ClusterLine, clusterLine } from '../cluster/facts.ts';
 import { nameOf, type SpokeReading } from '../fleet-reading.ts';
 import { redactOperation } from '../redact.ts';
 import type { SelectingPropagation, WhyFacts } from './facts.ts';
@@ -13,7 +13,11 @@ import { selectingOf } from './selecting.ts';
 
 /** The chain from an object at the hub to what became of it on the clusters. */
 export interface WhyReport {
-  readonly object: ObjectRef & { readonly generation?: number; readonly created?: string; readonly deleting?: true };
+  readonly object: ObjectRef & {
+    readonly generation?: number;
+    readonly created?: string;
+    readonly deleting?: true;
+  };
   /** Why no propagation would ever take it. */
   readonly neverPropagated?: string;
   /** Of its namespace, and ClusterPropagations. */
@@ -48,7 +52,17 @@ export interface ClusterChain {
   /** Why the cluster keeps what it has. */
   readonly blocked?: string;
   readonly dispatch?: DispatchChain;
+  /** What the hub saw of the cluster last, where the spoke could not be asked. */
+  readonly lastKnown?: LastKnown;
   readonly health?: Pick<ObjectState, 'health' | 'reason' | 'message'>;
+}
+
+/** Of everything on the cluster, not of the one object: the hub keeps no more of a spoke that is away. */
+export interface LastKnown {
+  readonly asOf?: string;
+  /** Whether it had applied all that was dispatched to it. */
+  readonly applied?: boolean;
+  readonly objects?: { readonly healthy: number; readonly total: number };
 }
 
 export interface OverrideLine {
@@ -177,24 +191,37 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
   });
   return {
     ...base,
-    word: wordOf(summary.word, health),
-    message: messageOf(summary, health),
+    ...ofObject(summary, health),
     dispatch,
+    ...(dispatch.live || line === undefined ? {} : { lastKnown: lastKnownOf(line) }),
     ...(health === undefined ? {} : { health }),
   };
 }
 
-/** The word for the object, where its cluster has the newest generation: other objects of the same dispatch do not count. */
-function wordOf(word: ClusterWord, health: ClusterChain['health']): ClusterWord {
-  if (word === 'Stale' || word === 'Waiting' || health === undefined) return word;
-  if (health.health === 'Healthy') return word === 'Degraded' || word === 'Progressing' ? 'Ready' : word;
-  return health.health === 'Degraded' ? 'Degraded' : word;
+function lastKnownOf({ lastSynced, dispatchedRevision, appliedRevision, objects }: ClusterLine): LastKnown {
+  return {
+    ...(lastSynced === undefined ? {} : { asOf: lastSynced }),
+    ...(dispatchedRevision === undefined ? {} : { applied: dispatchedRevision === appliedRevision }),
+    ...(objects === undefined ? {} : { objects }),
+  };
 }
 
-function messageOf(summary: { word: ClusterWord; reason: string; message: string }, health: ClusterChain['health']): string {
-  if (summary.reason === 'NotDispatched' || summary.word === 'Stale' || summary.word === 'Waiting') return summary.message;
-  if (health === undefined) return summary.message;
-  return health.health === 'Healthy' ? '' : `${health.reason}: ${health.message}`;
+/** Troubles of a cluster that are troubles of every object, whatever the spoke says of each. */
+const OF_ALL_OBJECTS = new Set(['NotDispatched', 'RenderFailed']);
+
+/** The state of this object: troubles of others in the same dispatch do not count. */
+function ofObject(
+  summary: Pick<ClusterSummary, 'word' | 'reason' | 'message'>,
+  health: ClusterChain['health'],
+): { word: ClusterWord; message: string } {
+  const { word, reason, message } = summary;
+  if (health === undefined || word === 'Stale' || word === 'Waiting' || OF_ALL_OBJECTS.has(reason))
+    return { word, message };
+  if (health.health === 'Healthy') return { word: 'Ready', message: '' };
+  return {
+    word: health.health === 'Degraded' ? 'Degraded' : 'Progressing',
+    message: `${health.reason}: ${health.message}`,
+  };
 }
 
 function dispatchChain(
@@ -239,13 +266,21 @@ export function healthIn({ spec, status }: Dispatch, key: string): ClusterChain[
   const named = listed.find((item) => refKey(item.ref) === key);
   if (named) return { health: named.health, reason: named.reason, message: named.message };
   if (listed.length >= MOST_LISTED)
-    return { health: 'Unknown', reason: 'NotListed', message: `the spoke names only ${MOST_LISTED} of the objects that are not healthy` };
+    return {
+      health: 'Unknown',
+      reason: 'NotListed',
+      message: `the spoke names only ${MOST_LISTED} of the objects that are not healthy`,
+    };
   return { health: 'Healthy', reason: 'Healthy', message: '' };
 }
 
-function placementText({ clusterNames, clusterSelector }: WhyFacts['selecting'][number]['propagation']['spec']['placement']): string {
+function placementText({
+  clusterNames,
+  clusterSelector,
+}: WhyFacts['selecting'][number]['propagation']['spec']['placement']): string {
   const parts: string[] = [];
   if (clusterNames !== undefined) parts.push('clusterNames lists it');
-  if (clusterSelector !== undefined) parts.push(`clusterSelector (${selectorText(clusterSelector)}) matches its labels`);
+  if (clusterSelector !== undefined)
+    parts.push(`clusterSelector (${selectorText(clusterSelector)}) matches its labels`);
   return parts.join(' and ');
 }

@@ -26,7 +26,10 @@ export function selectingOf(propagation: Propagation, object: KubeObject): Selec
     .filter(({ item }) => isOfKind(item, object));
   if (ofKind.length === 0) {
     const kinds = [...new Set(selectors.map((item) => item.kind))].join(', ');
-    return { selects: false, reason: `none of its resourceSelectors is for kind ${object.kind} (they are for ${kinds || 'nothing'})` };
+    return {
+      selects: false,
+      reason: `none of its resourceSelectors is for kind ${object.kind} (they are for ${kinds || 'nothing'})`,
+    };
   }
   const reasons = ofKind.map(({ item, index }) => `resourceSelectors[${index}]: ${mismatch(item, object)}`);
   return { selects: false, reason: reasons.join('; ') };
@@ -47,7 +50,8 @@ function mismatch(selector: ResourceSelector, object: KubeObject): string {
   if (selector.name !== undefined && selector.name !== name) return `name is ${selector.name}, not ${name}`;
   const { labelSelector = {} } = selector;
   const { issues } = selectorFromObject(labelSelector);
-  if (issues.length > 0) return `labelSelector is not valid: ${issues.map((issue) => issue.detail).join('; ')}`;
+  if (issues.length > 0)
+    return `labelSelector is not valid: ${issues.map((issue) => issue.detail).join('; ')}`;
   const own = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return `labelSelector (${selectorText(labelSelector)}) does not match its labels (${own.sort().join(',') || 'none'})`;
 }

@@ -82,7 +82,8 @@ function walkDrift(path: string, wanted: unknown, live: unknown, out: Difference
 
 const ITEM_KEYS = ['name', 'containerPort', 'port', 'key', 'type', 'mountPath', 'topologyKey'];
 
-function itemKey(a: readonly unknown[], b: readonly unknown[]): string | undefined {
+/** The field that tells the items of two lists apart, where there is one: `name` of containers, `port` of ports. */
+export function itemKey(a: readonly unknown[], b: readonly unknown[]): string | undefined {
   const items = [...a, ...b];
   if (items.length === 0 || !items.every(isObject)) return undefined;
   return ITEM_KEYS.find(

@@ -20,7 +20,7 @@ export interface CommandOptions {
 
 /** Runs a command to its end. Never rejects for an exit code: failures are what many tests are about. */
 export function run(file: string, args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
-  const { input, env = {}, cwd, timeoutMs = 30_000, onStart } = options;
+  const { input, env = {}, cwd, timeoutMs = 45_000, onStart } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, {
       env: { ...process.env, ...env },

@@ -23,6 +23,8 @@ export interface Fleet {
   kubectl(context: string, ...args: string[]): Promise<string>;
   /** `kubectl apply -f -`, which must succeed. */
   apply(context: string, manifests: string, ...args: string[]): Promise<string>;
+  /** `kubectl create -f -` of one object, which must succeed. */
+  create(context: string, object: object): Promise<string>;
   /** An API client with the administrator's rights, for watching what kubectl cannot time. Closed with the fleet. */
   client(context: string): Client;
   pid(member: string): number;
@@ -68,6 +70,9 @@ export function newFleet(): Fleet {
     },
     async apply(context, manifests, ...args): Promise<string> {
       return expectSuccess('kubectl apply', await fleet.tryKubectl(context, ['apply', '-f', '-', ...args], { input: manifests }));
+    },
+    async create(context, object): Promise<string> {
+      return expectSuccess('kubectl create', await fleet.tryKubectl(context, ['create', '-f', '-'], { input: JSON.stringify(object) }));
     },
     client(context): Client {
       const endpoint = endpointFromKubeconfig(readFileSync(kubeconfig, 'utf8'), { stored: false, context });

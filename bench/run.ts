@@ -1,0 +1,35 @@
+/**
+ * `npm run bench [name …] [-- --seed 1 --scale 1]`: measures, prints, and writes bench/results/<name>.json.
+ * Ratios are against a floor of the same run; absolute numbers are this machine's.
+ */
+import { parseArgs } from 'node:util';
+import { apiServerBenchmark } from './api-server.ts';
+import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
+import { type Benchmark, describeMeasurement, writeResults } from './measure.ts';
+
+const benchmarks: readonly Benchmark[] = [propagationBenchmark, apiServerBenchmark, footprintBenchmark];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seed: { type: 'string', default: '1' }, scale: { type: 'string', default: '1' } },
+});
+const unknown = positionals.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
+if (unknown.length > 0) {
+  const names = benchmarks.map((benchmark) => benchmark.name).join(', ');
+  process.stderr.write(`There is no benchmark ${unknown.join(', ')}; there are ${names}.\n`);
+  process.exit(1);
+}
+for (const benchmark of benchmarks) {
+  if (positionals.length > 0 && !positionals.includes(benchmark.name)) continue;
+  process.stdout.write(`${benchmark.name}: ${benchmark.description}\n`);
+  const context = {
+    seed: Number(values.seed),
+    scale: Number(values.scale),
+    progress: (text: string): void => void process.stderr.write(`  … ${text}\n`),
+  };
+  const measurements = await benchmark.run(context);
+  for (const measurement of measurements) process.stdout.write(`${describeMeasurement(measurement)}\n`);
+  process.stdout.write(`  → ${writeResults(benchmark, context, measurements)}\n`);
+}
+// Agents keep connections alive for a while.
+process.exit(0);

@@ -1,0 +1,215 @@
+import type { Propagation } from '../../dialects/propagation/types.ts';
+import { type Difference, diffValues } from '../../engine/diff/diff.ts';
+import type { ClusterFacts } from '../../engine/intent.ts';
+import { compareForApply } from '../../engine/order/kind-rank.ts';
+import { budgetOf } from '../../engine/plan/plan.ts';
+import { render } from '../../engine/render/render.ts';
+import { neverPropagated } from '../../engine/select/select.ts';
+import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import { canonicalJson, deepEqual } from '../../schema/json.ts';
+import { nameOf, type Planned, planPropagation, propagationText, type Sources } from '../fleet-reading.ts';
+import { redact } from '../redact.ts';
+
+/** All that decides what is on the clusters. */
+export interface FleetState {
+  readonly propagations: readonly Propagation[];
+  readonly clusters: readonly ClusterFacts[];
+  readonly sources: Sources;
+}
+
+export interface DiffFacts {
+  readonly before: FleetState;
+  readonly after: FleetState;
+  /** The objects of the files, as they would be at the hub. */
+  readonly changed: readonly KubeObject[];
+}
+
+export interface DiffReport {
+  /** Clusters on which the same changes; in order of their first cluster. */
+  readonly groups: readonly ClusterGroup[];
+  /** What the user should know besides: held changes, failing overrides, objects that go nowhere. */
+  readonly notes: readonly DiffNote[];
+  readonly summary: { readonly clusters: number; readonly objects: number };
+}
+
+export interface ClusterGroup {
+  readonly clusters: readonly string[];
+  readonly changes: readonly ObjectChange[];
+}
+
+export interface ObjectChange {
+  readonly ref: ObjectRef;
+  readonly change: 'created' | 'changed' | 'removed';
+  /** Of changed objects. Values of Secrets are digests. */
+  readonly fields: readonly Difference[];
+}
+
+export interface DiffNote {
+  /** Empty where it is not about clusters. */
+  readonly clusters: readonly string[];
+  readonly message: string;
+}
+
+type Content = ReadonlyMap<string, KubeObject>;
+
+/** What a change at the hub would do on which cluster. Pure. */
+export function diffReport({ before, after, changed }: DiffFacts): DiffReport {
+  const pairs = pairsOf(before, after);
+  const notes = new Map<string, Set<string>>();
+  const note = (cluster: string | undefined, message: string): void => {
+    const clusters = notes.get(message) ?? new Set<string>();
+    if (cluster !== undefined) clusters.add(cluster);
+    notes.set(message, clusters);
+  };
+  const groups = new Map<string, { clusters: string[]; changes: ObjectChange[] }>();
+  const touched = new Set<string>();
+  const names = new Set([...before.clusters, ...after.clusters].map((cluster) => cluster.name));
+  for (const cluster of [...names].sort()) {
+    const old = new Map<string, KubeObject>();
+    const next = new Map<string, KubeObject>();
+    for (const pair of pairs) {
+      const contents = contentsOn(cluster, pair, (message) => note(cluster, message));
+      for (const [key, object] of contents.before) if (!old.has(key)) old.set(key, object);
+      for (const [key, object] of contents.after) if (!next.has(key)) next.set(key, object);
+    }
+    const changes = changesBetween(old, next);
+    if (changes.length === 0) continue;
+    for (const change of changes) touched.add(refKey(change.ref));
+    const key = canonicalJson(changes);
+    const group = groups.get(key);
+    if (group) group.clusters.push(cluster);
+    else groups.set(key, { clusters: [cluster], changes });
+  }
+  for (const message of unsent(changed, pairs)) note(undefined, message);
+  const list = [...groups.values()];
+  return {
+    groups: list,
+    notes: [...notes].map(([message, clusters]) => ({ clusters: [...clusters], message })),
+    summary: { clusters: list.reduce((sum, group) => sum + group.clusters.length, 0), objects: touched.size },
+  };
+}
+
+interface Pair {
+  readonly before: Planned | undefined;
+  readonly after: Planned | undefined;
+}
+
+function pairsOf(before: FleetState, after: FleetState): Pair[] {
+  const plans = (state: FleetState): Map<string, Planned> =>
+    new Map(
+      state.propagations
+        .filter((propagation) => propagation.metadata.deletionTimestamp === undefined)
+        .map((item) => [refKey(refOf(item)), planPropagation(item, state.clusters, state.sources)]),
+    );
+  const old = plans(before);
+  const next = plans(after);
+  return [...new Set([...old.keys(), ...next.keys()])].map((key) => ({
+    before: old.get(key),
+    after: next.get(key),
+  }));
+}
+
+/** What one propagation has on one cluster before and after: after, what is held back stays as it was. */
+function contentsOn(
+  cluster: string,
+  { before, after }: Pair,
+  note: (message: string) => void,
+): { before: Content; after: Content } {
+  if (before && after && sameOn(cluster, before, after)) {
+    // Still needed: another propagation may take over or give up one of its objects.
+    const content = wantedOn(cluster, before);
+    return { before: content, after: content };
+  }
+  const old = before ? wantedOn(cluster, before) : new Map<string, KubeObject>();
+  if (!after) return { before: old, after: new Map() };
+  const text = propagationText(sourceOf(after));
+  const held = heldOn(cluster, after);
+  if (held !== undefined) {
+    if (old.size > 0 || after.plan.decision.chosen.includes(cluster))
+      note(`${text} changes nothing there: ${held}`);
+    return { before: old, after: old };
+  }
+  const heldBefore = before ? heldOn(cluster, before) : undefined;
+  if (heldBefore !== undefined && old.size > 0)
+    note(`${text} was held back until now (${heldBefore}): more may change there than is shown`);
+  const next = wantedOn(cluster, after);
+  const budget = overBudget(cluster, after, old, next);
+  if (budget !== undefined) {
+    note(`${text} changes nothing there: ${budget}`);
+    return { before: old, after: old };
+  }
+  return { before: old, after: next };
+}
+
+function sameOn(cluster: string, before: Planned, after: Planned): boolean {
+  return (
+    before.plan.revision === after.plan.revision &&
+    before.plan.decision.chosen.includes(cluster) === after.plan.decision.chosen.includes(cluster) &&
+    deepEqual(before.plan.patches.get(cluster), after.plan.patches.get(cluster)) &&
+    heldOn(cluster, before) === heldOn(cluster, after)
+  );
+}
+
+function wantedOn(cluster: string, { compiled, plan }: Planned): Content {
+  if (!plan.decision.chosen.includes(cluster)) return new Map();
+  const { objects } = render(compiled.intent.objects, plan.patches.get(cluster) ?? []);
+  return new Map(objects.map((object) => [refKey(refOf(object)), object]));
+}
+
+/** Why the hub would send nothing of a propagation to a cluster. */
+function heldOn(cluster: string, { compiled, blockers, plan }: Planned): string | undefined {
+  if (blockers.length > 0) return blockers.join('; ');
+  if (compiled.intent.suspend) return 'spec.suspend is true, the clusters keep what they have';
+  const blocked = plan.blocked.get(cluster);
+  return blocked === undefined ? undefined : `${blocked}. The cluster keeps what it has`;
+}
+
+/** The same bound that the hub holds to; deleting at the hub is no deselecting, and files delete nothing. */
+function overBudget(cluster: string, after: Planned, old: Content, next: Content): string | undefined {
+  if (!after.plan.decision.chosen.includes(cluster)) return undefined;
+  const leaving = [...old].filter(([key]) => !next.has(key)).map(([, object]) => refText(refOf(object)));
+  const { deletionBudget } = after.plan;
+  if (leaving.length === 0 || leaving.length <= budgetOf(deletionBudget, old.size)) return undefined;
+  const some = `${leaving.slice(0, 5).join(', ')}${leaving.length > 5 ? ', …' : ''}`;
+  return `it would remove ${leaving.length} of ${old.size} objects by no longer selecting them (${some}), more than spec.deletionBudget ${deletionBudget} allows`;
+}
+
+function changesBetween(before: Content, after: Content): ObjectChange[] {
+  const changes: ObjectChange[] = [];
+  for (const [key, object] of after) {
+    const old = before.get(key);
+    if (old === object) continue;
+    if (old === undefined) changes.push({ ref: refOf(object), change: 'created', fields: [] });
+    else {
+      const fields = diffValues(redact(old), redact(object));
+      if (fields.length > 0) changes.push({ ref: refOf(object), change: 'changed', fields });
+    }
+  }
+  for (const [key, object] of before)
+    if (!after.has(key)) changes.push({ ref: refOf(object), change: 'removed', fields: [] });
+  return changes.sort((a, b) => compareForApply(a.ref, b.ref));
+}
+
+/** Objects of the files that stay at the hub. A namespace comes to a cluster with its first object. */
+function unsent(changed: readonly KubeObject[], pairs: readonly Pair[]): string[] {
+  const sent = new Set(pairs.flatMap(({ after }) => after?.plan.objects.map(refKey) ?? []));
+  const out: string[] = [];
+  for (const object of changed) {
+    const ref = refOf(object);
+    if (sent.has(refKey(ref)) || object.kind === 'Namespace' || STEERING.test(object.apiVersion)) continue;
+    const never = neverPropagated(object);
+    out.push(`${refText(ref)} stays at the hub: ${never ?? 'no propagation selects it'}`);
+  }
+  return out;
+}
+
+/** Groups of the objects that decide what goes where. */
+const STEERING = /^(atoll\.dev|core\.oam\.dev)\//;
+
+function sourceOf({ propagation }: Planned): { kind: string; namespace: string; name: string } {
+  return {
+    kind: propagation.kind,
+    namespace: propagation.metadata.namespace ?? '',
+    name: nameOf(propagation),
+  };
+}
