@@ -69,6 +69,8 @@ export interface ApiServerOptions {
   readonly spaces?: (name: string) => Space | undefined;
   /** Built-in groups that are not served. */
   readonly excludeGroups?: readonly string[];
+  /** Names of built-in admission plugins that are switched off, such as `ServiceAccount`. */
+  readonly disableAdmissionPlugins?: readonly string[];
 }
 
 /** A Kubernetes-compatible API server as a function from request to response. */
@@ -108,6 +110,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     runtime,
     store,
     inFlight: inFlight(),
+    disabledAdmission: new Set(options.disableAdmissionPlugins),
     resources: registry.of,
     admission: admissionChain([
       namespaceLifecycle,

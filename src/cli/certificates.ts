@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import {
   certificateIdentity,
@@ -22,18 +23,22 @@ export interface ServerCertificates {
   readonly admin: KeyPair;
 }
 
-/** Reads them, makes what is missing, renews what ends soon. */
+/** Reads them, makes what is missing, renews what ends soon. `host` is where the server listens, if not on loopback. */
 export async function serverCertificates(
   runtime: Runtime,
   directory: string,
   name: string,
+  host: string = '127.0.0.1',
 ): Promise<ServerCertificates> {
   const authority = await authorityIn(runtime, directory, 'ca', `atoll ${name}`);
-  const server = await certificateIn(runtime, directory, 'server', () =>
+  const known = ['127.0.0.1', '::1', 'localhost', name].includes(host);
+  // A certificate for each host, so that one that was made for another is not taken for this one.
+  const file = known ? 'server' : `server-${host.replace(/[^A-Za-z0-9.-]/g, '_')}`;
+  const server = await certificateIn(runtime, directory, file, () =>
     issueCertificate(runtime, authority, {
       commonName: name,
-      dnsNames: ['localhost', name],
-      ipAddresses: ['127.0.0.1', '::1'],
+      dnsNames: ['localhost', name, ...(known || isIP(host) !== 0 ? [] : [host])],
+      ipAddresses: ['127.0.0.1', '::1', ...(known || isIP(host) === 0 ? [] : [host])],
       usage: 'server',
       lifetimeMs: LIFETIME_MS,
     }),

@@ -1,5 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { errorText } from '../runtime/log.ts';
+import { registerCluster } from './commands/cluster.ts';
+import { registerDiff } from './commands/diff.ts';
+import { registerStatus } from './commands/status.ts';
+import { registerWhy } from './commands/why.ts';
 import { atollVersion } from './version.ts';
 
 const program = new Command('atoll')
@@ -43,12 +47,37 @@ program
   .option(...DIRECTORY)
   .action(async (name, options) => (await import('./commands/down.ts')).stop(name, options));
 
+registerStatus(program);
+registerWhy(program);
+registerDiff(program);
+registerCluster(program);
+
 program
   .command('member <name>', { hidden: true })
   .description('run one process of the fleet in this one')
   .option(...DIRECTORY)
   .option('--log-level <level>', 'debug, info, warn or error', 'info')
   .action(async (name, options) => (await import('./commands/member.ts')).runMember(name, options));
+
+program
+  .command('apiserver')
+  .description('run a Kubernetes API server alone')
+  .option('--port <port>', 'where to listen; 0 takes a free port', wholeNumber, 6443)
+  .option('--host <address>', 'address to listen on', '127.0.0.1')
+  .option('--data <directory>', 'where objects, certificates and the kubeconfig are kept')
+  .option('--memory', 'keep nothing', false)
+  .option('--admin-token <token>', 'bearer token of an administrator')
+  .option('--token-file <file>', 'bearer tokens: lines of token,user,uid,"group,group"')
+  .option('--controllers <set>', 'all, core (no workloads are simulated) or none', 'all')
+  .option(
+    '--disable-admission-plugins <names>',
+    'admission plugins to switch off, separated by commas',
+    names,
+  )
+  .option('--cluster <names...>', 'logical clusters to create, served below /clusters/<name>')
+  .option('--kubeconfig-out <file>', "where else to write the administrator's kubeconfig")
+  .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+  .action(async (options) => (await import('./commands/apiserver.ts')).runApiServer(options));
 
 try {
   await program.parseAsync();
@@ -60,4 +89,11 @@ try {
 function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
+}
+
+function names(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }

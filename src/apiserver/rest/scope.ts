@@ -12,6 +12,8 @@ export interface RestServer {
   readonly admission: Admission;
   /** Objects that are decided on but not durable yet, so that allocation sees them. */
   readonly inFlight: InFlight;
+  /** Names of built-in admission plugins that are switched off. */
+  readonly disabledAdmission?: ReadonlySet<string>;
   /** The resources of a logical cluster, as of now. */
   resources(cluster: string): ResourceLookup;
 }
@@ -126,6 +128,7 @@ export function strategyContext(scope: Scope, now: number): StrategyContext {
     now,
     user: name,
     groups,
+    ...(scope.server.disabledAdmission ? { disabledAdmission: scope.server.disabledAdmission } : {}),
     ...(uid === undefined ? {} : { uid }),
     ...(extra === undefined ? {} : { extra }),
   };

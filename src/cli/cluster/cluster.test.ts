@@ -16,7 +16,7 @@ import {
 } from '../fleet.fixture.ts';
 import { HubUnreachable } from '../hub-access.ts';
 import { plainPaint } from '../output.ts';
-import { readCluster } from './index.ts';
+import { readCluster } from './show-cluster.ts';
 import { clusterText } from './text.ts';
 
 const closers: (() => Promise<void>)[] = [];

@@ -79,12 +79,13 @@ function inNamespace(
   namespaced: boolean,
   namespace: { readonly name: string; readonly explicit: boolean },
 ): KubeObject | string {
-  const { namespace: own, ...metadata } = object.metadata;
+  // What `kubectl get -o yaml` writes besides the object is no part of what is wanted.
+  const { namespace: own, managedFields: _managedFields, ...metadata } = object.metadata;
   if (!namespaced) return { ...object, metadata };
   if (own !== undefined && own !== '') {
     if (namespace.explicit && own !== namespace.name)
       return `${refText({ ...object, namespace: own, name: metadata.name ?? '' })} is not in the namespace "${namespace.name}" that -n names`;
-    return object;
+    return { ...object, metadata: { ...metadata, namespace: own } };
   }
   return { ...object, metadata: { ...metadata, namespace: namespace.name } };
 }

@@ -1,39 +1,6 @@
-import { fleetDirectory, readFleet } from '../fleet-directory.ts';
-import { readFleetAtHub } from '../fleet-reading.ts';
-import { dirOption, HubUnreachable } from '../hub-access.ts';
-import { type Asking, type AskingOptions, ask } from '../output.ts';
-import { type StatusFacts, statusReport } from './report.ts';
-import { statusText } from './text.ts';
-
-/** `atoll status`: the fleet at a glance. Ends with 1 where the hub cannot be reached. */
-export function showStatus(options: AskingOptions): Promise<void> {
-  return ask(options, async (asking) => {
-    const facts = await readStatus(asking, options);
-    asking.print(statusReport(facts), (report) => statusText(report, asking.now, asking.paint));
-    return facts.hub.reachable ? 0 : 1;
-  });
-}
-
-async function readStatus({ hub }: Asking, options: AskingOptions): Promise<StatusFacts> {
-  const base = {
-    server: hub.server,
-    context: hub.context,
-    members: membersOf(options.dir),
-    dirOption: dirOption(options.dir),
-  };
-  try {
-    const [version, fleet] = await Promise.all([
-      hub.client.getJson<{ gitVersion?: string }>('/version'),
-      readFleetAtHub(hub.client),
-    ]);
-    return { ...base, hub: { reachable: true, version: version.gitVersion ?? '' }, fleet };
-  } catch (error) {
-    if (!(error instanceof HubUnreachable)) throw error;
-    return { ...base, hub: { reachable: false, message: error.message, next: error.next } };
-  }
-}
-
-/** Clusters with a process of their own on this machine. */
-function membersOf(dir: string): string[] {
-  return (readFleet(fleetDirectory(dir))?.members ?? []).map((member) => member.name);
-}
+/**
+ * `atoll status`: the fleet at a glance, from what the hub holds. Facts are read, reported by a pure function, and printed;
+ * a hub that cannot be reached is a report of its own, with the command that starts it.
+ */
+export { type PropagationLine, type StatusFacts, type StatusReport, statusReport } from './report.ts';
+export { showStatus } from './show-status.ts';

@@ -1,0 +1,232 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import {
+  type ApiServer,
+  clientCertificateAuthenticator,
+  createApiServer,
+  memoryDriver,
+  ROOT_CLUSTER,
+  serveHttps,
+  sqliteDriver,
+  staticTokenAuthenticator,
+  unionAuthenticator,
+} from '../../apiserver/index.ts';
+import { startWorkloads } from '../../apiserver/workloads/index.ts';
+import { prefixedHandler } from '../../kube/exchange.ts';
+import { emptyKubeconfig, type Kubeconfig } from '../../kube/kubeconfig.ts';
+import { createClient } from '../../kube/rest-client.ts';
+import { errorText } from '../../runtime/log.ts';
+import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
+import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
+import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
+import { untilStopped } from '../../runtime/shutdown.ts';
+import { type ServerCertificates, serverCertificates } from '../certificates.ts';
+import { writePrivate } from '../fleet-directory.ts';
+import { parseTokenFile, type TokenEntry } from '../token-file.ts';
+
+/** Options of `atoll apiserver`. */
+export interface ApiServerCommand {
+  readonly port: number;
+  readonly host: string;
+  readonly data?: string;
+  readonly memory: boolean;
+  readonly adminToken?: string;
+  readonly tokenFile?: string;
+  /** `all`, `core` or `none`. */
+  readonly controllers: string;
+  readonly disableAdmissionPlugins?: readonly string[];
+  readonly cluster?: readonly string[];
+  readonly kubeconfigOut?: string;
+  readonly logLevel: string;
+}
+
+const CONTROLLERS = ['all', 'core', 'none'];
+const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+const NAME = 'atoll';
+const ADMINISTRATORS = 'system:masters';
+const GRACE_MS = 1_000;
+
+/** Runs an API server in this process until it is told to stop. Throws an Error that says what to change when it cannot start. */
+export async function runApiServer(options: ApiServerCommand): Promise<void> {
+  const logLevel = LOG_LEVELS.find((level) => level === options.logLevel);
+  if (logLevel === undefined) throw new Error(`--log-level must be one of ${LOG_LEVELS.join(', ')}`);
+  if (!CONTROLLERS.includes(options.controllers))
+    throw new Error(`--controllers must be one of ${CONTROLLERS.join(', ')}`);
+  if (options.memory === (options.data !== undefined))
+    throw new Error('say where objects are kept: either --data <directory> or --memory');
+  process.title = `${PROCESS_TITLE} apiserver`;
+  const log = pinoLogger(logLevel);
+  const runtime = systemRuntime(log);
+  process.on('unhandledRejection', (error) =>
+    log.error('a promise was rejected and nobody listened', { why: errorText(error) }),
+  );
+  const home = openHome(options.data);
+  const running = await start(runtime, options, home.directory).catch((error: unknown) => {
+    home.leave();
+    throw error;
+  });
+  process.stdout.write(running.text);
+  await untilStopped(log, async () => {
+    await running.stop();
+    home.leave();
+  });
+}
+
+/** The directory of certificates and kubeconfig: beside the data, or for a server in memory one that goes with it. */
+function openHome(data: string | undefined): { directory: string; leave: () => void } {
+  if (data === undefined) {
+    const directory = mkdtempSync(join(tmpdir(), 'atoll-apiserver-'));
+    return { directory, leave: () => rmSync(directory, { recursive: true, force: true }) };
+  }
+  const directory = resolve(data);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  try {
+    return { directory, leave: takePidFile(join(directory, 'apiserver.pid')) };
+  } catch (error) {
+    if (!(error instanceof AlreadyRunning)) throw error;
+    throw new Error(`${directory} is in use by a running server (pid ${error.pid})`, { cause: error });
+  }
+}
+
+async function start(
+  runtime: Runtime,
+  options: ApiServerCommand,
+  directory: string,
+): Promise<{ text: string; stop(): Promise<void> }> {
+  const { host } = options;
+  const certificates = await serverCertificates(runtime, join(directory, 'pki'), NAME, host);
+  const tokens = tokensOf(options);
+  // The address is part of what the server tells of itself, and a free port is known only once it listens.
+  let server: ApiServer | undefined;
+  const https = await serveHttps(runtime, {
+    port: options.port,
+    host,
+    certificate: certificates.server.certificate,
+    key: certificates.server.key,
+    clientCa: certificates.authority.certificate,
+    handle: (request, connection) =>
+      server === undefined ? Promise.resolve(STARTING) : server.handle(request, connection),
+  }).catch((error: unknown) => {
+    throw new Error(`cannot listen on ${host}:${options.port}: ${errorText(error)}`, { cause: error });
+  });
+  const address = `${host.includes(':') ? `[${host}]` : host}:${https.port}`;
+  const stops: (() => Promise<void>)[] = [() => https.close(GRACE_MS)];
+  try {
+    const opened = await createApiServer({
+      runtime,
+      storage: options.memory ? memoryDriver() : sqliteDriver(join(directory, 'data.db')),
+      authenticate: unionAuthenticator(
+        clientCertificateAuthenticator(runtime.clock),
+        staticTokenAuthenticator(tokens),
+      ),
+      caCertificate: certificates.authority.certificate,
+      address,
+      controllers: options.controllers !== 'none',
+      disableAdmissionPlugins: options.disableAdmissionPlugins ?? [],
+    });
+    stops.push(() => opened.close());
+    const clusters = options.cluster ?? [];
+    for (const cluster of clusters) await opened.createCluster(cluster);
+    if (options.controllers === 'all')
+      for (const cluster of [ROOT_CLUSTER, ...clusters])
+        stops.unshift(simulateWorkloads(runtime, opened, cluster));
+    const kubeconfig = join(directory, 'kubeconfig');
+    const text = `${JSON.stringify(kubeconfigOf(`https://${address}`, clusters, certificates), null, 2)}\n`;
+    for (const path of [
+      kubeconfig,
+      ...(options.kubeconfigOut === undefined ? [] : [options.kubeconfigOut]),
+    ]) {
+      mkdirSync(dirname(resolve(path)), { recursive: true });
+      writePrivate(resolve(path), text);
+    }
+    server = opened;
+    return {
+      text: howToUse(`https://${address}`, resolve(options.kubeconfigOut ?? kubeconfig), options),
+      stop: () => stopAll(stops),
+    };
+  } catch (error) {
+    await stopAll(stops);
+    throw error;
+  }
+}
+
+/** What is answered between listening and being ready. */
+const STARTING = {
+  status: 503,
+  headers: { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1' },
+  body: Buffer.from('the server is starting\n'),
+};
+
+async function stopAll(stops: readonly (() => Promise<void>)[]): Promise<void> {
+  for (const stop of stops) await stop();
+}
+
+/** Makes Deployments, Pods, Jobs and the like come alive in a logical cluster. */
+function simulateWorkloads(runtime: Runtime, server: ApiServer, cluster: string): () => Promise<void> {
+  const user = { name: 'system:kube-controller-manager', groups: [ADMINISTRATORS] };
+  const prefix = cluster === ROOT_CLUSTER ? '' : `/clusters/${cluster}`;
+  const client = createClient(prefixedHandler(server.as(user), prefix), {
+    userAgent: 'kube-controller-manager',
+    clock: runtime.clock,
+  });
+  const workloads = startWorkloads(runtime, client, {
+    nodes: { count: 2, namePrefix: `${cluster === ROOT_CLUSTER ? NAME : cluster}-node` },
+  });
+  return () => workloads.stop();
+}
+
+function tokensOf(options: ApiServerCommand): TokenEntry[] {
+  const tokens: TokenEntry[] = [];
+  if (options.adminToken !== undefined)
+    tokens.push({
+      token: options.adminToken,
+      user: { name: 'admin', uid: 'admin', groups: [ADMINISTRATORS] },
+    });
+  if (options.tokenFile !== undefined)
+    tokens.push(...parseTokenFile(options.tokenFile, readFileSync(options.tokenFile, 'utf8')));
+  return tokens;
+}
+
+/** One context for the server itself, and one for each logical cluster. */
+function kubeconfigOf(
+  server: string,
+  clusters: readonly string[],
+  certificates: ServerCertificates,
+): Kubeconfig {
+  const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
+  const entry = (name: string, path: string): Kubeconfig['clusters'][number] => ({
+    name,
+    cluster: {
+      server: server + path,
+      'certificate-authority-data': base64(certificates.authority.certificate),
+    },
+  });
+  const user = `${NAME}-admin`;
+  return {
+    ...emptyKubeconfig(),
+    clusters: [entry(NAME, ''), ...clusters.map((name) => entry(name, `/clusters/${name}`))],
+    users: [
+      {
+        name: user,
+        user: {
+          'client-certificate-data': base64(certificates.admin.certificate),
+          'client-key-data': base64(certificates.admin.key),
+        },
+      },
+    ],
+    contexts: [NAME, ...clusters].map((name) => ({ name, context: { cluster: name, user } })),
+    'current-context': NAME,
+  };
+}
+
+function howToUse(server: string, kubeconfig: string, options: ApiServerCommand): string {
+  const kept = options.data === undefined ? 'in memory: all is gone when it stops' : resolve(options.data);
+  return `The API server listens on ${server} (objects are kept ${options.data === undefined ? '' : 'in '}${kept}). Use it with:
+
+  export KUBECONFIG=${kubeconfig}
+  kubectl get namespaces
+
+Ctrl-C stops it.
+`;
+}
