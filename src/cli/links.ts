@@ -1,25 +1,42 @@
-import type { Inventory, LinkSource } from '../hub/inventory.ts';
+import type { LinkSource } from '../hub/inventory.ts';
 import { httpHandler } from '../kube/http-handler.ts';
-import { directLink } from '../link/direct-link.ts';
-import type { Link } from '../link/link.ts';
+import { directLink, type Link } from '../link/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
-/** Links by tunnel and by kubeconfig, for {@link Inventory}. */
+/** Links by tunnel and by kubeconfig, as the inventory asks for them. */
 export interface Links extends LinkSource {
   /** A spoke dialled. */
   add(link: Link): void;
+  /** Calls back with spokes that are no longer of the fleet. */
+  onForget(listener: (spoke: string) => void): void;
 }
 
 export function createLinks(runtime: Runtime): Links {
   const tunnels = new Map<string, Link>();
   const listeners: ((spoke: string) => void)[] = [];
+  const forgetting: ((spoke: string) => void)[] = [];
   return {
     tunnel: (spoke) => tunnels.get(spoke),
     onTunnel: (listener) => void listeners.push(listener),
-    direct: (spoke, endpoint) => directLink(runtime, spoke, httpHandler(endpoint)),
+    onForget: (listener) => void forgetting.push(listener),
+    direct(spoke, endpoint) {
+      const handler = httpHandler(endpoint);
+      const link = directLink(runtime, spoke, handler);
+      const closeLink = link.close.bind(link);
+      return Object.assign(link, {
+        close(): void {
+          closeLink();
+          void handler.close();
+        },
+      });
+    },
     add(link: Link): void {
       tunnels.set(link.spoke, link);
       for (const listener of listeners) listener(link.spoke);
+    },
+    forget(spoke: string): void {
+      if (!tunnels.delete(spoke)) return;
+      for (const listener of forgetting) listener(spoke);
     },
   };
 }

@@ -52,6 +52,27 @@ registerWhy(program);
 registerDiff(program);
 registerCluster(program);
 
+for (const role of ['hub', 'spoke'] as const) {
+  program
+    .command(role)
+    .description(`run the engine against an API server that is there already, as a ${role}`)
+    .option('--kubeconfig <file>', "$KUBECONFIG, the pod's service account, or ~/.kube/config by default")
+    .option('--context <name>', 'context of the kubeconfig')
+    .option(
+      '--name <name>',
+      role === 'hub'
+        ? 'name of the hub (hub)'
+        : 'name of the SpokeCluster that stands for this cluster at its hub',
+    )
+    .option('--data <directory>', 'where keys are kept', '.atoll-engine')
+    .option('--join <file>', 'join file of the hub to dial')
+    .option('--link-port <port>', 'listen for spokes that dial', wholeNumber)
+    .option('--link-host <host>', 'address to listen on', '127.0.0.1')
+    .option('--allow-loopback', 'accept kubeconfigs of clusters on this machine', false)
+    .option('--log-level <level>', 'debug, info, warn or error', 'info')
+    .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
+}
+
 program
   .command('member <name>', { hidden: true })
   .description('run one process of the fleet in this one')

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuditEvent } from '../apiserver/auth/index.ts';
 import {
@@ -9,17 +9,15 @@ import {
   sqliteDriver,
 } from '../apiserver/index.ts';
 import { startWorkloads } from '../apiserver/workloads/index.ts';
-import { consumeJoinToken, mayDial } from '../hub/join.ts';
 import { prefixedHandler } from '../kube/exchange.ts';
 import { createClient } from '../kube/rest-client.ts';
-import { startTunnelDialer, startTunnelListener } from '../link/index.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { HUB_USER } from '../spoke/hub-access.ts';
-import { linkCertificates, serverCertificates } from './certificates.ts';
+import { serverCertificates } from './certificates.ts';
 import { type Engine, startEngine } from './engine.ts';
 import { writePrivate } from './fleet-directory.ts';
-import { fileKeyStore } from './key-store.ts';
+import { dialHub, listenForSpokes } from './link-ends.ts';
 import { createLinks } from './links.ts';
 import { writeMemberKubeconfig } from './member-kubeconfig.ts';
 import { spokeSpace } from './spoke-space.ts';
@@ -35,20 +33,12 @@ export interface MemberOptions {
   readonly port: number;
   /** Where spokes may dial; without it this member is no hub for tunnels. */
   readonly linkPort?: number;
-  /** JSON of {@link JoinFile}s by cluster name: where the hub is, and the token for the first certificate. */
+  /** A `JoinFile`: where the hub is, and the tokens for first certificates. */
   readonly joinFile?: string;
   readonly auditFile?: string;
   /** Whether Deployments, Pods, Nodes and the like come alive. */
   readonly simulate: boolean;
   readonly version: string;
-}
-
-/** Where a spoke's hub is. Written when it joins. */
-export interface JoinFile {
-  readonly hubAddress: string;
-  /** PEM. */
-  readonly hubCa: string;
-  readonly tokens: Readonly<Record<string, string>>;
 }
 
 export interface Member {
@@ -93,15 +83,31 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     await startCluster(cluster, several ? `/clusters/${cluster}` : '');
   }
   writeMemberKubeconfig(join(options.directory, 'kubeconfig'), options.clusters, https.port, certificates);
-  const linkPort = options.linkPort === undefined ? undefined : await listenForSpokes(options.linkPort);
-  if (options.joinFile !== undefined && existsSync(options.joinFile))
-    for (const cluster of options.clusters) dial(options.joinFile, cluster);
+  const linkPort = options.linkPort === undefined ? undefined : await listen(options.linkPort);
+  if (options.joinFile !== undefined && existsSync(options.joinFile)) {
+    for (const cluster of options.clusters) {
+      const serve = prefixedHandler(server.as(HUB_IDENTITY), several ? `/clusters/${cluster}` : '');
+      const dialer = dialHub(runtime, cluster, options.joinFile, options.directory, serve);
+      stops.push(() => dialer.close());
+    }
+  }
   writePrivate(join(options.directory, 'ready'), `${process.pid}\n`);
   log.info('ready', {
     port: https.port,
     ...(linkPort === undefined ? {} : { linkPort }),
     clusters: options.clusters.length,
   });
+
+  async function listen(port: number): Promise<number> {
+    const client = createClient(server.as(ENGINE_USER), { clock: runtime.clock });
+    const listener = await listenForSpokes(runtime, client, links, {
+      name: options.name,
+      port,
+      directory: options.directory,
+    });
+    stops.push(() => listener.close());
+    return listener.port;
+  }
 
   async function startCluster(cluster: string, prefix: string): Promise<void> {
     const client = createClient(prefixedHandler(server.as(ENGINE_USER), prefix), {
@@ -126,48 +132,6 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       });
       stops.push(() => workloads.stop());
     }
-  }
-
-  /** The hub's end: spokes dial in, every request inside the connection is the hub's. */
-  async function listenForSpokes(port: number): Promise<number> {
-    const certificate = await linkCertificates(runtime, join(options.directory, 'pki'), options.name);
-    const client = createClient(server.as(ENGINE_USER), { clock: runtime.clock });
-    const listener = await startTunnelListener(runtime, {
-      host: '127.0.0.1',
-      port,
-      certificate: certificate.server.certificate,
-      key: certificate.server.key,
-      linkCa: certificate.authority,
-      verifySpoke: async ({ spoke }) =>
-        (await mayDial(client, spoke))
-          ? { allowed: true }
-          : {
-              allowed: false,
-              message: `the hub has no SpokeCluster ${spoke} with a credential of type tunnel`,
-            },
-      renewExpiredForMs: 30 * 86_400_000,
-      consumeJoinToken: (spoke, token, keyDigest) =>
-        consumeJoinToken(runtime, client, spoke, token, keyDigest),
-      onLink: (link) => links.add(link),
-    });
-    stops.push(() => listener.close());
-    return listener.port;
-  }
-
-  function dial(joinFile: string, cluster: string): void {
-    const where = JSON.parse(readFileSync(joinFile, 'utf8')) as JoinFile;
-    const handler = prefixedHandler(server.as(HUB_IDENTITY), several ? `/clusters/${cluster}` : '');
-    const dialer = startTunnelDialer(runtime, {
-      hubAddress: where.hubAddress,
-      hubCaPem: where.hubCa,
-      spoke: cluster,
-      keyStore: fileKeyStore(join(options.directory, 'link'), cluster),
-      // Read anew at every attempt: `atoll up` may have brought a new token meanwhile.
-      joinToken: () => (JSON.parse(readFileSync(joinFile, 'utf8')) as JoinFile).tokens[cluster],
-      serve: handler,
-      onState: (state) => log.info('link', { cluster, ...state }),
-    });
-    stops.push(() => dialer.close());
   }
 
   return {

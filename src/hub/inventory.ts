@@ -28,6 +28,8 @@ export interface LinkSource {
   /** Calls back with the spoke's name whenever a tunnel comes into being. */
   onTunnel(listener: (spoke: string) => void): void;
   direct(spoke: string, endpoint: ClusterEndpoint): ClosableLink;
+  /** The spoke is no longer of the fleet: its connection is cut and may not come back. */
+  forget(spoke: string): void;
 }
 
 /** The clusters of the fleet, and the upkeep of their SpokeCluster objects. */
@@ -96,6 +98,7 @@ export function startInventory(
     if (!spoke) {
       if (!ownerOf(name)) {
         fleet.detach(name);
+        links.forget(name);
         probed.delete(name);
         directLinks.get(name)?.link.close();
         directLinks.delete(name);

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Client, ResourceId } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { configMaps, deployments } from '../../src/kube/well-known.ts';
 import { systemClock } from '../../src/runtime/index.ts';
-import { type Fleet, startFleet } from './harness/fleet.ts';
+import { describeFleet, type Fleet, startFleet } from './harness/fleet.ts';
 import { propagateShop, waitReady } from './harness/manifests.ts';
 import { type Recording, record } from './harness/recording.ts';
 import { startTcpProxy } from './harness/tcp-proxy.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   fleet = await startFleet(3);
   await propagateShop(fleet);
 });
-afterAll(() => fleet.stop());
+afterAll(() => fleet?.stop());
 
 interface Watched {
   readonly deployments: Recording;
@@ -108,7 +108,7 @@ async function price(spoke: string): Promise<string> {
   return fleet.kubectl(spoke, 'get', 'configmap', 'prices', '-n', 'shop', '-o', 'jsonpath={.data.revision}');
 }
 
-describe('a spoke outlives its hub', () => {
+describeFleet('a spoke outlives its hub', () => {
   it('corrects drift within 2 s while the hub lives', () => sabotage('spoke-3'));
 
   it('[K27] with the hub killed: a deleted Deployment, an edited image and a deleted ConfigMap are back within 2 s', async () => {
@@ -165,7 +165,7 @@ describe('a spoke outlives its hub', () => {
   });
 });
 
-describe('a cut link', () => {
+describeFleet('a cut link', () => {
   it('a spoke that was cut off converges to the newest state without passing through the old ones', async () => {
     const joinFile = join(fleet.directory, 'spoke-1', 'join.json');
     const join_ = JSON.parse(readFileSync(joinFile, 'utf8')) as { hubAddress: string };

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Client } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { hasCode } from '../../src/kube/status-error.ts';
 import { configMaps } from '../../src/kube/well-known.ts';
 import { isAlive, type Random, readPidFile, seededRandom, sleep, systemClock } from '../../src/runtime/index.ts';
-import { type Fleet, newFleet, startFleet } from './harness/fleet.ts';
+import { describeFleet, type Fleet, newFleet, startFleet } from './harness/fleet.ts';
 import { waitReady } from './harness/manifests.ts';
 import { until } from './harness/until.ts';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     'apiVersion: atoll.dev/v1alpha1\nkind: Propagation\nmetadata: {name: all, namespace: crash}\nspec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {clusterSelector: {}}, deletionBudget: 100%}\n',
   );
 });
-afterAll(() => fleet.stop());
+afterAll(() => fleet?.stop());
 
 /** What one writer was promised: the state after its last acknowledged write, and the write that was under way. */
 interface Ledger {
@@ -89,7 +89,7 @@ async function check(client: Client, namespace: string, loads: readonly Load[]):
   }
 }
 
-describe(`kill -9 under load (seed ${SEED})`, () => {
+describeFleet(`kill -9 under load (seed ${SEED})`, () => {
   for (const [member, namespace] of [
     ['hub', 'crash'],
     ['spoke-1', 'own'],

@@ -1,9 +1,9 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { endpointFromKubeconfig } from '../../src/kube/kubeconfig-endpoint.ts';
-import { type Fleet, newFleet, startFleet } from './harness/fleet.ts';
+import { describeFleet, type Fleet, newFleet, startFleet } from './harness/fleet.ts';
 import { propagateShop, waitReady } from './harness/manifests.ts';
 import { until } from './harness/until.ts';
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
   fleet = await startFleet(2);
   await propagateShop(fleet);
 });
-afterAll(() => fleet.stop());
+afterAll(() => fleet?.stop());
 
 interface Condition {
   type: string;
@@ -42,7 +42,7 @@ async function spec(): Promise<{ overrides: unknown[]; resourceSelectors: unknow
   return JSON.parse(await fleet.kubectl('hub', 'get', 'propagation', 'shop', '-n', 'shop', '-o', 'json')).spec;
 }
 
-describe('a propagation that is wrong says so and loses nothing', () => {
+describeFleet('a propagation that is wrong says so and loses nothing', () => {
   it('an override that points nowhere', async () => {
     const { overrides } = await spec();
     const wrong = { clusterNames: ['spoke-2'], target: { kind: 'Deployment', name: 'web' }, patch: [{ op: 'replace', path: '/spec/template/spec/containers/7/image', value: 'x' }] };
@@ -143,7 +143,7 @@ describe('a propagation that is wrong says so and loses nothing', () => {
   });
 });
 
-describe('input that is no object, or too much of one', () => {
+describeFleet('input that is no object, or too much of one', () => {
   it('malformed YAML and malformed JSON are refused by kubectl and by the server', async () => {
     const outcome = await fleet.tryKubectl('hub', ['apply', '-f', '-'], { input: 'apiVersion: v1\nkind: ConfigMap\n  metadata: [' });
     expect(outcome.code).toBe(1);
@@ -184,7 +184,7 @@ describe('input that is no object, or too much of one', () => {
   });
 });
 
-describe('a spoke name that is taken', () => {
+describeFleet('a spoke name that is taken', () => {
   it('a second SpokeCluster of the name in another namespace is told so, and changes nothing', async () => {
     const pretender = 'apiVersion: core.oam.dev/v1beta1\nkind: SpokeCluster\nmetadata: {name: spoke-1, namespace: shop}\nspec: {mode: connect, credential: {type: tunnel, tunnel: {}}}\n';
     await fleet.apply('hub', pretender);

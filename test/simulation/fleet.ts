@@ -103,6 +103,7 @@ export async function simulateFleet(
         links: {
           tunnel: (spoke) => target.tunnels.get(spoke),
           onTunnel: () => undefined,
+          forget: (spoke) => void target.tunnels.delete(spoke),
           direct: (spoke, endpoint) => {
             const handler = options.direct?.[new URL(endpoint.url).hostname.replace(/\.test$/, '')];
             return directLink(runtime, spoke, handler ?? refused);

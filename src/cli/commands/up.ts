@@ -25,7 +25,7 @@ import {
   writeFleet,
   writePrivate,
 } from '../fleet-directory.ts';
-import type { JoinFile } from '../member.ts';
+import type { JoinFile } from '../link-ends.ts';
 import { mergeMemberKubeconfigs } from '../member-kubeconfig.ts';
 import { logTail, runningPid, spawnMember, stopMember } from '../processes.ts';
 import { type Progress, startProgress } from '../progress.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject } from 'vitest';
+import { describe, inject } from 'vitest';
 import type { Client } from '../../../src/kube/client.ts';
 import { type HttpHandler, httpHandler } from '../../../src/kube/http-handler.ts';
 import { endpointFromKubeconfig } from '../../../src/kube/kubeconfig-endpoint.ts';
@@ -8,6 +8,9 @@ import { createClient } from '../../../src/kube/rest-client.ts';
 import { isAlive } from '../../../src/runtime/index.ts';
 import { type CommandOptions, type Outcome, run } from './command.ts';
 import { until } from './until.ts';
+
+/** `describe` of what needs kubectl; skipped where there is none (which the global setup says loudly). */
+export const describeFleet: typeof describe.skip = inject('kubectls').length > 0 ? describe : describe.skip;
 
 /** A fleet of real processes in a directory of its own, and the hands of its user. */
 export interface Fleet {

@@ -10,8 +10,11 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** The package under test: a checkout, or what ATOLL_E2E_PACKAGE names (built already). */
     packageRoot: string;
+    /** The repository that the tests lie in. */
+    checkout: string;
     /** Every fleet of the run lives below it. */
     temporaryRoot: string;
+    /** Oldest first. */
     kubectls: KubectlBinary[];
   }
 }
@@ -23,9 +26,12 @@ export default async function setup(project: TestProject): Promise<() => void> {
   const built = process.env['ATOLL_E2E_PACKAGE'];
   if (built === undefined) await must(process.execPath, [join(checkout, 'scripts', 'build.mjs')], { cwd: checkout, timeoutMs: 600_000 });
   const temporaryRoot = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
+  project.provide('checkout', checkout);
   project.provide('packageRoot', built ?? checkout);
   project.provide('temporaryRoot', temporaryRoot);
-  project.provide('kubectls', kubectlBinaries());
+  const kubectls = kubectlBinaries();
+  project.provide('kubectls', kubectls);
+  if (kubectls.length === 0) process.stderr.write('\n!! No kubectl on PATH or in ATOLL_KUBECTL_ALL: the end-to-end tests are SKIPPED.\n\n');
   return () => {
     for (const fleet of readdirSync(temporaryRoot)) killLeftovers(join(temporaryRoot, fleet, 'run'));
     if (process.env['ATOLL_E2E_KEEP'] === undefined) rmSync(temporaryRoot, { recursive: true, force: true });

@@ -12,37 +12,41 @@ export interface KubectlBinary {
 const FOLDERS = ['/usr/lib/google-cloud-sdk/bin', '/usr/local/bin', '/opt/kubectl'];
 
 /**
- * Every kubectl to test with, one a minor version, oldest first. `ATOLL_KUBECTL_ALL` (paths separated as in PATH) says
- * which; otherwise what this machine has.
+ * Every kubectl to test with, one a minor version, oldest first: those that `ATOLL_KUBECTL_ALL` names (separated as in
+ * PATH) or the one on PATH, and those that a distribution put beside each other. Empty where there is none.
  */
 export function kubectlBinaries(): KubectlBinary[] {
   const named = (process.env['ATOLL_KUBECTL_ALL'] ?? '').split(delimiter).filter((path) => path !== '');
-  const paths = named.length > 0 ? named : [...found(), ...onPath()];
   const byVersion = new Map<string, KubectlBinary>();
-  for (const path of paths) {
-    const version = versionOf(path);
-    if (version !== undefined && !byVersion.has(version)) byVersion.set(version, { path, version });
+  let dispatcher: KubectlBinary | undefined;
+  for (const path of [...(named.length > 0 ? named : onPath()), ...besideEachOther()]) {
+    const { version, dispatches } = versionOf(path);
+    // A dispatcher runs whichever binary it likes for a server: it is good for a version only where nothing else is.
+    if (dispatches) dispatcher ??= { path, version };
+    else if (!byVersion.has(version)) byVersion.set(version, { path, version });
   }
-  const binaries = [...byVersion.values()].sort((a, b) => minor(a) - minor(b));
-  if (binaries.length === 0) throw new Error('the end-to-end tests need kubectl: put one on PATH, or name some in ATOLL_KUBECTL_ALL');
-  return binaries;
+  if (dispatcher && byVersion.size === 0) byVersion.set(dispatcher.version, dispatcher);
+  return [...byVersion.values()].sort((a, b) => minor(a) - minor(b));
 }
 
 function minor(binary: KubectlBinary): number {
   return Number(binary.version.split('.')[1]);
 }
 
-function found(): string[] {
+function besideEachOther(): string[] {
   return FOLDERS.filter((folder) => existsSync(folder)).flatMap((folder) =>
     readdirSync(folder)
-      .filter((name) => /^kubectl[.-]?v?1\.\d+/.test(name))
+      .filter((name) => /^kubectl[.-]?v?1\.\d+$/.test(name))
       .map((name) => join(folder, name)),
   );
 }
 
 function onPath(): string[] {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return folders.map((folder) => join(folder, 'kubectl')).filter(isExecutable).slice(0, 1);
+  return folders
+    .map((folder) => join(folder, 'kubectl'))
+    .filter(isExecutable)
+    .slice(0, 1);
 }
 
 function isExecutable(path: string): boolean {
@@ -55,11 +59,12 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function versionOf(path: string): string | undefined {
-  if (!isExecutable(path)) throw new Error(`${path} is not an executable kubectl (ATOLL_KUBECTL_ALL)`);
-  const text = execFileSync(path, ['version', '--client', '-o', 'json'], { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
+function versionOf(path: string): { version: string; dispatches: boolean } {
+  const args = ['version', '--client', '-o', 'json'];
+  const text = execFileSync(path, args, { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
   const { clientVersion } = JSON.parse(text) as { clientVersion?: { gitVersion?: string } };
-  // A dispatcher runs whichever binary it likes for a server: it says nothing about a version.
-  if (clientVersion?.gitVersion?.includes('dispatcher')) return undefined;
-  return /^v(1\.\d+)/.exec(clientVersion?.gitVersion ?? '')?.[1];
+  const { gitVersion = '' } = clientVersion ?? {};
+  const version = /^v(1\.\d+)/.exec(gitVersion)?.[1];
+  if (version === undefined) throw new Error(`${path} says it is version ${JSON.stringify(gitVersion)}`);
+  return { version, dispatches: gitVersion.includes('dispatcher') };
 }
