@@ -115,6 +115,7 @@ function commit(): string {
     const short = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
       cwd: root,
       encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
     }).trim();
     const changes = execFileSync('git', ['status', '--porcelain'], {
       cwd: root,

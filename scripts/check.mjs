@@ -1,5 +1,5 @@
 // `npm run lint|types|boundaries|features|bench`: one check on the project's own Node, whatever Node the shell has.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { delimiter, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ensureInstalled, node, Remedy, root, runScript } from './install.mjs';
@@ -25,23 +25,44 @@ export const environment = {
   NODE_OPTIONS: [process.env.NODE_OPTIONS, '--disable-warning=ExperimentalWarning'].filter(Boolean).join(' '),
 };
 
-/** Runs a script of the project with its output shown. Returns its exit code. */
+/**
+ * Runs a script of the project with its output shown. Resolves to its exit code. Whoever stops us stops it too, so that it can
+ * clean up.
+ */
 export function runNode(args, extra = {}) {
-  const { status, error } = spawnSync(node, args, {
+  const child = spawn(node, args, {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...environment, ...extra },
   });
-  if (error) throw error;
-  return status ?? 1;
+  let stopped = false;
+  const stop = () => {
+    stopped = true;
+    child.kill('SIGTERM');
+  };
+  process.on('SIGTERM', stop);
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code) => {
+      process.off('SIGTERM', stop);
+      if (stopped) process.exit(143);
+      resolve(code ?? 1);
+    });
+  });
 }
 
 /** Exit code of a check: that of its first command that failed. */
-export function runCheck(name, args = []) {
+export async function runCheck(name, args = []) {
   const commands = checks[name];
-  if (commands === undefined)
+  if (commands === undefined) {
     throw new Remedy(`There is no check ${name}; there are ${Object.keys(checks).join(', ')}.`);
-  return commands.map((command) => runNode([...command, ...args])).find((code) => code !== 0) ?? 0;
+  }
+  let first = 0;
+  for (const command of commands) {
+    const code = await runNode([...command, ...args]);
+    first = first || code;
+  }
+  return first;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -21,6 +21,18 @@ export interface SourceDocuments {
   readonly resources: readonly SourceResource[];
   readonly columns: readonly SourceColumns[];
   readonly rbac: Record<string, readonly Json[]>;
+  /** Fields of messages, which tell what upstream's own types write even when it is empty. */
+  readonly messages: Record<string, Record<string, SourceMessageField>>;
+}
+
+interface SourceMessageField {
+  readonly type: string;
+  readonly json?: string;
+  readonly repeated: boolean;
+  readonly pointer?: boolean;
+  readonly inline?: boolean;
+  readonly emitEmpty?: boolean;
+  readonly omitZero?: boolean;
 }
 
 interface SourceSchema {
@@ -128,26 +140,45 @@ function refName(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1);
 }
 
-/** Required fields without `omitempty` have their zero value as default in the document: that says nothing. */
-function isZero(value: unknown): boolean {
-  if (value === undefined || value === null || value === '' || value === 0 || value === false) return true;
-  return typeof value === 'object' && Object.keys(value).length === 0;
+/** Messages whose empty form is `null`. */
+const TIMES = new Set(['Time', 'MicroTime'].map((name) => `k8s.io.apimachinery.pkg.apis.meta.v1.${name}`));
+
+/** Names of the fields of a definition that upstream's types write as `null` when they are unset: lists, maps and times. */
+function emittedNulls(name: string, messages: SourceDocuments['messages']): Set<string> {
+  const message = name
+    .replace(/^io\.k8s\./, 'k8s.io.')
+    .replaceAll('-', '_');
+  const found = new Set<string>();
+  for (const [key, field] of Object.entries(messages[message] ?? {})) {
+    const { type, repeated, pointer, emitEmpty, omitZero, inline } = field;
+    // A time that is left out when zero was written as null before; clients know both.
+    if (inline || !(emitEmpty || omitZero)) continue;
+    if (repeated || pointer || type === 'map' || type === 'bytes' || TIMES.has(type)) found.add(field.json ?? key);
+  }
+  return found;
 }
 
 function sortedEntries<T>(record: Record<string, T>): [string, T][] {
   return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function reduceSchema(source: SourceSchema, v3: SourceSchema | undefined): OpenApiSchema {
+function reduceSchema(
+  source: SourceSchema,
+  v3: SourceSchema | undefined,
+  nulls: ReadonlySet<string> = new Set(),
+): OpenApiSchema {
   const out: Json = {};
   if (source.$ref !== undefined) out.$ref = refName(source.$ref);
   for (const key of SCHEMA_KEYS) if (source[key] !== undefined) out[key] = source[key];
-  if (!isZero(v3?.default)) out.default = v3?.default;
+  if (v3?.default !== undefined) out.default = v3.default;
   if (source.properties) {
     out.properties = Object.fromEntries(
       sortedEntries(source.properties).map(([name, schema]) => [
         name,
-        reduceSchema(schema, v3?.properties?.[name]),
+        {
+          ...reduceSchema(schema, v3?.properties?.[name]),
+          ...(nulls.has(name) ? { emitsNull: true } : {}),
+        },
       ]),
     );
   }
@@ -190,7 +221,7 @@ export function deriveDefinitions(source: SourceDocuments): Record<string, OpenA
   for (const name of pending) {
     const schema = source.swagger.definitions[name];
     if (schema === undefined) throw new Error(`swagger.json has no definition ${name}`);
-    const reduced = OWN_FORM[name] ?? reduceSchema(schema, source.schemasV3[name]);
+    const reduced = OWN_FORM[name] ?? reduceSchema(schema, source.schemasV3[name], emittedNulls(name, source.messages));
     const gvks = (schema['x-kubernetes-group-version-kind'] ?? []).filter((gvk) =>
       groupVersions.has(`${gvk.group}/${gvk.version}`),
     );
@@ -323,6 +354,7 @@ export function readSource(directory: string): SourceDocuments {
     resources: read('api-resources.json'),
     columns: read('table-columns.json'),
     rbac: read('bootstrap-rbac-1.36.json'),
+    messages: read('protobuf-fields.json'),
   };
 }
 

@@ -31,7 +31,7 @@ const steps = [
   },
 ];
 
-await runScript(() => {
+await runScript(async () => {
   const only = process.argv.slice(2);
   const unknown = only.filter((name) => !steps.some((step) => step.name === name));
   if (unknown.length > 0) {
@@ -41,14 +41,13 @@ await runScript(() => {
   }
   const began = performance.now();
   ensureInstalled();
-  const results = steps
-    .filter(({ name }) => only.length === 0 || only.includes(name))
-    .map(({ name, run }) => {
-      process.stdout.write(`\n── ${name} ${'─'.repeat(Math.max(0, 70 - name.length))}\n`);
-      const start = performance.now();
-      const result = run();
-      return { name, ...result, seconds: (performance.now() - start) / 1000 };
-    });
+  const results = [];
+  for (const { name, run } of steps.filter((step) => only.length === 0 || only.includes(step.name))) {
+    process.stdout.write(`\n── ${name} ${'─'.repeat(Math.max(0, 70 - name.length))}\n`);
+    const start = performance.now();
+    const result = await run();
+    results.push({ name, ...result, seconds: (performance.now() - start) / 1000 });
+  }
   const sum = (key) => results.reduce((total, result) => total + (result[key] ?? 0), 0);
   process.stdout.write('\n');
   for (const { name, passed, failed, skipped, seconds } of results) {
@@ -62,8 +61,8 @@ await runScript(() => {
   return sum('failed') === 0 ? 0 : 1;
 });
 
-function check(name, args = []) {
-  return counted(runCheck(name, args));
+async function check(name, args = []) {
+  return counted(await runCheck(name, args));
 }
 
 function counted(code) {
@@ -81,11 +80,11 @@ function attempt(work) {
   }
 }
 
-function vitest(project) {
+async function vitest(project) {
   const report = join(root, '.cache', `vitest-${project}.json`);
   rmSync(report, { force: true });
   const binary = join('node_modules', 'vitest', 'vitest.mjs');
-  const code = runNode(
+  const code = await runNode(
     [
       binary,
       'run',

@@ -1,6 +1,8 @@
 import {
   ATOLL_API_VERSION,
   BUNDLE,
+  type Bundle,
+  comparePositions,
   DISPATCH,
   type Dispatch,
   type DispatchSpec,
@@ -14,6 +16,7 @@ import { resourceIdOf } from '../kube/custom-resource.ts';
 import { type ObjectRef, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { deepEqual } from '../schema/json.ts';
 import type { SpokeSession } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 
@@ -29,6 +32,8 @@ export type DispatchOutcome =
   | { readonly outcome: 'dispatched'; readonly settled: boolean }
   /** Nothing is left of the intent on the spoke. */
   | { readonly outcome: 'gone' }
+  /** The copy of the spoke's state is older than what is there: ask again when it has caught up. */
+  | { readonly outcome: 'behind' }
   | { readonly outcome: 'held'; readonly message: string };
 
 const DISPATCHES = resourceIdOf(DISPATCH);
@@ -59,12 +64,14 @@ export function createDispatcher(
   async function send(session: SpokeSession, order: Order): Promise<DispatchOutcome> {
     const name = dispatchName(order.source);
     const present = session.dispatch(name);
-    if (!present && !order.plan) return { outcome: 'gone' };
-    const ahead = aheadOf(present, order.generation);
+    if (!present && !order.plan)
+      return (await isAbsent(session, name)) ? { outcome: 'gone' } : { outcome: 'behind' };
+    const genuine = present !== undefined && isGenuine(session.name, name, present);
+    const ahead = aheadOf(session.name, present, genuine, order);
     if (ahead !== undefined) return { outcome: 'held', message: ahead };
-    const carriedOut =
-      present !== undefined && present.status?.appliedGeneration === present.spec.position.generation;
-    if (present && isCurrent(session.name, name, present, order.generation)) {
+    const carriedOut = genuine && present.status?.appliedGeneration === present.spec.position.generation;
+    if (genuine && comparePositions(present.spec.position, position(order.generation)) === 0) {
+      if (order.plan && lacksContent(present)) await sendBundles(session, order.plan, true);
       if (order.plan || !carriedOut) return { outcome: 'dispatched', settled: carriedOut };
       await within((signal) =>
         session.client.delete(DISPATCHES, SYSTEM_NAMESPACE, name, {
@@ -76,7 +83,7 @@ export function createDispatcher(
     }
     const objects = order.plan?.objects ?? [];
     const overBudget = order.plan
-      ? await deselectedBeyondBudget(present, objects, order.plan.deletionBudget)
+      ? await deselectedBeyondBudget(genuine ? present : undefined, objects, order.plan.deletionBudget)
       : undefined;
     if (overBudget !== undefined) return { outcome: 'held', message: overBudget };
     const reason = order.plan
@@ -92,7 +99,7 @@ export function createDispatcher(
       tombstones: tombstonesBetween(present?.spec, carriedOut, objects, reason),
       publicKey: identity.publicKey,
     });
-    await sendBundles(session, order.plan);
+    await sendBundles(session, order.plan, false);
     await write(session, name, present, spec);
     runtime.log.info('dispatched', {
       spoke: session.name,
@@ -104,27 +111,34 @@ export function createDispatcher(
     return { outcome: 'dispatched', settled: false };
   }
 
-  /** The same position means the same content, unless someone on the spoke changed it: then the signature does not fit. */
-  function isCurrent(spoke: string, name: string, present: Dispatch, generation: number): boolean {
-    const { lineage, epoch, generation: there } = present.spec.position;
-    return (
-      lineage === identity.lineage &&
-      epoch === identity.epoch &&
-      there === generation &&
-      verifyDispatch(identity.publicKey, spoke, name, present.spec)
-    );
+  /** Whether a dispatch is as its hub signed it. What someone on the spoke wrote there says nothing, and is written over. */
+  function isGenuine(spoke: string, name: string, present: Dispatch): boolean {
+    return verifyDispatch(present.spec.publicKey, spoke, name, present.spec);
   }
 
   /** A spoke that knows more than this hub: the hub was restored from an old state, or the spoke belongs to another one. */
-  function aheadOf(present: Dispatch | undefined, generation: number): string | undefined {
-    for (const there of [present?.spec.position, present?.status?.position]) {
+  function aheadOf(
+    spoke: string,
+    present: Dispatch | undefined,
+    genuine: boolean,
+    order: Order,
+  ): string | undefined {
+    const own = position(order.generation);
+    for (const there of [genuine ? present?.spec.position : undefined, present?.status?.position]) {
       if (!there) continue;
-      if (there.lineage !== identity.lineage)
+      const relation = comparePositions(there, own);
+      if (relation === undefined)
         return `the spoke holds a dispatch of another hub (${there.lineage.slice(0, 8)}); nothing is changed there`;
-      if (there.epoch > identity.epoch || (there.epoch === identity.epoch && there.generation > generation)) {
-        return `the spoke has generation ${there.generation}, this hub knows ${generation} only: the hub was restored from an old state; nothing is changed there`;
-      }
+      if (relation > 0)
+        return `the spoke has generation ${there.generation}, this hub knows ${own.generation} only: the hub was restored from an old state; nothing is changed there`;
     }
+    if (
+      genuine &&
+      present &&
+      comparePositions(present.spec.position, own) === 0 &&
+      !asks(present.spec, spoke, order)
+    )
+      return `the spoke has another content under generation ${own.generation}: the hub was restored from an old state; nothing is changed there`;
     const refused = present?.status?.conditions?.find(
       (condition) =>
         condition.type === 'Accepted' && condition.status === 'False' && condition.reason === 'AnotherHub',
@@ -150,14 +164,36 @@ export function createDispatcher(
     return `the change would remove ${deselected.length} of ${before.length} objects by no longer selecting them (${names}${deselected.length > 5 ? ', …' : ''}), more than spec.deletionBudget ${budget} allows; raise it to go on`;
   }
 
-  async function sendBundles(session: SpokeSession, plan: Plan | undefined): Promise<void> {
+  /** Content has the name of its digest: what is there already is the same, unless the spoke says that it is not. */
+  async function sendBundles(
+    session: SpokeSession,
+    plan: Plan | undefined,
+    overwrite: boolean,
+  ): Promise<void> {
+    const { client } = session;
     for (const bundle of plan?.bundles ?? []) {
       try {
-        await within((signal) => session.client.create(BUNDLES, bundle, { signal }));
+        await within((signal) => client.create(BUNDLES, bundle, { signal }));
       } catch (error) {
-        // Content has the name of its digest: what is there already is the same.
         if (!hasCode(error, 409)) throw error;
+        if (!overwrite) continue;
+        const { namespace = '', name = '' } = bundle.metadata;
+        await within(async (signal) => {
+          const there = await client.get<Bundle>(BUNDLES, namespace, name, { signal });
+          await client.update(BUNDLES, { ...there, spec: bundle.spec }, { signal });
+        });
       }
+    }
+  }
+
+  /** Whether the spoke has no dispatch of this name, by its own word: the copy here may not show yet what was written last. */
+  async function isAbsent(session: SpokeSession, name: string): Promise<boolean> {
+    try {
+      await within((signal) => session.client.get(DISPATCHES, SYSTEM_NAMESPACE, name, { signal }));
+      return false;
+    } catch (error) {
+      if (hasCode(error, 404)) return true;
+      throw error;
     }
   }
 
@@ -194,4 +230,20 @@ export function createDispatcher(
   }
 
   return { send };
+}
+
+/** Whether a dispatch says what an order wants of a spoke. */
+function asks(spec: DispatchSpec, spoke: string, { plan }: Order): boolean {
+  return (
+    spec.revision === (plan?.revision ?? '') &&
+    deepEqual(spec.objects, plan?.objects ?? []) &&
+    deepEqual(spec.patches, plan?.patches.get(spoke) ?? [])
+  );
+}
+
+/** Whether a spoke reports that the bundles of a dispatch are not there, or are not what they claim to be. */
+export function lacksContent(dispatch: Dispatch | undefined): boolean {
+  return (dispatch?.status?.conditions ?? []).some(
+    (condition) => condition.status === 'False' && condition.reason === 'ContentMissing',
+  );
 }

@@ -34,6 +34,8 @@ export interface FleetChange {
   readonly spoke: string;
   /** The dispatch that changed, or undefined for the session as a whole (came, went, became live). */
   readonly dispatch?: string;
+  /** Whether more than its status changed. */
+  readonly order?: boolean;
 }
 
 export interface Fleet {
@@ -110,8 +112,10 @@ function openSession(
     });
     dispatches = watching;
     clusters = self;
-    watching.onChange((change) => {
-      if (watching.synced) tell({ spoke: name, dispatch: change.object.metadata.name ?? '' });
+    watching.onChange(({ type, object, previous }) => {
+      if (!watching.synced) return;
+      const order = type !== 'updated' || object.metadata.generation !== previous?.metadata.generation;
+      tell({ spoke: name, dispatch: object.metadata.name ?? '', order });
     });
     watching.onLive(() => tell({ spoke: name }));
     self.onChange(() => tell({ spoke: name }));

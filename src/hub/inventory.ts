@@ -46,6 +46,8 @@ export interface Inventory {
 
 const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 
+type ProbeFindings = Pick<SpokeFindings, 'connected' | 'info' | 'infoProblem' | 'probedAt'>;
+
 export function startInventory(
   runtime: Runtime,
   client: Client,
@@ -59,11 +61,11 @@ export function startInventory(
   /** The endpoint that a direct link was made for, so that it is made anew only when the credential changes. */
   const directLinks = new Map<string, { endpoint: ClusterEndpoint; link: ClosableLink }>();
   /** When a spoke was probed last and what that found: changes of other things must not probe again. */
-  const probed = new Map<
-    string,
-    { at: number; up: boolean; found: Pick<SpokeFindings, 'connected' | 'info' | 'infoProblem'> }
-  >();
-  const loop = startController(runtime, { name: 'inventory', concurrency: 16, reconcile });
+  const probed = new Map<string, { at: number; up: boolean; found: ProbeFindings }>();
+  /** When a spoke was read well for the last time. The stored status may be older: it is written when facts change. */
+  const synced = new Map<string, number>();
+  // A probe mostly waits, and on a spoke that hangs it waits for its whole timeout: that must not hold up the others.
+  const loop = startController(runtime, { name: 'inventory', concurrency: 512, reconcile });
 
   objects.onChange(({ type, object, previous }) => {
     const relevant =
@@ -100,8 +102,8 @@ export function startInventory(
         fleet.detach(name);
         links.forget(name);
         probed.delete(name);
-        directLinks.get(name)?.link.close();
-        directLinks.delete(name);
+        synced.delete(name);
+        closeDirectLink(name);
       } else enqueueName(name);
       return;
     }
@@ -122,10 +124,15 @@ export function startInventory(
   async function look(spoke: SpokeCluster, name: string): Promise<SpokeFindings> {
     const generation = spoke.metadata.generation ?? 0;
     const credential = await materialize(client, spoke, credentials);
+    const owner = ownerOf(name);
+    const takenBy = owner?.metadata.uid === spoke.metadata.uid ? undefined : owner?.metadata.namespace;
+    // A credential that was taken back, or replaced by another kind, is used no more.
+    if (takenBy === undefined && credential.way !== 'direct') closeDirectLink(name);
     if (credential.way === 'none') {
       return {
         generation,
         credential: { ok: false, reason: credential.reason, message: credential.message },
+        ...lastSynced(name),
       };
     }
     const base = {
@@ -139,9 +146,8 @@ export function startInventory(
             : 'the kubeconfig was read',
       },
     };
-    const owner = ownerOf(name);
-    if (owner && owner.metadata.uid !== spoke.metadata.uid) {
-      const message = `the name ${name} is taken by the SpokeCluster in namespace ${owner.metadata.namespace ?? ''}: choose another`;
+    if (takenBy !== undefined) {
+      const message = `the name ${name} is taken by the SpokeCluster in namespace ${takenBy}: choose another`;
       return { ...base, registered: { ok: false, reason: 'NameTaken', message } };
     }
     const link = credential.way === 'tunnel' ? links.tunnel(name) : directLink(name, credential.endpoint);
@@ -152,7 +158,21 @@ export function startInventory(
       return { ...base, registered, connected: { ok: false, unauthorized: false, message } };
     }
     fleet.attach(name, link);
-    return { ...base, registered, endpoint, ...(await probe(spoke, name)), ...pulled(name) };
+    const found = await probe(spoke, name);
+    return { ...base, registered, endpoint, ...found, ...lastSynced(name), ...pulled(name) };
+  }
+
+  function lastSynced(name: string): Pick<SpokeFindings, 'syncedAt'> {
+    const syncedAt = synced.get(name);
+    return syncedAt === undefined ? {} : { syncedAt };
+  }
+
+  function closeDirectLink(name: string): void {
+    const present = directLinks.get(name);
+    if (!present) return;
+    directLinks.delete(name);
+    if (fleet.session(name)?.link === present.link) fleet.detach(name);
+    present.link.close();
   }
 
   function directLink(name: string, endpoint: ClusterEndpoint): Link {
@@ -164,10 +184,7 @@ export function startInventory(
     return link;
   }
 
-  async function probe(
-    spoke: SpokeCluster,
-    name: string,
-  ): Promise<Pick<SpokeFindings, 'connected' | 'info' | 'infoProblem'>> {
+  async function probe(spoke: SpokeCluster, name: string): Promise<ProbeFindings> {
     const session = fleet.session(name);
     if (!session) return {};
     const last = probed.get(name);
@@ -176,8 +193,11 @@ export function startInventory(
       return last.found;
     const at = clock.monotonic();
     const result = await probeSpoke(runtime, session, (spoke.spec.probeTimeoutSeconds ?? 10) * 1000);
-    const found: Pick<SpokeFindings, 'connected' | 'info' | 'infoProblem'> = result.reached
+    const probedAt = clock.now();
+    if (result.reached && result.info !== undefined) synced.set(name, probedAt);
+    const found: ProbeFindings = result.reached
       ? {
+          probedAt,
           connected: {
             ok: true,
             unauthorized: false,
@@ -187,7 +207,7 @@ export function startInventory(
           ...(result.info === undefined ? {} : { info: result.info }),
           ...(result.infoProblem === undefined ? {} : { infoProblem: result.infoProblem }),
         }
-      : { connected: { ok: false, unauthorized: result.unauthorized, message: result.message } };
+      : { probedAt, connected: { ok: false, unauthorized: result.unauthorized, message: result.message } };
     probed.set(name, { at, up: session.link.up, found });
     if (result.reached && session.engine !== true) await session.look();
     return found;

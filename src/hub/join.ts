@@ -40,11 +40,19 @@ export async function createJoinToken(runtime: Runtime, client: Client, spoke: s
  * Whether the token is good for the spoke. It is good for one key: the first that comes with it. The same key again is the
  * same enrolment tried again after its answer was lost; another key is refused.
  */
-export async function consumeJoinToken(runtime: Runtime, client: Client, spoke: string, token: string, keyDigest: string): Promise<boolean> {
+export async function consumeJoinToken(
+  runtime: Runtime,
+  client: Client,
+  spoke: string,
+  token: string,
+  keyDigest: string,
+): Promise<boolean> {
   try {
     const secret = await client.get(secrets, SYSTEM_NAMESPACE, secretName(spoke));
-    const value = (key: string): string => Buffer.from(stringAt(secret, 'data', key) ?? '', 'base64').toString('utf8');
-    if (secret['type'] !== SECRET_TYPE || (parseTime(value('expires')) ?? 0) < runtime.clock.now()) return false;
+    const value = (key: string): string =>
+      Buffer.from(stringAt(secret, 'data', key) ?? '', 'base64').toString('utf8');
+    if (secret['type'] !== SECRET_TYPE || (parseTime(value('expires')) ?? 0) < runtime.clock.now())
+      return false;
     if (!equalText(value('digest'), digestOf(token))) return false;
     const usedBy = value('usedBy');
     if (usedBy !== '') return equalText(usedBy, keyDigest);
@@ -65,8 +73,12 @@ function equalText(a: string, b: string): boolean {
 
 /** Whether a SpokeCluster of this name expects its spoke to dial. */
 export async function mayDial(client: Client, spoke: string): Promise<boolean> {
-  const list = await client.list<SpokeCluster>(resourceIdOf(SPOKE_CLUSTER), '', { fieldSelector: `metadata.name=${spoke}` });
-  return list.items.some((item) => item.spec.credential.type === 'tunnel' && item.metadata.deletionTimestamp === undefined);
+  const list = await client.list<SpokeCluster>(resourceIdOf(SPOKE_CLUSTER), '', {
+    fieldSelector: `metadata.name=${spoke}`,
+  });
+  return list.items.some(
+    (item) => item.spec.credential.type === 'tunnel' && item.metadata.deletionTimestamp === undefined,
+  );
 }
 
 function secretName(spoke: string): string {

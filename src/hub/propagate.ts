@@ -7,7 +7,7 @@ import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import { selects } from '../engine/select/select.ts';
 import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
-import type { Result } from '../kube/controller.ts';
+import type { Controller, Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
 import type { Change, Informer } from '../kube/informer.ts';
@@ -18,7 +18,7 @@ import { customResourceDefinitions } from '../kube/well-known.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
-import { createDispatcher } from './dispatcher.ts';
+import { createDispatcher, lacksContent } from './dispatcher.ts';
 import type { Fleet } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 import type { Inventory } from './inventory.ts';
@@ -33,13 +33,24 @@ export const PROPAGATION_FINALIZER = 'atoll.dev/propagation';
 /** Changes that come close together become one dispatch. */
 const GATHER_MS = 15;
 const REPORT_MS = 40;
+const CATCH_UP_MS = 30;
+/** Recorded instead of a plan's digest when everything is to go. */
+const RETRACTED = 'retracted';
+/** Dispatches that are written to one spoke at the same time. */
+const LANE_WIDTH = 4;
 const KINDS = [PROPAGATION, CLUSTER_PROPAGATION].map(resourceIdOf);
 
 /** What is known of one propagation, in memory. Everything here can be computed again from the API server and the spokes. */
 interface Tracked {
+  readonly uid: string;
+  /** What is sent: the plan that `generation` and `digest` stand for. Absent until it is known after a start. */
   plan?: Plan;
+  /** What was computed last, for explanations. The same as `plan` but while changes are held back. */
+  latest?: Plan;
   compiled?: Compiled;
+  /** Position and digest of the plan as they are recorded at the hub. */
   generation: number;
+  digest: string;
   /** Clusters that may hold objects of it. */
   dispatchedTo: Set<string>;
   /** Why a cluster did not get its order. */
@@ -59,7 +70,7 @@ export function startPropagator(
   fleet: Fleet,
   inventory: Inventory,
 ): Propagator {
-  const { clock } = runtime;
+  const { clock, log } = runtime;
   const tracked = new Map<string, Tracked>();
   const informers = new Map<string, Informer<Propagation>>();
   const sources = createSources(runtime, client, onSourceChange, () =>
@@ -68,7 +79,8 @@ export function startPropagator(
   const definitions = startInformer(runtime, client, customResourceDefinitions);
   const dispatcher = createDispatcher(runtime, identity, (ref) => sources.exists(ref));
   const planLoop = startController(runtime, { name: 'propagate', concurrency: 4, reconcile: plan });
-  const dispatchLoop = startController(runtime, { name: 'dispatch', concurrency: 32, reconcile: dispatch });
+  /** One lane a spoke, by name: a spoke that is slow or hangs costs the others nothing. */
+  const lanes = new Map<string, Controller>();
   const reportLoop = startController(runtime, { name: 'summarise', concurrency: 4, reconcile: report });
 
   for (const resource of KINDS) {
@@ -88,18 +100,42 @@ export function startPropagator(
     sources.retryUnknown();
     everyPropagation((key) => planLoop.enqueue(key, 100));
   });
-  inventory.onChange(() => everyPropagation((key) => planLoop.enqueue(key, GATHER_MS)));
-  fleet.onChange(({ spoke, dispatch: name }) => {
+  inventory.onChange(() => {
+    for (const [spoke, lane] of lanes) if (!inventory.has(spoke)) closeLane(spoke, lane);
+    everyPropagation((key) => planLoop.enqueue(key, GATHER_MS));
+  });
+  fleet.onChange(({ spoke, dispatch: name, order }) => {
     for (const [key, item] of tracked) {
       if (name !== undefined && item.plan && dispatchName(item.plan.source) !== name) continue;
       if (!item.dispatchedTo.has(spoke)) continue;
       reportLoop.enqueue(key, REPORT_MS);
-      if (name === undefined || item.retracting || !item.plan?.decision.chosen.includes(spoke))
-        dispatchLoop.enqueue(`${spoke}\n${key}`);
-      else if (isForeign(fleet.session(spoke)?.dispatch(name), item.generation))
-        dispatchLoop.enqueue(`${spoke}\n${key}`);
+      const leaving = item.retracting || !item.plan?.decision.chosen.includes(spoke);
+      if (
+        name === undefined ||
+        order === true ||
+        leaving ||
+        lacksContent(fleet.session(spoke)?.dispatch(name))
+      )
+        enqueueDispatch(spoke, key);
     }
   });
+
+  function enqueueDispatch(spoke: string, key: string): void {
+    let lane = lanes.get(spoke);
+    if (!lane) {
+      const reconcile = (intent: string): ReturnType<typeof dispatch> => dispatch(spoke, intent);
+      lane = startController(runtime, { name: 'dispatch', concurrency: LANE_WIDTH, reconcile });
+      lanes.set(spoke, lane);
+    }
+    lane.enqueue(key);
+  }
+
+  function closeLane(spoke: string, lane: Controller): void {
+    lanes.delete(spoke);
+    lane
+      .stop()
+      .catch((error: unknown) => log.error('a lane did not end well', { spoke, why: errorText(error) }));
+  }
 
   function everyPropagation(act: (key: string) => void): void {
     for (const resource of KINDS)
@@ -153,14 +189,12 @@ export function startPropagator(
       reportLoop.enqueue(key, REPORT_MS);
       return;
     }
-    const next = planIntent(compiled.intent, inventory.clusters(), item.plan);
-    if (compiled.intent.suspend) {
-      item.plan ??= next;
-      reportLoop.enqueue(key, REPORT_MS);
-      return;
-    }
-    await commit(resource, propagation, item, next);
-    for (const cluster of item.dispatchedTo) dispatchLoop.enqueue(`${cluster}\n${key}`);
+    const next = planIntent(compiled.intent, inventory.clusters(), item.latest);
+    item.latest = next;
+    // While suspended, what was recorded before is sent and nothing newer.
+    if (!compiled.intent.suspend) await commit(resource, propagation, item, next);
+    else if (next.digest === item.digest) item.plan = next;
+    for (const cluster of item.dispatchedTo) enqueueDispatch(cluster, key);
     reportLoop.enqueue(key, REPORT_MS);
   }
 
@@ -171,23 +205,20 @@ export function startPropagator(
     item: Tracked,
     next: Plan,
   ): Promise<void> {
-    const status = propagation.status ?? {};
     const targets = new Set([...item.dispatchedTo, ...next.decision.chosen]);
-    const known = [...targets].filter((name) => inventory.has(name));
-    const changed = status.dispatchDigest !== next.digest;
-    const generation = changed
-      ? Math.max(item.generation, status.dispatchGeneration ?? 0) + 1
-      : item.generation;
-    if (changed || known.some((name) => !status.dispatchedTo?.includes(name))) {
+    const known = [...targets].filter((name) => inventory.has(name)).sort();
+    const changed = item.digest !== next.digest;
+    const generation = changed ? item.generation + 1 : item.generation;
+    if (changed || known.some((name) => !item.dispatchedTo.has(name))) {
       await writeStatus(resource, propagation, {
-        ...status,
         dispatchGeneration: generation,
         dispatchDigest: next.digest,
-        dispatchedTo: known.sort(),
+        dispatchedTo: known,
       });
     }
     item.plan = next;
     item.generation = generation;
+    item.digest = next.digest;
     item.dispatchedTo = new Set(known);
   }
 
@@ -199,13 +230,11 @@ export function startPropagator(
     item: Tracked,
   ): Promise<void> {
     if (!item.retracting) {
+      const generation = item.generation + 1;
+      await writeStatus(resource, propagation, { dispatchGeneration: generation, dispatchDigest: RETRACTED });
       item.retracting = true;
-      item.generation += 1;
-      await writeStatus(resource, propagation, {
-        ...propagation.status,
-        dispatchGeneration: item.generation,
-        dispatchDigest: 'retracted',
-      });
+      item.generation = generation;
+      item.digest = RETRACTED;
     }
     for (const name of [...item.dispatchedTo]) if (!inventory.has(name)) item.dispatchedTo.delete(name);
     if (item.dispatchedTo.size === 0) {
@@ -216,19 +245,19 @@ export function startPropagator(
       tracked.delete(key);
       return;
     }
-    for (const cluster of item.dispatchedTo) dispatchLoop.enqueue(`${cluster}\n${key}`);
+    for (const cluster of item.dispatchedTo) enqueueDispatch(cluster, key);
     reportLoop.enqueue(key, REPORT_MS);
   }
 
-  async function dispatch(id: string): Promise<Result | void> {
-    const [spoke = '', key = ''] = id.split('\n');
+  async function dispatch(spoke: string, key: string): Promise<Result | void> {
     const item = tracked.get(key);
     const session = fleet.session(spoke);
     if (!item?.dispatchedTo.has(spoke) || !session?.live) return;
     const { propagation } = find(key);
     const source = item.plan?.source ?? (propagation ? sourceOf(propagation) : undefined);
-    if (!source) return;
-    const chosen = !item.retracting && (item.plan?.decision.chosen.includes(spoke) ?? false);
+    // Not knowing what shall be there is no reason to take anything away.
+    if (!source || (!item.plan && !item.retracting)) return;
+    const chosen = isChosen(item, spoke);
     const blocked = chosen ? item.plan?.blocked.get(spoke) : undefined;
     if (blocked !== undefined) {
       noteProblem(key, item, spoke, blocked);
@@ -241,7 +270,9 @@ export function startPropagator(
         generation: item.generation,
       });
       noteProblem(key, item, spoke, result.outcome === 'held' ? result.message : undefined);
-      if (result.outcome === 'gone') {
+      if (result.outcome === 'behind') return { requeueAfterMs: CATCH_UP_MS };
+      // It may have been chosen again meanwhile.
+      if (result.outcome === 'gone' && !isChosen(item, spoke)) {
         item.dispatchedTo.delete(spoke);
         if (item.retracting) planLoop.enqueue(key);
         reportLoop.enqueue(key, REPORT_MS);
@@ -249,7 +280,7 @@ export function startPropagator(
     } catch (error) {
       if (!session.live) return;
       // The spoke wrote its status in between, or the copy here is behind: look again when it has caught up.
-      if (hasCode(error, 409) || hasCode(error, 404)) return { requeueAfterMs: 30 };
+      if (hasCode(error, 409) || hasCode(error, 404)) return { requeueAfterMs: CATCH_UP_MS };
       noteProblem(
         key,
         item,
@@ -271,39 +302,38 @@ export function startPropagator(
     const { resource, propagation } = find(key);
     const item = tracked.get(key);
     if (!propagation || !item) return;
-    const summary = summariseFleet(observe(item));
-    const { decision } = item.plan ?? { decision: undefined };
+    const summary = summariseFleet(observe(item, sourceOf(propagation)));
+    const decision = item.latest?.decision;
     const unknown = decision?.unknown ?? [];
     const found: PropagationFindings = {
       generation: propagation.metadata.generation ?? 0,
       objects: item.compiled?.intent.objects.length ?? propagation.status?.objects ?? 0,
       revision: item.plan?.revision ?? propagation.status?.revision ?? '',
       dispatchGeneration: item.generation,
-      dispatchDigest: item.retracting
-        ? 'retracted'
-        : (item.plan?.digest ?? propagation.status?.dispatchDigest ?? ''),
+      dispatchDigest: item.digest,
       dispatchedTo: [...item.dispatchedTo].sort(),
       summary,
       suspended: propagation.spec.suspend === true,
       selection: item.selection,
       placement: describePlacement(decision?.problem, decision?.chosen.length ?? 0, unknown),
-      overrides: describeOverrides(item.plan),
+      overrides: describeOverrides(item.latest),
     };
     const status = reportPropagation(found, propagation.status, clock.now());
     if (deepEqual(status, propagation.status)) return;
     try {
-      await writeStatus(resource, propagation, status);
+      // Only over what was read: a plan that was recorded meanwhile must not be undone.
+      await writeStatus(resource, propagation, status, propagation.metadata.resourceVersion);
     } catch (error) {
       if (hasCode(error, 409)) return { requeueAfterMs: REPORT_MS };
       if (!hasCode(error, 404)) throw error;
     }
   }
 
-  function observe(item: Tracked): ClusterObservation[] {
-    const chosen = item.retracting ? [...item.dispatchedTo] : (item.plan?.decision.chosen ?? []);
-    return chosen.map((cluster) => {
+  function observe(item: Tracked, source: Plan['source']): ClusterObservation[] {
+    const known = item.retracting || !item.plan ? [...item.dispatchedTo] : item.plan.decision.chosen;
+    return known.map((cluster) => {
       const session = fleet.session(cluster);
-      const seen = item.plan ? session?.dispatch(dispatchName(item.plan.source)) : undefined;
+      const seen = session?.dispatch(dispatchName(source));
       const problem = item.problems.get(cluster);
       return {
         cluster,
@@ -317,14 +347,17 @@ export function startPropagator(
   }
 
   function track(key: string, propagation: Propagation): Tracked {
+    const { uid = '' } = propagation.metadata;
     let item = tracked.get(key);
-    if (!item) {
+    if (item?.uid !== uid) {
       item = {
+        uid,
         generation: propagation.status?.dispatchGeneration ?? 0,
+        digest: propagation.status?.dispatchDigest ?? '',
         dispatchedTo: new Set(propagation.status?.dispatchedTo ?? []),
         problems: new Map(),
         selection: { ok: false, reason: 'Reading', message: 'the selected kinds are being read' },
-        retracting: propagation.status?.dispatchDigest === 'retracted',
+        retracting: propagation.status?.dispatchDigest === RETRACTED,
       };
       tracked.set(key, item);
     }
@@ -335,9 +368,11 @@ export function startPropagator(
     resource: ResourceId,
     propagation: Propagation,
     status: PropagationStatus,
+    resourceVersion?: string,
   ): Promise<void> {
     const { namespace = '', name = '' } = propagation.metadata;
-    await client.patch(resource, namespace, name, 'merge', { status }, { subresource: 'status' });
+    const patch = resourceVersion === undefined ? { status } : { metadata: { resourceVersion }, status };
+    await client.patch(resource, namespace, name, 'merge', patch, { subresource: 'status' });
   }
 
   async function setFinalizers(
@@ -358,7 +393,7 @@ export function startPropagator(
       for (const informer of informers.values()) informer.stop();
       definitions.stop();
       sources.stop();
-      await Promise.all([planLoop.stop(), dispatchLoop.stop(), reportLoop.stop()]);
+      await Promise.all([planLoop, reportLoop, ...lanes.values()].map((loop) => loop.stop()));
     },
   };
 }
@@ -372,12 +407,8 @@ function sourceOf(propagation: Propagation): Plan['source'] {
   return { apiVersion: propagation.apiVersion, kind: propagation.kind, namespace, name, uid, generation };
 }
 
-/** Whether a dispatch on a spoke is not what this hub wrote there last: someone deleted or changed it. */
-function isForeign(
-  dispatch: { spec: { position: { generation: number } } } | undefined,
-  generation: number,
-): boolean {
-  return dispatch === undefined || dispatch.spec.position.generation !== generation;
+function isChosen(item: Tracked, spoke: string): boolean {
+  return !item.retracting && (item.plan?.decision.chosen.includes(spoke) ?? false);
 }
 
 function describeSelection(

@@ -16,7 +16,7 @@ export interface Sources {
     | { readonly objects: readonly KubeObject[] }
     | { readonly waiting: string }
     | { readonly unknown: string };
-  /** Whether an object is at the hub still. */
+  /** Whether an object is at the hub still. One that is being deleted is not: its deletion was asked for. */
   exists(ref: ObjectRef): Promise<boolean>;
   /** Forgets kinds that were not served, so that they are looked up again: their definition may have come. */
   retryUnknown(): void;
@@ -72,10 +72,10 @@ export function createSources(
     },
     async exists(ref: ObjectRef): Promise<boolean> {
       const informer = sources.get(`${gvkOf(ref).group}/${ref.kind}`)?.informer;
-      if (informer?.synced) return informer.get(ref.namespace, ref.name) !== undefined;
+      if (informer?.synced) return isStaying(informer.get(ref.namespace, ref.name));
       try {
-        await client.get(await client.resourceFor(ref.apiVersion, ref.kind), ref.namespace, ref.name);
-        return true;
+        const resource = await client.resourceFor(ref.apiVersion, ref.kind);
+        return isStaying(await client.get(resource, ref.namespace, ref.name));
       } catch (error) {
         if (hasCode(error, 404)) return false;
         throw error;
@@ -89,4 +89,8 @@ export function createSources(
       sources.clear();
     },
   };
+}
+
+function isStaying(object: KubeObject | undefined): boolean {
+  return object !== undefined && object.metadata.deletionTimestamp === undefined;
 }

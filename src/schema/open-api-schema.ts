@@ -14,6 +14,8 @@ export interface OpenApiSchema {
   default?: JsonValue;
   enum?: JsonValue[];
   nullable?: boolean;
+  /** Of a field of a built-in kind: it is written as `null` when it is unset. Never published. */
+  emitsNull?: boolean;
   properties?: Record<string, OpenApiSchema>;
   additionalProperties?: OpenApiSchema | boolean;
   required?: string[];

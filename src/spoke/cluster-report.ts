@@ -106,24 +106,27 @@ export function clusterStatusOf(
   };
 }
 
+export async function readCluster(client: Client, name: string): Promise<Cluster | undefined> {
+  try {
+    return await client.get<Cluster>(CLUSTERS, SYSTEM_NAMESPACE, name);
+  } catch (error) {
+    if (hasCode(error, 404)) return undefined;
+    throw error;
+  }
+}
+
 /** Creates the Cluster object where it is absent and writes its status where it differs. */
 export async function writeClusterStatus(
   client: Client,
   name: string,
   next: (previous: ClusterStatus | undefined) => ClusterStatus,
 ): Promise<void> {
-  let present: Cluster;
-  try {
-    present = await client.get<Cluster>(CLUSTERS, SYSTEM_NAMESPACE, name);
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-    const fresh: Cluster = {
-      apiVersion: apiVersionOf(CLUSTER),
-      kind: CLUSTER.kind,
-      metadata: { name, namespace: SYSTEM_NAMESPACE },
-    };
-    present = await client.create<Cluster>(CLUSTERS, fresh);
-  }
+  const fresh: Cluster = {
+    apiVersion: apiVersionOf(CLUSTER),
+    kind: CLUSTER.kind,
+    metadata: { name, namespace: SYSTEM_NAMESPACE },
+  };
+  const present = (await readCluster(client, name)) ?? (await client.create<Cluster>(CLUSTERS, fresh));
   const status = next(present.status);
   if (deepEqual(status, present.status)) return;
   await client.update(CLUSTERS, { ...present, status }, { subresource: 'status' });

@@ -1,7 +1,8 @@
 import type { DispatchSpec, DispatchStatus, ObjectState, OwnedObject } from '../engine/dispatch/index.ts';
-import { isContested } from '../engine/drift/back-off.ts';
+import { contestedForMs, isContested } from '../engine/drift/back-off.ts';
 import type { Health } from '../engine/health/health.ts';
 import { setCondition } from '../kube/conditions.ts';
+import type { Change } from '../kube/informer.ts';
 import { type Condition, type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import { formatTime } from '../runtime/clock.ts';
 
@@ -9,11 +10,14 @@ import { formatTime } from '../runtime/clock.ts';
 export interface Held {
   readonly name: string;
   accepted: DispatchSpec;
-  owned: readonly OwnedObject[];
+  /** By object key. */
+  readonly owned: Map<string, OwnedObject>;
   /** Rendered objects by key: what shall be. */
   wanted: ReadonlyMap<string, KubeObject>;
   /** What could not be rendered. */
   problems: readonly string[];
+  /** Why the content is not here; `wanted` is empty then and says nothing. */
+  readonly missing: string | undefined;
   /** Why a newer word of the hub was not taken. */
   refusal: { reason: string; message: string } | undefined;
   readonly states: Map<string, LocalState>;
@@ -34,11 +38,14 @@ export interface LocalState {
   health: Health;
   /** Of the object as it was applied last. */
   fingerprint: string;
+  /** Of the object as it was seen last, '' where it was gone: what an apply is measured against. */
+  seenFingerprint: string;
   /** resourceVersion of the object as it was applied last. */
   revision: number;
-  applying: boolean;
-  /** A change that came while an apply was under way. */
-  seen: KubeObject | undefined;
+  /** Applies under way. */
+  applying: number;
+  /** The newest change that came meanwhile. */
+  seen: Change | undefined;
   corrections: readonly number[];
 }
 
@@ -48,8 +55,9 @@ export function newState(ref: ObjectRef): LocalState {
     failure: undefined,
     health: { state: 'Progressing', reason: 'Applying', message: 'it is being applied' },
     fingerprint: '',
+    seenFingerprint: '',
     revision: 0,
-    applying: false,
+    applying: 0,
     seen: undefined,
     corrections: [],
   };
@@ -93,7 +101,8 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, now: 
   if (held.refusal) set('Accepted', false, held.refusal.reason, held.refusal.message);
   else set('Accepted', true, 'Accepted', `generation ${held.accepted.position.generation} is accepted`);
   const firstFailure = failures[0];
-  if (held.problems.length > 0) set('Applied', false, 'RenderFailed', held.problems.join('; '));
+  if (held.missing !== undefined) set('Applied', false, 'ContentMissing', held.missing);
+  else if (held.problems.length > 0) set('Applied', false, 'RenderFailed', held.problems.join('; '));
   else if (firstFailure?.failure) {
     const more = failures.length > 1 ? ` (and ${failures.length - 1} more objects)` : '';
     set(
@@ -120,7 +129,7 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, now: 
     ...(held.appliedAt === undefined ? {} : { appliedAt: held.appliedAt }),
     summary: { total: held.states.size, applied: held.states.size - failures.length, healthy: healthyCount },
     objects: objects.slice(0, MAX_LISTED),
-    removed: held.removed,
+    removed: [...held.removed].sort((a, b) => (refKey(a) < refKey(b) ? -1 : 1)),
     conditions,
   };
 }
@@ -137,6 +146,18 @@ export function refusedStatus(
     now,
   );
   return { ...previous, conditions };
+}
+
+/** Whether a dispatch has made an object, by its record. */
+export function madeBy(held: Held | undefined, key: string): boolean {
+  return (held?.owned.get(key)?.uid ?? '') !== '';
+}
+
+/** When the status changes by itself next, because a fight over an object is over; undefined where there is none. */
+export function contestedMs(held: Held, now: number): number | undefined {
+  const waits = [...held.states.values()].map((state) => contestedForMs(state.corrections, now));
+  const longest = Math.max(0, ...waits);
+  return longest > 0 ? longest : undefined;
 }
 
 /** Marks everything as carried out. The time is that of the first completion of this generation. */

@@ -19,32 +19,67 @@ export function hubAccess(): KubeObject[] {
       kind: 'Role',
       metadata: { name: NAME, namespace: SYSTEM_NAMESPACE },
       rules: [
-        { apiGroups: ['atoll.dev'], resources: ['dispatches', 'bundles'], verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] },
+        {
+          apiGroups: ['atoll.dev'],
+          resources: ['dispatches', 'bundles'],
+          verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+        },
         { apiGroups: ['core.oam.dev'], resources: ['clusters'], verbs: ['get', 'list', 'watch'] },
       ],
     },
-    { apiVersion: `${RBAC}/v1`, kind: 'RoleBinding', metadata: { name: NAME, namespace: SYSTEM_NAMESPACE }, roleRef: { apiGroup: RBAC, kind: 'Role', name: NAME }, subjects },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'RoleBinding',
+      metadata: { name: NAME, namespace: SYSTEM_NAMESPACE },
+      roleRef: { apiGroup: RBAC, kind: 'Role', name: NAME },
+      subjects,
+    },
     {
       apiVersion: `${RBAC}/v1`,
       kind: 'ClusterRole',
       metadata: { name: NAME },
       rules: [
         { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
-        { nonResourceURLs: ['/livez', '/readyz', '/healthz', '/version', '/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
+        {
+          nonResourceURLs: [
+            '/livez',
+            '/readyz',
+            '/healthz',
+            '/version',
+            '/api',
+            '/api/*',
+            '/apis',
+            '/apis/*',
+          ],
+          verbs: ['get'],
+        },
       ],
     },
-    { apiVersion: `${RBAC}/v1`, kind: 'ClusterRoleBinding', metadata: { name: NAME }, roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: NAME }, subjects },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: NAME },
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: NAME },
+      subjects,
+    },
   ];
 }
 
 /** Grants the hub its rights on this spoke. Writes nothing where they are granted. */
 export async function grantHubAccess(client: Client): Promise<void> {
   try {
-    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } });
+    await client.create(namespaces, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: SYSTEM_NAMESPACE },
+    });
   } catch (error) {
     if (!hasCode(error, 409)) throw error;
   }
   for (const object of hubAccess()) {
-    await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, { fieldManager: 'atoll', force: true });
+    await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
+      fieldManager: 'atoll',
+      force: true,
+    });
   }
 }

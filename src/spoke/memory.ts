@@ -9,7 +9,7 @@ import {
 } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
-import { type ObjectRef, refKey } from '../kube/object.ts';
+import { refKey } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { configMaps } from '../kube/well-known.ts';
 import { stringAt } from '../schema/json.ts';
@@ -18,7 +18,8 @@ import { stringAt } from '../schema/json.ts';
 export interface SpokeMemory {
   /** Reads everything. Call once, before the rest. */
   load(): Promise<void>;
-  trust(): HubTrust | undefined;
+  /** The hub that this spoke belongs to. Read anew each time: the owner hands the spoke over by deleting it. */
+  trust(): Promise<HubTrust | undefined>;
   pin(trust: HubTrust): Promise<void>;
   names(): string[];
   record(name: string): OwnershipRecord['spec'] | undefined;
@@ -32,22 +33,55 @@ const TRUST_NAME = 'hub-trust';
 
 export function spokeMemory(client: Client): SpokeMemory {
   const records = new Map<string, OwnershipRecord>();
-  let trust: HubTrust | undefined;
+  /** The last write of each record: of two writes the later call wins. */
+  const saving = new Map<string, Promise<void>>();
+
+  function make(name: string, spec: OwnershipRecord['spec']): Promise<OwnershipRecord> {
+    const metadata = { name, namespace: SYSTEM_NAMESPACE };
+    const { kind } = OWNERSHIP_RECORD;
+    return client.create<OwnershipRecord>(RECORDS, { apiVersion: ATOLL_API_VERSION, kind, metadata, spec });
+  }
+
+  async function read(name: string): Promise<OwnershipRecord | undefined> {
+    try {
+      return await client.get<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE, name);
+    } catch (error) {
+      if (hasCode(error, 404)) return undefined;
+      throw error;
+    }
+  }
+
+  async function write(name: string, spec: OwnershipRecord['spec']): Promise<void> {
+    const present = records.get(name);
+    try {
+      records.set(
+        name,
+        present ? await client.update(RECORDS, { ...present, spec }) : await make(name, spec),
+      );
+    } catch (error) {
+      // Someone else wrote, made or deleted it. It is the spoke's own word: it is written again over what is there.
+      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
+      const there = await read(name);
+      records.set(name, there ? await client.update(RECORDS, { ...there, spec }) : await make(name, spec));
+    }
+  }
 
   return {
     async load(): Promise<void> {
       const list = await client.list<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE);
       for (const record of list.items) records.set(record.metadata.name ?? '', record);
+    },
+    async trust(): Promise<HubTrust | undefined> {
       try {
         const map = await client.get(configMaps, SYSTEM_NAMESPACE, TRUST_NAME);
         const lineage = stringAt(map, 'data', 'lineage');
         const publicKey = stringAt(map, 'data', 'publicKey');
-        if (lineage !== undefined && publicKey !== undefined) trust = { lineage, publicKey };
+        return lineage === undefined || publicKey === undefined ? undefined : { lineage, publicKey };
       } catch (error) {
-        if (!hasCode(error, 404)) throw error;
+        if (hasCode(error, 404)) return undefined;
+        throw error;
       }
     },
-    trust: () => trust,
     async pin(next: HubTrust): Promise<void> {
       await client.apply(
         configMaps,
@@ -59,26 +93,16 @@ export function spokeMemory(client: Client): SpokeMemory {
         },
         { fieldManager: 'atoll-spoke', force: true },
       );
-      trust = next;
     },
     names: () => [...records.keys()],
     record: (name) => records.get(name)?.spec,
-    async save(name: string, spec: OwnershipRecord['spec']): Promise<void> {
-      const present = records.get(name);
-      if (present) {
-        records.set(name, await client.update(RECORDS, { ...present, spec }));
-        return;
-      }
-      const metadata = { name, namespace: SYSTEM_NAMESPACE };
-      records.set(
+    save(name: string, spec: OwnershipRecord['spec']): Promise<void> {
+      const written = (saving.get(name) ?? Promise.resolve()).then(() => write(name, spec));
+      saving.set(
         name,
-        await client.create<OwnershipRecord>(RECORDS, {
-          apiVersion: ATOLL_API_VERSION,
-          kind: OWNERSHIP_RECORD.kind,
-          metadata,
-          spec,
-        }),
+        written.catch(() => undefined),
       );
+      return written;
     },
     async forget(name: string): Promise<void> {
       try {
@@ -92,14 +116,8 @@ export function spokeMemory(client: Client): SpokeMemory {
 }
 
 /** Ownership after accepting a dispatch: what was owned stays until it is removed, what is new is claimed before it is made. */
-export function claim(owned: readonly OwnedObject[], accepted: DispatchSpec): OwnedObject[] {
-  const byKey = new Map(owned.map((object) => [refKey(object.ref), object]));
+export function claim(owned: Iterable<OwnedObject>, accepted: DispatchSpec): OwnedObject[] {
+  const byKey = new Map([...owned].map((object) => [refKey(object.ref), object]));
   for (const ref of accepted.objects) if (!byKey.has(refKey(ref))) byKey.set(refKey(ref), { ref, uid: '' });
   return [...byKey.values()];
-}
-
-/** Objects that are ordered away, in the order of removal given by the caller's list. */
-export function isListed(refs: readonly ObjectRef[], ref: ObjectRef): boolean {
-  const key = refKey(ref);
-  return refs.some((item) => refKey(item) === key);
 }

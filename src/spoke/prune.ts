@@ -1,6 +1,6 @@
-import type { OwnedObject, Tombstone } from '../engine/dispatch/index.ts';
+import { DISPATCH_LABEL, type OwnedObject, type Tombstone } from '../engine/dispatch/index.ts';
 import { compareForApply } from '../engine/order/kind-rank.ts';
-import type { Client } from '../kube/client.ts';
+import type { Client, ResourceId } from '../kube/client.ts';
 import { type ObjectRef, refKey } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
@@ -13,25 +13,31 @@ export interface Pruned {
 }
 
 /**
- * Carries out tombstones in the reverse of apply order. Only objects that this spoke made (by UID) are deleted: one that
- * someone else put in the same place stays.
+ * Carries out tombstones in the reverse of apply order. Only objects that this spoke made are deleted: one that someone
+ * else put in the same place stays. What it made it knows by UID; where it stopped between making an object and noting
+ * its UID, by the mark that it put on it.
  */
 export async function prune(
   client: Client,
+  dispatch: string,
   tombstones: readonly Tombstone[],
-  owned: readonly OwnedObject[],
+  owned: ReadonlyMap<string, OwnedObject>,
 ): Promise<Pruned> {
-  const uidOf = new Map(owned.map((object) => [refKey(object.ref), object.uid]));
   const done: ObjectRef[] = [];
   const pending: { ref: ObjectRef; message: string }[] = [];
   for (const { ref } of [...tombstones].sort((a, b) => compareForApply(b.ref, a.ref))) {
-    const uid = uidOf.get(refKey(ref));
-    if (uid === undefined || uid === '') {
+    const claimed = owned.get(refKey(ref));
+    if (claimed === undefined) {
       done.push(ref);
       continue;
     }
     try {
       const resource = await client.resourceFor(ref.apiVersion, ref.kind);
+      const uid = claimed.uid || (await uidOfMarked(client, resource, ref, dispatch));
+      if (uid === undefined) {
+        done.push(ref);
+        continue;
+      }
       await client.delete(resource, ref.namespace, ref.name, {
         preconditions: { uid },
         propagationPolicy: 'Background',
@@ -50,4 +56,15 @@ export async function prune(
     }
   }
   return { done, pending };
+}
+
+/** UID of the object if it has the mark of the dispatch. Throws a 404 where there is no object. */
+async function uidOfMarked(
+  client: Client,
+  resource: ResourceId,
+  ref: ObjectRef,
+  dispatch: string,
+): Promise<string | undefined> {
+  const { metadata } = await client.get(resource, ref.namespace, ref.name);
+  return metadata.labels?.[DISPATCH_LABEL] === dispatch ? metadata.uid : undefined;
 }

@@ -16,10 +16,19 @@ import { nodes } from '../kube/well-known.ts';
 import { formatTime } from '../runtime/clock.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
-import { applyOwned, fingerprint } from './apply.ts';
-import { type ClusterReport, clusterStatusOf, writeClusterStatus } from './cluster-report.ts';
+import { type Applied, applyOwned, fingerprint } from './apply.ts';
+import { type ClusterReport, clusterStatusOf, readCluster, writeClusterStatus } from './cluster-report.ts';
 import { ContentMissing, contentStore } from './content.ts';
-import { type Held, type LocalState, markComplete, newState, refusedStatus, statusOf } from './held.ts';
+import {
+  contestedMs,
+  type Held,
+  type LocalState,
+  madeBy,
+  markComplete,
+  newState,
+  refusedStatus,
+  statusOf,
+} from './held.ts';
 import { claim, spokeMemory } from './memory.ts';
 import { prune } from './prune.ts';
 import { managedWatches } from './watches.ts';
@@ -39,6 +48,7 @@ export interface Spoke {
 const DISPATCHES = resourceIdOf(DISPATCH);
 const PARALLEL_APPLIES = 8;
 const LONGEST_RETRY_MS = 15_000;
+const ANOTHER_HUB_RETRY_MS = 30_000;
 const BUNDLE_COLLECTION_MS = 65_000;
 /** Keys of the report loop besides names of dispatches (which hold no space). */
 const CLUSTER_KEY = ' cluster';
@@ -59,10 +69,13 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   const claimants = new Map<string, string>();
   /** Dispatches of which nothing is held because their first word was refused. */
   const refusals = new Map<string, { reason: string; message: string }>();
-  let corrections = 0;
-  let lastCorrection: Record<string, string> | undefined;
 
   await memory.load();
+  const drift = (await readCluster(client, spokeName))?.status?.drift;
+  let corrections = drift?.corrections ?? 0;
+  let lastCorrection: Record<string, string> | undefined = drift?.last;
+  /** Dispatches held before a restart of which nothing is known yet: until then there is nothing to report. */
+  const recalling = new Set(memory.names());
   const dispatches = startInformer<Dispatch>(runtime, client, DISPATCHES, { namespace: SYSTEM_NAMESPACE });
   const nodeCopies = startInformer(runtime, client, nodes);
   const watches = managedWatches(runtime, client, onManagedChange);
@@ -82,29 +95,40 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   dispatches.onChange((change) => {
     const name = change.object.metadata.name ?? '';
     // Our own status writes come back as changes; only a new word of the hub needs work.
-    if (change.type === 'updated' && deepEqual(change.object.spec, change.previous?.spec)) return;
-    dispatchLoop.enqueue(name);
+    if (change.type === 'updated' && deepEqual(change.object.spec, change.previous?.spec))
+      reportLoop.enqueue(name);
+    else dispatchLoop.enqueue(name);
   });
   nodeCopies.onChange(() => reportLoop.enqueue(CLUSTER_KEY, 500));
-  await dispatches.whenSynced();
+  await Promise.all([dispatches.whenSynced(), nodeCopies.whenSynced()]);
   for (const name of memory.names()) dispatchLoop.enqueue(name);
   reportLoop.enqueue(CLUSTER_KEY);
 
   async function convergeDispatch(name: string): Promise<Result | void> {
-    const dispatch = dispatches.get(SYSTEM_NAMESPACE, name);
+    try {
+      return await converge(name, dispatches.get(SYSTEM_NAMESPACE, name));
+    } finally {
+      recalling.delete(name);
+      reportLoop.enqueue(CLUSTER_KEY, 50);
+    }
+  }
+
+  async function converge(name: string, dispatch: Dispatch | undefined): Promise<Result | void> {
+    const known = held.get(name);
+    if (!known || known.missing !== undefined) await recall(name, dispatch);
     const retry = await accept(name, dispatch);
-    const current = held.get(name) ?? (await recall(name, dispatch));
+    const current = held.get(name);
     if (!current) return retry;
-    if (dispatch === undefined && current.accepted.objects.length === 0 && current.owned.length === 0) {
+    if (dispatch === undefined && current.accepted.objects.length === 0 && current.owned.size === 0) {
       await memory.forget(name);
       held.delete(name);
-      reportLoop.enqueue(CLUSTER_KEY);
       return;
     }
     await applyAll(current);
     await removeOrdered(current);
     const failed = [...current.states.values()].some((state) => state.failure !== undefined);
-    if (failed || current.pendingRemovals.length > 0 || current.problems.length > 0) {
+    const unclear = current.problems.length > 0 || current.missing !== undefined;
+    if (failed || unclear || current.pendingRemovals.length > 0) {
       current.complete = false;
       current.attempts += 1;
       reportLoop.enqueue(name);
@@ -112,7 +136,6 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     }
     markComplete(current, clock.now());
     reportLoop.enqueue(name);
-    reportLoop.enqueue(CLUSTER_KEY, 50);
     reportLoop.enqueue(BUNDLES_KEY, BUNDLE_COLLECTION_MS);
     return retry;
   }
@@ -121,8 +144,13 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   async function accept(name: string, dispatch: Dispatch | undefined): Promise<Result | undefined> {
     if (!dispatch) return undefined;
     const before = memory.record(name);
-    const verdict = judgeDispatch(spokeName, name, dispatch.spec, memory.trust(), before?.accepted);
-    if (verdict.verdict === 'refuse') return refuse(name, verdict.reason, verdict.message);
+    const trust = await memory.trust();
+    const verdict = judgeDispatch(spokeName, name, dispatch.spec, trust, before?.accepted);
+    if (verdict.verdict === 'refuse') {
+      refuse(name, verdict.reason, verdict.message);
+      // The owner may hand the spoke over.
+      return verdict.reason === 'AnotherHub' ? { requeueAfterMs: ANOTHER_HUB_RETRY_MS } : undefined;
+    }
     const current = held.get(name);
     if (current) current.refusal = undefined;
     if (verdict.verdict === 'known') return undefined;
@@ -131,12 +159,12 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       objects = await content.objects(dispatch.spec);
     } catch (error) {
       if (!(error instanceof ContentMissing)) throw error;
-      await refuse(name, 'ContentMissing', error.message);
+      refuse(name, 'ContentMissing', error.message);
       return { requeueAfterMs: 2_000 };
     }
     const { lineage } = dispatch.spec.position;
-    if (memory.trust() === undefined) await memory.pin({ lineage, publicKey: dispatch.spec.publicKey });
-    const owned = claim(before?.owned ?? [], dispatch.spec);
+    if (trust === undefined) await memory.pin({ lineage, publicKey: dispatch.spec.publicKey });
+    const owned = claim(current?.owned.values() ?? before?.owned ?? [], dispatch.spec);
     await memory.save(name, { accepted: dispatch.spec, owned });
     log.info('accepted a dispatch', {
       dispatch: name,
@@ -147,43 +175,48 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     return undefined;
   }
 
-  function refuse(name: string, reason: string, message: string): undefined {
+  function refuse(name: string, reason: string, message: string): void {
     const current = held.get(name);
-    log.warn('refused a dispatch', { dispatch: name, reason, why: message });
+    if ((current?.refusal ?? refusals.get(name))?.message !== message)
+      log.warn('refused a dispatch', { dispatch: name, reason, why: message });
     if (current) current.refusal = { reason, message };
     else refusals.set(name, { reason, message });
     reportLoop.enqueue(name);
-    return undefined;
   }
 
   /** After a restart: what was accepted before is held again, from the spoke's own API server. */
-  async function recall(name: string, dispatch: Dispatch | undefined): Promise<Held | undefined> {
+  async function recall(name: string, dispatch: Dispatch | undefined): Promise<void> {
     const record = memory.record(name);
-    if (!record) return undefined;
-    return hold(name, dispatch, await content.objects(record.accepted));
+    if (!record) return;
+    try {
+      hold(name, dispatch, await content.objects(record.accepted));
+    } catch (error) {
+      if (!(error instanceof ContentMissing)) throw error;
+      hold(name, dispatch, [], error.message);
+    }
   }
 
   function hold(
     name: string,
     dispatch: Dispatch | undefined,
     objects: readonly KubeObject[],
-  ): Held | undefined {
+    missing?: string,
+  ): void {
     const record = memory.record(name);
-    if (!record) return undefined;
+    if (!record) return;
     const rendered = render(objects, record.accepted.patches);
     const before = held.get(name);
     const wanted = new Map(rendered.objects.map((object) => [refKey(refOf(object)), object]));
-    for (const key of before?.wanted.keys() ?? []) if (claimants.get(key) === name) claimants.delete(key);
-    for (const key of wanted.keys()) if (!claimants.has(key)) claimants.set(key, name);
     const states = new Map<string, LocalState>();
     for (const [key, object] of wanted) states.set(key, before?.states.get(key) ?? newState(refOf(object)));
     const status = dispatch?.status;
     const next: Held = {
       name,
       accepted: record.accepted,
-      owned: record.owned,
+      owned: new Map(record.owned.map((object) => [refKey(object.ref), object])),
       wanted,
       problems: rendered.problems,
+      missing,
       refusal: undefined,
       states,
       pendingRemovals: [],
@@ -191,11 +224,28 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       complete: false,
       appliedGeneration: before?.appliedGeneration ?? status?.appliedGeneration,
       appliedAt: before?.appliedAt ?? status?.appliedAt,
-      attempts: 0,
+      attempts: missing === undefined ? 0 : (before?.attempts ?? 0),
     };
     held.set(name, next);
     refusals.delete(name);
-    return next;
+    for (const key of before?.wanted.keys() ?? [])
+      if (claimants.get(key) === name && !wanted.has(key)) passOn(key);
+    for (const key of wanted.keys()) {
+      const claimant = claimants.get(key);
+      if (claimant === undefined || (madeBy(next, key) && !madeBy(held.get(claimant), key)))
+        claimants.set(key, name);
+    }
+  }
+
+  /** An object that its claimant no longer wants belongs to the next that does. */
+  function passOn(key: string): void {
+    claimants.delete(key);
+    for (const other of held.values()) {
+      if (!other.wanted.has(key)) continue;
+      claimants.set(key, other.name);
+      dispatchLoop.enqueue(other.name);
+      return;
+    }
   }
 
   async function applyAll(current: Held): Promise<void> {
@@ -228,10 +278,24 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       };
       return;
     }
-    const uid = current.owned.find((owned) => refKey(owned.ref) === key)?.uid ?? '';
-    state.applying = true;
-    const result = await applyOwned(client, current.name, object, uid);
-    state.applying = false;
+    try {
+      // First, so that nothing that happens after the apply is missed.
+      await watches.watch(state.ref);
+    } catch (error) {
+      if (!hasCode(error, 404)) throw error;
+    }
+    state.applying += 1;
+    const result = await applyOwned(client, current.name, object, current.owned.get(key)?.uid ?? '');
+    state.applying -= 1;
+    // A newer word of the hub came meanwhile: it is not this apply that says how the object shall be.
+    if (held.get(current.name) === current) take(current, key, state, result);
+    const { seen } = state;
+    if (seen === undefined || state.applying > 0) return;
+    state.seen = undefined;
+    onManagedChange(seen);
+  }
+
+  function take(current: Held, key: string, state: LocalState, result: Applied): void {
     if (result.outcome === 'failed') {
       if (state.failure?.message !== result.message)
         log.warn('could not apply', {
@@ -242,47 +306,34 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       state.failure = { reason: result.reason, message: result.message };
       return;
     }
+    const { live } = result;
     state.failure = undefined;
-    settle(state, result.live);
-    noteUid(current, key, result.live.metadata.uid ?? '');
-    try {
-      await watches.watch(state.ref);
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
-  }
-
-  function settle(state: LocalState, live: KubeObject): void {
     state.fingerprint = fingerprint(live);
+    state.seenFingerprint = state.fingerprint;
     state.revision = revisionOf(live);
     state.health = healthOf(live);
-    const { seen } = state;
-    state.seen = undefined;
-    if (seen && revisionOf(seen) > state.revision) observe(state, seen);
+    const owned = current.owned.get(key);
+    const uid = live.metadata.uid ?? '';
+    if (owned && owned.uid !== uid) current.owned.set(key, { ...owned, uid });
   }
 
-  function noteUid(current: Held, key: string, uid: string): void {
-    current.owned = current.owned.map((owned) =>
-      refKey(owned.ref) === key && owned.uid !== uid ? { ...owned, uid } : owned,
-    );
-  }
-
+  /** Writes down what was made, unless a newer word was accepted meanwhile: then that has the say. */
   async function rememberUids(current: Held): Promise<void> {
-    const record = memory.record(current.name);
-    if (record && !deepEqual(record.owned, current.owned))
-      await memory.save(current.name, { accepted: current.accepted, owned: current.owned });
+    if (held.get(current.name) !== current) return;
+    const owned = [...current.owned.values()];
+    if (!deepEqual(memory.record(current.name)?.owned, owned))
+      await memory.save(current.name, { accepted: current.accepted, owned });
   }
 
   async function removeOrdered(current: Held): Promise<void> {
     const removed = new Set(current.removed.map(refKey));
     const open = current.accepted.tombstones.filter((tombstone) => !removed.has(refKey(tombstone.ref)));
     if (open.length === 0) return;
-    const { done, pending } = await prune(client, open, current.owned);
+    const { done, pending } = await prune(client, current.name, open, current.owned);
     current.pendingRemovals = pending;
     if (done.length === 0) return;
-    const gone = new Set(done.map(refKey));
     current.removed = [...current.removed, ...done];
-    current.owned = current.owned.filter((owned) => !gone.has(refKey(owned.ref)));
+    for (const ref of done) current.owned.delete(refKey(ref));
     await rememberUids(current);
     log.info('removed by order', { dispatch: current.name, objects: done.map(refText) });
   }
@@ -292,22 +343,23 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     const name = claimants.get(key);
     const current = name === undefined ? undefined : held.get(name);
     const state = current?.states.get(key);
-    if (!current || !state) {
-      if (change.type === 'deleted')
-        for (const other of held.values())
-          if (other.pendingRemovals.length > 0) dispatchLoop.enqueue(other.name);
-      return;
-    }
-    if (state.applying) {
-      state.seen = change.object;
+    if (change.type === 'deleted')
+      for (const other of held.values())
+        if (other.pendingRemovals.some(({ ref }) => refKey(ref) === key)) dispatchLoop.enqueue(other.name);
+    if (!current || !state) return;
+    if (state.applying > 0) {
+      state.seen = change;
       return;
     }
     if (change.type !== 'deleted') {
       observe(state, change.object);
       return;
     }
-    if (revisionOf(change.object) < state.revision) return;
+    // Told late: the object is there again since.
+    const uid = current.owned.get(key)?.uid;
+    if (state.fingerprint !== '' && uid !== change.object.metadata.uid) return;
     state.fingerprint = '';
+    state.seenFingerprint = '';
     state.health = {
       state: 'Progressing',
       reason: 'Missing',
@@ -326,7 +378,8 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       reportLoop.enqueue(name, 30);
       reportLoop.enqueue(CLUSTER_KEY, 100);
     }
-    if (fingerprint(object) !== state.fingerprint) correct(name, refKey(state.ref), state);
+    state.seenFingerprint = fingerprint(object);
+    if (state.seenFingerprint !== state.fingerprint) correct(name, refKey(state.ref), state);
   }
 
   function correct(name: string, key: string, state: LocalState): void {
@@ -338,10 +391,12 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     const current = held.get(name);
     const state = current?.states.get(key);
     if (!current || !state) return;
-    const { revision } = state;
+    const { revision, seenFingerprint, failure } = state;
     await applyOne(current, key);
     await rememberUids(current);
-    if (state.failure === undefined && state.revision !== revision) {
+    if (failure !== undefined && state.failure === undefined) dispatchLoop.enqueue(name);
+    // What others change besides is no drift, and applying it changes nothing.
+    if (state.failure === undefined && revision > 0 && state.fingerprint !== seenFingerprint) {
       state.corrections = rememberCorrection(state.corrections, clock.now());
       corrections += 1;
       lastCorrection = { object: refText(state.ref), at: formatTime(clock.now()) };
@@ -353,7 +408,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       return { requeueAfterMs: Math.max(500, correctionDelay(state.corrections, clock.now())) };
   }
 
-  async function report(key: string): Promise<void> {
+  async function report(key: string): Promise<Result | void> {
     if (key === CLUSTER_KEY) return reportCluster();
     if (key === BUNDLES_KEY) return collectBundles();
     const dispatch = dispatches.get(SYSTEM_NAMESPACE, key);
@@ -365,18 +420,22 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       : refusal
         ? refusedStatus(dispatch.status, refusal, clock.now())
         : undefined;
-    if (status === undefined || deepEqual(status, dispatch.status)) return;
+    if (status === undefined) return;
     try {
-      await client.update(DISPATCHES, { ...dispatch, status }, { subresource: 'status' });
+      if (!deepEqual(status, dispatch.status))
+        await client.update(DISPATCHES, { ...dispatch, status }, { subresource: 'status' });
     } catch (error) {
       if (hasCode(error, 404)) return;
       // The hub wrote in between: the informer brings its word, and the report is made again from it.
-      if (hasCode(error, 409)) reportLoop.enqueue(key, 20);
-      else throw error;
+      if (hasCode(error, 409)) return { requeueAfterMs: 20 };
+      throw error;
     }
+    const requeueAfterMs = current && contestedMs(current, clock.now());
+    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   }
 
   async function reportCluster(): Promise<void> {
+    if (recalling.size > 0) return;
     const version = await client.getJson<{ gitVersion?: string }>('/version');
     const reportNow: ClusterReport = {
       name: spokeName,

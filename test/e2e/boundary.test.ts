@@ -29,7 +29,10 @@ interface Watched {
 
 async function watchShop(spoke: string): Promise<Watched & { stop(): Promise<unknown> }> {
   const client = fleet.client(spoke);
-  const watched = { deployments: await record(client, deployments, 'shop'), configMaps: await record(client, configMaps, 'shop') };
+  const watched = {
+    deployments: await record(client, deployments, 'shop'),
+    configMaps: await record(client, configMaps, 'shop'),
+  };
   return { ...watched, stop: () => Promise.all([watched.deployments.stop(), watched.configMaps.stop()]) };
 }
 
@@ -48,25 +51,69 @@ async function sabotage(spoke: string): Promise<void> {
   try {
     let from = deploymentEvents.seen.length;
     await fleet.kubectl(spoke, 'delete', 'deployment', 'orders', '-n', 'shop', '--wait=false');
-    const gone = await deploymentEvents.next('orders deleted', (event) => event.type === 'DELETED' && named('orders')(event), from);
-    const again = await deploymentEvents.next('orders back', (event) => event.type === 'ADDED' && named('orders')(event), from);
+    const gone = await deploymentEvents.next(
+      'orders deleted',
+      (event) => event.type === 'DELETED' && named('orders')(event),
+      from,
+    );
+    const again = await deploymentEvents.next(
+      'orders back',
+      (event) => event.type === 'ADDED' && named('orders')(event),
+      from,
+    );
     expect(again.at - gone.at).toBeLessThanOrEqual(BACK_WITHIN_MS);
     expect(again.object.metadata.uid).not.toBe(gone.object.metadata.uid);
 
     from = deploymentEvents.seen.length;
-    await fleet.kubectl(spoke, 'set', 'image', 'deployment/search', 'search=evil.example/search:9', '-n', 'shop');
+    await fleet.kubectl(
+      spoke,
+      'set',
+      'image',
+      'deployment/search',
+      'search=evil.example/search:9',
+      '-n',
+      'shop',
+    );
     const isSearch = named('search');
-    const edited = await deploymentEvents.next('the edit', (event) => isSearch(event) && imageOf(event.object) === 'evil.example/search:9', from);
-    const corrected = await deploymentEvents.next('the edit undone', (event) => isSearch(event) && event.at >= edited.at && imageOf(event.object) === 'registry.example/shop/search:1.0', from);
+    const edited = await deploymentEvents.next(
+      'the edit',
+      (event) => isSearch(event) && imageOf(event.object) === 'evil.example/search:9',
+      from,
+    );
+    const corrected = await deploymentEvents.next(
+      'the edit undone',
+      (event) =>
+        isSearch(event) &&
+        event.at >= edited.at &&
+        imageOf(event.object) === 'registry.example/shop/search:1.0',
+      from,
+    );
     expect(corrected.at - edited.at).toBeLessThanOrEqual(BACK_WITHIN_MS);
 
     from = mapEvents.seen.length;
     await fleet.kubectl(spoke, 'delete', 'configmap', 'settings', '-n', 'shop');
-    const removed = await mapEvents.next('settings deleted', (event) => event.type === 'DELETED' && named('settings')(event), from);
-    const restored = await mapEvents.next('settings back', (event) => event.type === 'ADDED' && named('settings')(event), from);
+    const removed = await mapEvents.next(
+      'settings deleted',
+      (event) => event.type === 'DELETED' && named('settings')(event),
+      from,
+    );
+    const restored = await mapEvents.next(
+      'settings back',
+      (event) => event.type === 'ADDED' && named('settings')(event),
+      from,
+    );
     expect(restored.at - removed.at).toBeLessThanOrEqual(BACK_WITHIN_MS);
     expect(restored.object['data']).toMatchObject({ currency: 'EUR' });
-    await fleet.kubectl(spoke, 'rollout', 'status', 'deployment/orders', 'deployment/search', '-n', 'shop', '--timeout=20s');
+    await fleet.kubectl(
+      spoke,
+      'rollout',
+      'status',
+      'deployment/orders',
+      'deployment/search',
+      '-n',
+      'shop',
+      '--timeout=20s',
+    );
   } finally {
     await stop();
   }
@@ -75,13 +122,19 @@ async function sabotage(spoke: string): Promise<void> {
 /** Every object of a cluster that can be listed, by kind and name, with its resourceVersion. */
 async function everything(client: Client): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  const { groups } = await client.getJson<{ groups: { preferredVersion: { groupVersion: string } }[] }>('/apis');
+  const { groups } = await client.getJson<{ groups: { preferredVersion: { groupVersion: string } }[] }>(
+    '/apis',
+  );
   for (const path of ['/api/v1', ...groups.map((group) => `/apis/${group.preferredVersion.groupVersion}`)]) {
     const { resources } = await client.getJson<{ resources: { name: string; verbs: string[] }[] }>(path);
     for (const { name, verbs } of resources) {
       if (name.includes('/') || !verbs.includes('list')) continue;
       const { items } = await client.getJson<{ items: KubeObject[] }>(`${path}/${name}`);
-      for (const { metadata } of items) found.set(`${path}/${name} ${metadata.namespace ?? ''}/${metadata.name}`, metadata.resourceVersion ?? '');
+      for (const { metadata } of items)
+        found.set(
+          `${path}/${name} ${metadata.namespace ?? ''}/${metadata.name}`,
+          metadata.resourceVersion ?? '',
+        );
     }
   }
   return found;
@@ -101,7 +154,17 @@ async function atRest(spoke: string): Promise<Map<string, string>> {
 }
 
 async function setPrice(revision: string): Promise<void> {
-  await fleet.kubectl('hub', 'patch', 'configmap', 'prices', '-n', 'shop', '--type=merge', '-p', JSON.stringify({ data: { revision } }));
+  await fleet.kubectl(
+    'hub',
+    'patch',
+    'configmap',
+    'prices',
+    '-n',
+    'shop',
+    '--type=merge',
+    '-p',
+    JSON.stringify({ data: { revision } }),
+  );
 }
 
 async function price(spoke: string): Promise<string> {
@@ -129,7 +192,11 @@ describeFleet('a spoke outlives its hub', () => {
       SPOKES.map(async (spoke) => {
         const client = fleet.client(spoke);
         const dispatches: ResourceId = await client.resourceFor('atoll.dev/v1alpha1', 'Dispatch');
-        return Promise.all([record(client, deployments, ''), record(client, configMaps, ''), record(client, dispatches, '')]);
+        return Promise.all([
+          record(client, deployments, ''),
+          record(client, configMaps, ''),
+          record(client, dispatches, ''),
+        ]);
       }),
     );
     const initial = recordings.map((list) => list.map((recording) => recording.seen.length));
@@ -137,7 +204,10 @@ describeFleet('a spoke outlives its hub', () => {
     await fleet.mustAtoll('start', 'hub');
     const began = clock.monotonic();
     // Conditions of before would not do: each spoke must answer through this hub's link.
-    for (const spoke of SPOKES) await until(`${spoke} through the link`, () => fleet.kubectl('hub', 'get', '--raw', `/clusters/${spoke}/version`));
+    for (const spoke of SPOKES)
+      await until(`${spoke} through the link`, () =>
+        fleet.kubectl('hub', 'get', '--raw', `/clusters/${spoke}/version`),
+      );
     expect(clock.monotonic() - began).toBeLessThanOrEqual(5_000);
     const table = await fleet.kubectl('hub', 'get', 'spokeclusters', '--no-headers');
     expect(table.match(/ Connected /g)).toHaveLength(SPOKES.length);
@@ -147,7 +217,12 @@ describeFleet('a spoke outlives its hub', () => {
 
     await setPrice('after-restart');
     for (const list of recordings) {
-      await list[1].next('the new price', (event) => named('prices')(event) && (event.object['data'] as Record<string, string>)['revision'] === 'after-restart');
+      await list[1].next(
+        'the new price',
+        (event) =>
+          named('prices')(event) &&
+          (event.object['data'] as Record<string, string>)['revision'] === 'after-restart',
+      );
       await Promise.all(list.map((recording) => recording.stop()));
     }
     await waitReady(fleet, 'shop', 'shop');
@@ -176,13 +251,25 @@ describeFleet('a cut link', () => {
       writeFileSync(joinFile, JSON.stringify({ ...join_, hubAddress: `127.0.0.1:${wire.port}` }));
       await fleet.mustAtoll('start', 'spoke-1');
       await until('the link through the wire', () => wire.connections === 1);
-      await fleet.kubectl('hub', 'wait', 'spokecluster/spoke-1', '--for=condition=Connected', '--timeout=20s');
+      await fleet.kubectl(
+        'hub',
+        'wait',
+        'spokecluster/spoke-1',
+        '--for=condition=Connected',
+        '--timeout=20s',
+      );
       await setPrice('before-the-cut');
       await until('the price through the wire', async () => (await price('spoke-1')) === 'before-the-cut');
       const recording = await record(fleet.client('spoke-1'), configMaps, 'shop');
 
       wire.cut();
-      await fleet.kubectl('hub', 'wait', 'spokecluster/spoke-1', '--for=condition=Connected=False', '--timeout=20s');
+      await fleet.kubectl(
+        'hub',
+        'wait',
+        'spokecluster/spoke-1',
+        '--for=condition=Connected=False',
+        '--timeout=20s',
+      );
       for (const revision of ['old-1', 'old-2', 'old-3', 'newest']) {
         await setPrice(revision);
         // Seen on a spoke that is connected: so the hub did dispatch each of them.
@@ -190,12 +277,25 @@ describeFleet('a cut link', () => {
       }
       await fleet.kubectl('hub', 'delete', 'configmap', 'settings', '-n', 'shop');
       expect(await price('spoke-1')).toBe('before-the-cut');
-      await until('spoke-1 counted as stale', async () => JSON.parse(await fleet.kubectl('hub', 'get', 'propagation', 'shop', '-n', 'shop', '-o', 'json')).status.stale === 1);
+      await until(
+        'spoke-1 counted as stale',
+        async () =>
+          JSON.parse(await fleet.kubectl('hub', 'get', 'propagation', 'shop', '-n', 'shop', '-o', 'json'))
+            .status.stale === 1,
+      );
 
       const from = recording.seen.length;
       wire.heal();
-      await recording.next('the newest price', (event) => named('prices')(event) && revisionOf(event.object) === 'newest', from);
-      await recording.next('the tombstone carried out', (event) => event.type === 'DELETED' && named('settings')(event), from);
+      await recording.next(
+        'the newest price',
+        (event) => named('prices')(event) && revisionOf(event.object) === 'newest',
+        from,
+      );
+      await recording.next(
+        'the tombstone carried out',
+        (event) => event.type === 'DELETED' && named('settings')(event),
+        from,
+      );
       const passed = recording.seen.filter(named('prices')).map((event) => revisionOf(event.object));
       expect(passed).toEqual(['before-the-cut', 'newest']);
       await recording.stop();

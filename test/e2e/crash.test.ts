@@ -5,7 +5,14 @@ import type { Client } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { hasCode } from '../../src/kube/status-error.ts';
 import { configMaps } from '../../src/kube/well-known.ts';
-import { isAlive, type Random, readPidFile, seededRandom, sleep, systemClock } from '../../src/runtime/index.ts';
+import {
+  isAlive,
+  type Random,
+  readPidFile,
+  seededRandom,
+  sleep,
+  systemClock,
+} from '../../src/runtime/index.ts';
 import { describeFleet, type Fleet, newFleet, startFleet } from './harness/fleet.ts';
 import { waitReady } from './harness/manifests.ts';
 import { until } from './harness/until.ts';
@@ -47,17 +54,28 @@ interface Load {
 /** Writers that create, update and delete one object each, one write at a time, until the server is gone. */
 function startLoad(client: Client, namespace: string, round: number, random: Random): Load {
   let acknowledged = 0;
-  const ledgers: Ledger[] = Array.from({ length: WRITERS }, (_, i) => ({ name: `w${round}-${i}`, value: -1, attempted: -1, resourceVersion: 0 }));
+  const ledgers: Ledger[] = Array.from({ length: WRITERS }, (_, i) => ({
+    name: `w${round}-${i}`,
+    value: -1,
+    attempted: -1,
+    resourceVersion: 0,
+  }));
   async function write(ledger: Ledger): Promise<void> {
     const { name } = ledger;
     for (let value = 0; ; value++) {
       const remove = ledger.value !== undefined && ledger.value >= 0 && random.next() < 0.1;
       ledger.attempted = remove ? undefined : value;
-      const object: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { value: String(value) } };
+      const object: KubeObject = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name, namespace },
+        data: { value: String(value) },
+      };
       let answer: KubeObject | undefined;
       try {
         if (remove) await client.delete(configMaps, namespace, name);
-        else if (ledger.value === undefined || ledger.value < 0) answer = await client.create(configMaps, object);
+        else if (ledger.value === undefined || ledger.value < 0)
+          answer = await client.create(configMaps, object);
         else answer = await client.patch(configMaps, namespace, name, 'merge', { data: object['data'] });
       } catch (error) {
         if (hasCode(error, 409) || hasCode(error, 404)) throw error;
@@ -77,14 +95,22 @@ function startLoad(client: Client, namespace: string, round: number, random: Ran
 /** Every acknowledged write is there; what was not acknowledged is there whole or not at all. */
 async function check(client: Client, namespace: string, loads: readonly Load[]): Promise<void> {
   const list = await client.list(configMaps, namespace);
-  const values = new Map(list.items.map((item) => [item.metadata.name, Number((item['data'] as Record<string, string> | undefined)?.['value'])]));
+  const values = new Map(
+    list.items.map((item) => [
+      item.metadata.name,
+      Number((item['data'] as Record<string, string> | undefined)?.['value']),
+    ]),
+  );
   const newest = Math.max(...loads.flatMap((load) => load.ledgers.map((ledger) => ledger.resourceVersion)));
   expect(Number(list.metadata.resourceVersion), 'the revision of the server').toBeGreaterThanOrEqual(newest);
   for (const { ledgers } of loads) {
     for (const { name, value, attempted } of ledgers) {
       const there = values.get(name);
       const promised = value === -1 ? undefined : value;
-      expect([promised, attempted === -1 ? undefined : attempted], `${name} in ${namespace} (seed ${SEED})`).toContain(there);
+      expect(
+        [promised, attempted === -1 ? undefined : attempted],
+        `${name} in ${namespace} (seed ${SEED})`,
+      ).toContain(there);
     }
   }
 }
@@ -115,7 +141,8 @@ describeFleet(`kill -9 under load (seed ${SEED})`, () => {
           process.kill(pid, 'SIGKILL');
           await until('its end', () => !isAlive(pid), { everyMs: 5 });
           const outcome = await starting;
-          if (outcome.code !== 0) expect(outcome.stderr).toMatch(new RegExp(`${member} ended while starting`));
+          if (outcome.code !== 0)
+            expect(outcome.stderr).toMatch(new RegExp(`${member} ended while starting`));
         }
         await fleet.mustAtoll('start', member);
         await check(fleet.client(member), namespace, loads);
@@ -128,9 +155,17 @@ describeFleet(`kill -9 under load (seed ${SEED})`, () => {
     await waitReady(fleet, 'crash', 'all');
     const dataOf = async (context: string): Promise<Record<string, unknown>> => {
       const { items } = await fleet.client(context).list(configMaps, 'crash');
-      return Object.fromEntries(items.filter((item) => item.metadata.name !== 'kube-root-ca.crt').map((item) => [item.metadata.name, item['data']]));
+      return Object.fromEntries(
+        items
+          .filter((item) => item.metadata.name !== 'kube-root-ca.crt')
+          .map((item) => [item.metadata.name, item['data']]),
+      );
     };
-    await until('the same on both', async () => JSON.stringify(sorted(await dataOf('spoke-1'))) === JSON.stringify(sorted(await dataOf('hub'))));
+    await until(
+      'the same on both',
+      async () =>
+        JSON.stringify(sorted(await dataOf('spoke-1'))) === JSON.stringify(sorted(await dataOf('hub'))),
+    );
     expect(Object.keys(await dataOf('hub')).length).toBeGreaterThan(0);
   });
 

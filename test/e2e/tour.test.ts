@@ -68,9 +68,16 @@ describeFleet('what a user does and sees', () => {
   it('[K14] knows each spoke: version, nodes, processors, memory, as the spoke has them', async () => {
     const spoke = JSON.parse(await fleet.kubectl('hub', 'get', 'spokecluster', 'spoke-1', '-o', 'json'));
     const nodes = JSON.parse(await fleet.kubectl('spoke-1', 'get', 'nodes', '-o', 'json')).items;
-    expect(spoke.status.clusterInfo).toMatchObject({ nodeCount: nodes.length, kubernetesVersion: nodes[0].status.nodeInfo.kubeletVersion });
-    const cpus = nodes.map((node: { status: { capacity: { cpu: string } } }) => Number(node.status.capacity.cpu));
-    expect(Number(spoke.status.clusterInfo.totalCPU)).toBe(cpus.reduce((sum: number, cpu: number) => sum + cpu, 0));
+    expect(spoke.status.clusterInfo).toMatchObject({
+      nodeCount: nodes.length,
+      kubernetesVersion: nodes[0].status.nodeInfo.kubeletVersion,
+    });
+    const cpus = nodes.map((node: { status: { capacity: { cpu: string } } }) =>
+      Number(node.status.capacity.cpu),
+    );
+    expect(Number(spoke.status.clusterInfo.totalCPU)).toBe(
+      cpus.reduce((sum: number, cpu: number) => sum + cpu, 0),
+    );
   });
 
   it('[K26] places the unmodified manifests of the shop on every spoke and counts them', async () => {
@@ -84,9 +91,27 @@ describeFleet('what a user does and sees', () => {
     expect(atHub.length).toBeGreaterThan(40);
     for (const spoke of SPOKES) {
       expect(await names(spoke, EVERYTHING, ...PART_OF_SHOP), spoke).toEqual(atHub);
-      await fleet.kubectl(spoke, 'wait', '-n', 'shop', 'deployment', '--all', '--for=condition=Available', '--timeout=10s');
-      await fleet.kubectl(spoke, 'rollout', 'status', '-n', 'shop', 'statefulset/cart-store', '--timeout=10s');
-      const routes = (context: string): Promise<string> => fleet.kubectl(context, 'get', 'cm', 'web-routes', '-n', 'shop', '-o', 'jsonpath={.data}');
+      await fleet.kubectl(
+        spoke,
+        'wait',
+        '-n',
+        'shop',
+        'deployment',
+        '--all',
+        '--for=condition=Available',
+        '--timeout=10s',
+      );
+      await fleet.kubectl(
+        spoke,
+        'rollout',
+        'status',
+        '-n',
+        'shop',
+        'statefulset/cart-store',
+        '--timeout=10s',
+      );
+      const routes = (context: string): Promise<string> =>
+        fleet.kubectl(context, 'get', 'cm', 'web-routes', '-n', 'shop', '-o', 'jsonpath={.data}');
       expect(await routes(spoke)).toBe(await routes('hub'));
     }
   });
@@ -101,7 +126,8 @@ describeFleet('what a user does and sees', () => {
   });
 
   it("shows spoke-2's overrides on spoke-2 only", async () => {
-    const get = (spoke: string, object: string, path: string): Promise<string> => fleet.kubectl(spoke, 'get', object, '-n', 'shop', '-o', `jsonpath=${path}`);
+    const get = (spoke: string, object: string, path: string): Promise<string> =>
+      fleet.kubectl(spoke, 'get', object, '-n', 'shop', '-o', `jsonpath=${path}`);
     const facts = async (spoke: string): Promise<string[]> => [
       await get(spoke, 'deploy/web', '{.spec.replicas} {.spec.template.spec.containers[0].image}'),
       await get(spoke, 'sts/cart-store', '{.spec.replicas}'),
@@ -112,15 +138,28 @@ describeFleet('what a user does and sees', () => {
     expect(await facts('spoke-1')).toEqual(usual);
     expect(await facts('spoke-3')).toEqual(usual);
     expect(await facts('spoke-2')).toEqual(['1 registry.example.com/shop/web:1.5.0-rc.1', '1', 'branch']);
-    const pods = rows(await fleet.kubectl('spoke-2', 'get', 'po', '-n', 'shop', '-l', 'app.kubernetes.io/name=web', '--no-headers'));
+    const pods = rows(
+      await fleet.kubectl(
+        'spoke-2',
+        'get',
+        'po',
+        '-n',
+        'shop',
+        '-l',
+        'app.kubernetes.io/name=web',
+        '--no-headers',
+      ),
+    );
     expect(pods.map(([, ready, status]) => `${ready} ${status}`)).toEqual(['1/1 Running']);
-    for (const kind of ['deploy', 'po', 'svc']) expect(await fleet.kubectl('spoke-2', 'get', kind, '-n', 'shop')).toContain('web');
+    for (const kind of ['deploy', 'po', 'svc'])
+      expect(await fleet.kubectl('spoke-2', 'get', kind, '-n', 'shop')).toContain('web');
   });
 
   it('propagates an object that begins to match, and removes one that is deleted at the hub', async () => {
     await fleet.kubectl('hub', 'create', 'configmap', 'later', '-n', 'shop', '--from-literal=a=b');
     await fleet.kubectl('hub', 'label', 'configmap', 'later', '-n', 'shop', 'app.kubernetes.io/part-of=shop');
-    for (const spoke of SPOKES) await until(`later on ${spoke}`, async () => (await names(spoke, 'cm')).includes('configmap/later'));
+    for (const spoke of SPOKES)
+      await until(`later on ${spoke}`, async () => (await names(spoke, 'cm')).includes('configmap/later'));
     await fleet.kubectl('hub', 'delete', 'configmap', 'later', '-n', 'shop');
     for (const spoke of SPOKES) {
       await fleet.kubectl(spoke, 'wait', 'configmap/later', '-n', 'shop', '--for=delete', '--timeout=10s');
@@ -153,21 +192,56 @@ data: {a: b}
     expect(await has('spoke-1')).toBe(false);
     await fleet.kubectl('hub', 'label', 'spokecluster', 'spoke-1', 'tier=gold');
     await fleet.kubectl('hub', 'label', 'spokecluster', 'spoke-3', 'tier-');
-    await until('gold on spoke-1, not on spoke-3', async () => (await has('spoke-1')) && !(await has('spoke-3')));
+    await until(
+      'gold on spoke-1, not on spoke-3',
+      async () => (await has('spoke-1')) && !(await has('spoke-3')),
+    );
     await fleet.kubectl('hub', 'delete', 'clusterpropagation', 'gold', '--timeout=20s');
     expect(await has('spoke-1')).toBe(false);
   });
 
   it('holds changes back while a propagation is suspended', async () => {
     const suspend = (value: boolean): Promise<string> =>
-      fleet.kubectl('hub', 'patch', 'propagation', 'shop', '-n', 'shop', '--type=merge', '-p', `{"spec":{"suspend":${value}}}`);
-    const currency = (): Promise<string> => fleet.kubectl('spoke-1', 'get', 'cm', 'shop-settings', '-n', 'shop', '-o', 'jsonpath={.data.CURRENCY}');
+      fleet.kubectl(
+        'hub',
+        'patch',
+        'propagation',
+        'shop',
+        '-n',
+        'shop',
+        '--type=merge',
+        '-p',
+        `{"spec":{"suspend":${value}}}`,
+      );
+    const currency = (): Promise<string> =>
+      fleet.kubectl('spoke-1', 'get', 'cm', 'shop-settings', '-n', 'shop', '-o', 'jsonpath={.data.CURRENCY}');
     const before = await currency();
     await suspend(true);
-    await fleet.kubectl('hub', 'wait', '-n', 'shop', 'propagation/shop', '--for=condition=Dispatched=False', '--timeout=10s');
-    await fleet.kubectl('hub', 'patch', 'cm', 'shop-settings', '-n', 'shop', '--type=merge', '-p', '{"data":{"CURRENCY":"CHF"}}');
+    await fleet.kubectl(
+      'hub',
+      'wait',
+      '-n',
+      'shop',
+      'propagation/shop',
+      '--for=condition=Dispatched=False',
+      '--timeout=10s',
+    );
+    await fleet.kubectl(
+      'hub',
+      'patch',
+      'cm',
+      'shop-settings',
+      '-n',
+      'shop',
+      '--type=merge',
+      '-p',
+      '{"data":{"CURRENCY":"CHF"}}',
+    );
     // Another propagation passes through the same hub meanwhile: when it has arrived, the suspended one would have too.
-    await fleet.apply('hub', 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: witness, namespace: default}\n');
+    await fleet.apply(
+      'hub',
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: witness, namespace: default}\n',
+    );
     await fleet.apply(
       'hub',
       `apiVersion: atoll.dev/v1alpha1
@@ -195,7 +269,9 @@ describeFleet('processes of a fleet', () => {
       expect(stdout).toBe('');
     }
     expect(refused).toHaveLength(1);
-    expect((await fleet.kubectl('hub', 'get', 'spokeclusters', '--no-headers')).match(/ Connected /g)).toHaveLength(3);
+    expect(
+      (await fleet.kubectl('hub', 'get', 'spokeclusters', '--no-headers')).match(/ Connected /g),
+    ).toHaveLength(3);
   });
 
   it('`up` on a running fleet changes nothing', async () => {
@@ -220,7 +296,12 @@ describeFleet('processes of a fleet', () => {
   });
 
   it('refuses a directory that is something else', async () => {
-    const outcome = await run(process.execPath, [join(inject('packageRoot'), 'dist', 'cli', 'main.js'), 'up', '--dir', inject('packageRoot')]);
+    const outcome = await run(process.execPath, [
+      join(inject('packageRoot'), 'dist', 'cli', 'main.js'),
+      'up',
+      '--dir',
+      inject('packageRoot'),
+    ]);
     expect(outcome).toMatchObject({ code: 1 });
     expect(outcome.stderr).toMatch(/is not a fleet of atoll/);
   });
@@ -230,9 +311,17 @@ describeFleet('processes of a fleet', () => {
     await fleet.mustAtoll('stop', 'spoke-2');
     expect(isAlive(before)).toBe(false);
     expect(existsSync(join(fleet.directory, 'run', 'spoke-2.pid'))).toBe(false);
-    await fleet.kubectl('hub', 'wait', 'spokecluster/spoke-2', '--for=condition=Connected=False', '--timeout=20s');
+    await fleet.kubectl(
+      'hub',
+      'wait',
+      'spokecluster/spoke-2',
+      '--for=condition=Connected=False',
+      '--timeout=20s',
+    );
     await until('the propagation counts spoke-2 as stale', async () => {
-      const [row] = rows(await fleet.kubectl('hub', 'get', 'propagation', 'shop', '-n', 'shop', '--no-headers'));
+      const [row] = rows(
+        await fleet.kubectl('hub', 'get', 'propagation', 'shop', '-n', 'shop', '--no-headers'),
+      );
       return row?.slice(1, 4).join(' ') === '3 2 1';
     });
     await fleet.mustAtoll('start', 'spoke-2');
@@ -245,7 +334,15 @@ describeFleet('processes of a fleet', () => {
 
   it('`down` stops every process; `up` goes on with all state', async () => {
     const uids = async (context: string): Promise<string> =>
-      fleet.kubectl(context, 'get', 'deploy,svc,cm,secret,cronjob,sts,ds,po', '-n', 'shop', '-o', 'jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid}{"\\n"}{end}');
+      fleet.kubectl(
+        context,
+        'get',
+        'deploy,svc,cm,secret,cronjob,sts,ds,po',
+        '-n',
+        'shop',
+        '-o',
+        'jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid}{"\\n"}{end}',
+      );
     await waitReady(fleet, 'shop', 'shop');
     const before = await Promise.all(MEMBERS.map(uids));
     const pids = MEMBERS.map((member) => fleet.pid(member));
@@ -261,7 +358,9 @@ describeFleet('processes of a fleet', () => {
     await fleet.mustAtoll('up', '--virtual', '5');
     const table = rows(await fleet.kubectl('hub', 'get', 'spokeclusters', '--no-headers'));
     expect(table.map(([name, , , , , status]) => `${name} ${status}`)).toEqual(
-      [...SPOKES, 1, 2, 3, 4, 5].map((name) => `${typeof name === 'number' ? `virtual-${name}` : name} Connected`),
+      [...SPOKES, 1, 2, 3, 4, 5].map(
+        (name) => `${typeof name === 'number' ? `virtual-${name}` : name} Connected`,
+      ),
     );
     await waitReady(fleet, 'shop', 'shop');
     expect(await names('virtual-5', 'deploy')).toEqual(await names('hub', 'deploy'));
@@ -288,7 +387,9 @@ describeFleet('processes of a fleet', () => {
     expect(await fleet.mustAtoll('reset')).toContain('There is no fleet');
     await fleet.mustAtoll('up', '--spokes', '1');
     expect((await fleet.tryKubectl('hub', ['get', 'ns', 'shop'])).code).toBe(1);
-    expect((await fleet.kubectl('hub', 'get', 'spokeclusters', '-o', 'name')).trim()).toBe('spokecluster.core.oam.dev/spoke-1');
+    expect((await fleet.kubectl('hub', 'get', 'spokeclusters', '-o', 'name')).trim()).toBe(
+      'spokecluster.core.oam.dev/spoke-1',
+    );
     expect(JSON.parse(readFileSync(join(fleet.directory, 'fleet.json'), 'utf8')).members).toHaveLength(2);
   });
 });

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { defineProject } from 'vitest/config';
+import type { UserWorkspaceConfig } from 'vitest/config';
 
 /** Real processes, real kubectl, real signals. One file at a time: they measure, and a laptop has few cores. */
-export default defineProject({
+const config: UserWorkspaceConfig = {
   root: fileURLToPath(new URL('.', import.meta.url)),
   test: {
     name: 'e2e',
@@ -12,4 +12,6 @@ export default defineProject({
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
-});
+};
+
+export default config;

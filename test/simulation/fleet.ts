@@ -103,7 +103,7 @@ export async function simulateFleet(
         links: {
           tunnel: (spoke) => target.tunnels.get(spoke),
           onTunnel: () => undefined,
-          forget: (spoke) => void target.tunnels.delete(spoke),
+          forget: () => undefined,
           direct: (spoke, endpoint) => {
             const handler = options.direct?.[new URL(endpoint.url).hostname.replace(/\.test$/, '')];
             return directLink(runtime, spoke, handler ?? refused);
@@ -175,7 +175,11 @@ export async function driven<T>(runtime: VirtualRuntime, work: Promise<T>): Prom
 }
 
 /** A tunnelled SpokeCluster; every one has the label `site` with its name. */
-export function spokeCluster(name: string, labels: Record<string, string> = {}, spec: object = {}): KubeObject {
+export function spokeCluster(
+  name: string,
+  labels: Record<string, string> = {},
+  spec: object = {},
+): KubeObject {
   return {
     apiVersion: 'core.oam.dev/v1beta1',
     kind: 'SpokeCluster',
@@ -229,5 +233,7 @@ export function writesBy(audit: readonly AuditEvent[], user: string): string[] {
       !['get', 'list', 'watch'].includes(event.verb) &&
       event.responseStatus.code < 300,
   );
-  return [...new Set(writes.map((event) => `${event.verb} ${event.objectRef?.resource ?? event.requestURI}`))].sort();
+  return [
+    ...new Set(writes.map((event) => `${event.verb} ${event.objectRef?.resource ?? event.requestURI}`)),
+  ].sort();
 }

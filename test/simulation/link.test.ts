@@ -1,6 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { configMaps } from '../../src/kube/well-known.ts';
-import { conditionOf, dispatchesOn, SPOKE_CLUSTERS, type SimulatedFleet, type SimulatedSpoke, simulateFleet, stored } from './fleet.ts';
+import {
+  conditionOf,
+  dispatchesOn,
+  type SimulatedFleet,
+  type SimulatedSpoke,
+  PROPAGATIONS,
+  SPOKE_CLUSTERS,
+  simulateFleet,
+  stored,
+} from './fleet.ts';
 import { colour, configMap, merge, openShop, paint, ready, shop, shopStatus } from './shop.ts';
 
 let fleet: SimulatedFleet;
@@ -16,7 +25,9 @@ async function open(names: string[] = ['a', 'b'], objects = [configMap('settings
 async function coloursSeen(spoke: SimulatedSpoke): Promise<string[]> {
   const seen: string[] = [];
   const watch = async (): Promise<void> => {
-    for await (const event of spoke.client.watch(configMaps, 'shop', { resourceVersion: String(spoke.server.store.revision) })) {
+    for await (const event of spoke.client.watch(configMaps, 'shop', {
+      resourceVersion: String(spoke.server.store.revision),
+    })) {
       if (event.type === 'ERROR' || event.object.metadata.name !== 'settings') continue;
       seen.push((event.object as { data?: { colour?: string } }).data?.colour ?? '');
     }
@@ -55,7 +66,8 @@ describe('a link that is cut', () => {
   it('[K12] is Disconnected at once; the inventory is kept with its age [K15]', async () => {
     await open(['a']);
     await fleet.rest(600_000);
-    const status = (): Record<string, any> => (stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['status'] ?? {}) as never;
+    const status = (): Record<string, any> =>
+      (stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['status'] ?? {}) as never;
     expect(status()['connection']).toBe('Connected');
     const info = status()['clusterInfo'];
     const cutAt = fleet.runtime.clock.now();
@@ -76,9 +88,12 @@ describe('a link that is cut', () => {
   it('[K12] flips within interval and timeout where the spoke hangs', async () => {
     await open(['a']);
     fleet.spoke('a').link.setLatency(1_000_000);
-    const status = (): Record<string, unknown> => (stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['status'] ?? {}) as never;
+    const status = (): Record<string, unknown> =>
+      (stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['status'] ?? {}) as never;
     await fleet.until(() => status()['connection'] === 'Disconnected', 'Disconnected', 41_000);
-    expect(conditionOf(stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a'), 'Connected')).toBe('False/ProbeFailed');
+    expect(conditionOf(stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a'), 'Connected')).toBe(
+      'False/ProbeFailed',
+    );
   });
 
   it('carries deletions to a spoke that was offline when they were ordered', async () => {
@@ -96,8 +111,17 @@ describe('a link that is cut', () => {
     await open();
     fleet.spoke('a').link.cut();
     const { client } = fleet.hub;
-    await fleet.run(client.delete({ ...configMaps, group: 'atoll.dev', version: 'v1alpha1', resource: 'propagations', kind: 'Propagation' }, 'shop', 'shop'));
-    await fleet.until(() => colour(fleet.spoke('b')) === '' && dispatchesOn(fleet.spoke('b')).length === 0, 'gone on the connected spoke');
+    await fleet.run(
+      client.delete(
+        PROPAGATIONS,
+        'shop',
+        'shop',
+      ),
+    );
+    await fleet.until(
+      () => colour(fleet.spoke('b')) === '' && dispatchesOn(fleet.spoke('b')).length === 0,
+      'gone on the connected spoke',
+    );
     await fleet.rest(60_000);
     expect(colour(fleet.spoke('a'))).toBe('red');
     expect(shop(fleet)).toBeDefined();
@@ -116,7 +140,13 @@ describe('a link that is cut', () => {
     fleet.spoke('a').link.setLatency(700);
     await paint(fleet, fleet.hub, 'green');
     await fleet.rest(50);
-    await fleet.run(fleet.hub.client.delete({ ...configMaps, group: 'atoll.dev', version: 'v1alpha1', resource: 'propagations', kind: 'Propagation' }, 'shop', 'shop'));
+    await fleet.run(
+      fleet.hub.client.delete(
+        PROPAGATIONS,
+        'shop',
+        'shop',
+      ),
+    );
     await fleet.until(() => shop(fleet) === undefined, 'the Propagation gone', 120_000);
     await fleet.rest(10_000);
     expect(colour(fleet.spoke('a'))).toBe('');
@@ -129,7 +159,11 @@ describe('a link that is cut', () => {
     const started = fleet.runtime.clock.monotonic();
     for (const value of ['orange', 'yellow', 'green']) {
       await paint(fleet, fleet.hub, value);
-      await fleet.until(() => colour(fleet.spoke('b')) === value && colour(fleet.spoke('c')) === value, `${value} on the fast spokes`, 2_000);
+      await fleet.until(
+        () => colour(fleet.spoke('b')) === value && colour(fleet.spoke('c')) === value,
+        `${value} on the fast spokes`,
+        2_000,
+      );
     }
     expect(fleet.runtime.clock.monotonic() - started).toBeLessThan(2_000);
     fleet.spoke('a').link.setLatency(0);
@@ -137,32 +171,43 @@ describe('a link that is cut', () => {
   });
 
   it('costs others nothing where many propagations wait for a spoke that hangs', async () => {
-    await open(['a', 'b']);
+    fleet = await simulateFleet(2, ['a', 'b']);
+    await openShop(fleet, [], undefined);
     for (let i = 0; i < 40; i++) {
       await fleet.run(
         fleet.hub.client.create(
-          { ...configMaps, group: 'atoll.dev', version: 'v1alpha1', resource: 'propagations', kind: 'Propagation' },
+          PROPAGATIONS,
           {
-            apiVersion: 'atoll.dev/v1alpha1',
-            kind: 'Propagation',
-            metadata: { name: `more-${i}`, namespace: 'shop' },
-            spec: { resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap', name: `more-${i}` }], placement: { clusterSelector: {} } },
-          },
+X          },
         ),
       );
     }
     await fleet.rest(1_000);
     fleet.spoke('a').link.setLatency(1_000_000);
-    for (let i = 0; i < 40; i++) await fleet.run(fleet.hub.client.create(configMaps, configMap(`more-${i}`, 'grey')));
-    await fleet.until(() => Array.from({ length: 40 }, (_, i) => i).every((i) => colour(fleet.spoke('b'), `more-${i}`) === 'grey'), 'all on the other spoke', 3_000);
+    for (let i = 0; i < 40; i++)
+      await fleet.run(fleet.hub.client.create(configMaps, configMap(`more-${i}`, 'grey')));
+    await fleet.until(
+      () =>
+        Array.from({ length: 40 }, (_, i) => i).every(
+          (i) => colour(fleet.spoke('b'), `more-${i}`) === 'grey',
+        ),
+      'all on the other spoke',
+      3_000,
+    );
   });
 });
 
 describe('revisions', () => {
   it('[K33] differ while a change is on its way and agree afterwards', async () => {
     await open(['a']);
-    const status = (): Record<string, unknown> => (stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['status'] ?? {}) as never;
-    await fleet.until(() => status()['dispatchedRevision'] !== undefined && status()['dispatchedRevision'] === status()['appliedRevision'], 'both the same');
+    const status = (): Record<string, unknown> =>
+      (stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['status'] ?? {}) as never;
+    await fleet.until(
+      () =>
+        status()['dispatchedRevision'] !== undefined &&
+        status()['dispatchedRevision'] === status()['appliedRevision'],
+      'both the same',
+    );
     const first = status()['appliedRevision'];
     // The engine of the spoke stands still: the hub dispatches, nothing applies.
     await fleet.run(fleet.spoke('a').engine?.stop() ?? Promise.resolve());
@@ -173,14 +218,24 @@ describe('revisions', () => {
     await fleet.start(fleet.spoke('a'));
     fleet.spoke('a').link.cut();
     fleet.spoke('a').link.heal();
-    await fleet.until(() => status()['dispatchedRevision'] === status()['appliedRevision'], 'both the new one', 120_000);
+    await fleet.until(
+      () => status()['dispatchedRevision'] === status()['appliedRevision'],
+      'both the new one',
+      120_000,
+    );
     expect(status()['appliedRevision']).not.toBe(first);
   });
 
   it('[K32] leave the spec of SpokeCluster and Propagation byte for byte as it was written', async () => {
     await open();
-    await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', 'a', { spec: { blueprintRef: { name: 'base', revision: 'v1' } } });
-    const specs = (): string => JSON.stringify([stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['spec'], shop(fleet)?.['spec']]);
+    await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', 'a', {
+      spec: { blueprintRef: { name: 'base', revision: 'v1' } },
+    });
+    const specs = (): string =>
+      JSON.stringify([
+        stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['spec'],
+        shop(fleet)?.['spec'],
+      ]);
     const before = specs();
     for (const value of ['orange', 'yellow']) await paint(fleet, fleet.hub, value);
     fleet.spoke('a').link.cut();

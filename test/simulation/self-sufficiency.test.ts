@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { configMaps, deployments } from '../../src/kube/well-known.ts';
 import { HUB_USER } from '../../src/spoke/hub-access.ts';
-import { everything, type SimulatedFleet, simulateFleet, stored, writesBy } from './fleet.ts';
+import { everything, PROPAGATIONS, type SimulatedFleet, simulateFleet, stored, writesBy } from './fleet.ts';
 import { colour, configMap, merge, openShop, paint, ready, shopStatus } from './shop.ts';
 
 let fleet: SimulatedFleet;
@@ -46,7 +46,7 @@ describe('a spoke without its hub', () => {
     await openCart();
     for (const name of ['a', 'b']) {
       const cluster = stored(fleet.spoke(name), `core.oam.dev/clusters/atoll-system/${name}`);
-      const { dispatchedRevision, appliedRevision } = cluster?.['status'] as Record<string, string>;
+      const { dispatchedRevision, appliedRevision } = (cluster?.['status'] ?? {}) as Record<string, string>;
       expect(appliedRevision).toBe(dispatchedRevision);
       expect(appliedRevision).toMatch(/^sha256:/);
     }
@@ -135,17 +135,34 @@ describe('a hub that restarts', () => {
     });
     await fleet.rest(2_000);
     expect(colour(fleet.spoke('a'))).toBe('');
-    await merge(fleet, fleet.hub, { group: 'atoll.dev', version: 'v1alpha1', resource: 'propagations', kind: 'Propagation', namespaced: true }, 'shop', 'shop', {
-      spec: { resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap' }] },
-    });
+    await merge(
+      fleet,
+      fleet.hub,
+      PROPAGATIONS,
+      'shop',
+      'shop',
+      {
+        spec: { resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap' }] },
+      },
+    );
     await ready(fleet, 1);
-    await merge(fleet, fleet.hub, { group: 'atoll.dev', version: 'v1alpha1', resource: 'propagations', kind: 'Propagation', namespaced: true }, 'shop', 'shop', {
-      spec: { resourceSelectors: [{ apiVersion: 'widgets.example/v1', kind: 'Widget' }] },
-    });
+    await merge(
+      fleet,
+      fleet.hub,
+      PROPAGATIONS,
+      'shop',
+      'shop',
+      {
+        spec: { resourceSelectors: [{ apiVersion: 'widgets.example/v1', kind: 'Widget' }] },
+      },
+    );
     await fleet.rest(2_000);
     const before = everything(fleet.spoke('a'));
     await fleet.kill(fleet.hub);
     await fleet.start(fleet.hub);
+    await fleet.rest(2_000);
+    fleet.spoke('a').link.cut();
+    fleet.spoke('a').link.heal();
     await fleet.rest(60_000);
     expect(everything(fleet.spoke('a'))).toEqual(before);
     expect(colour(fleet.spoke('a'))).toBe('red');
@@ -157,7 +174,8 @@ describe('a hub that restarts', () => {
     await ready(fleet, 2).catch(() => undefined);
     await fleet.rest(5_000);
     for (const spoke of fleet.spokes) {
-      for (const write of writesBy(spoke.audit, HUB_USER)) expect(write).toMatch(/^(create|update|delete) (dispatches|bundles)$/);
+      for (const write of writesBy(spoke.audit, HUB_USER))
+        expect(write).toMatch(/^(create|update|delete) (dispatches|bundles)$/);
     }
   });
 });

@@ -34,9 +34,13 @@ export async function openShop(
   spec: object | undefined = {},
 ): Promise<void> {
   const { client } = fleet.hub;
-  await fleet.run(client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }));
+  await fleet.run(
+    client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }),
+  );
   for (const object of objects)
-    await fleet.run(client.create(await fleet.run(client.resourceFor(object.apiVersion, object.kind)), object));
+    await fleet.run(
+      client.create(await fleet.run(client.resourceFor(object.apiVersion, object.kind)), object),
+    );
   if (spec !== undefined) await fleet.run(client.create(PROPAGATIONS, propagation('shop', spec)));
 }
 

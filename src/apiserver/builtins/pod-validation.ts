@@ -34,12 +34,15 @@ const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'Non
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
-/** Checks a pod spec, of a pod or of a template. */
-export function validatePodSpec(spec: JsonObject, path: string): Problems {
+/**
+ * Checks a pod spec, of a pod or of a template. `claims` are volumes that the pod will get besides its own: those of a
+ * StatefulSet's claim templates.
+ */
+export function validatePodSpec(spec: JsonObject, path: string, claims: readonly string[] = []): Problems {
   const volumes = validateVolumes(spec, `${path}.volumes`);
   const problems = volumes.problems;
   const around = {
-    volumes: volumes.names,
+    volumes: new Set([...volumes.names, ...claims]),
     hostNetwork: spec.hostNetwork === true,
     names: new Set<string>(),
   };
@@ -86,11 +89,11 @@ export function validatePodSpec(spec: JsonObject, path: string): Problems {
 export function validateTemplate(
   template: JsonObject | undefined,
   path: string,
-  rules: { kind: string; matches: boolean; restartPolicies?: readonly string[] },
+  rules: { kind: string; matches: boolean; restartPolicies?: readonly string[]; claims?: readonly string[] },
 ): Problems {
   const problems: Problems = [];
   if (!rules.matches) problems.push(templateMismatch(template, path));
-  problems.push(...validatePodTemplate(template, path));
+  problems.push(...validatePodTemplate(template, path, rules.claims));
   const spec = objectAt(template, 'spec') ?? {};
   const policy = text(spec, 'restartPolicy');
   if (policy !== '' && policy !== 'Always' && rules.restartPolicies === undefined) {
@@ -118,11 +121,15 @@ export function templateMismatch(template: JsonObject | undefined, path: string)
   );
 }
 
-export function validatePodTemplate(template: JsonObject | undefined, path: string): Problems {
+export function validatePodTemplate(
+  template: JsonObject | undefined,
+  path: string,
+  claims: readonly string[] = [],
+): Problems {
   return [
     ...validateLabels(stringsAt(template, 'metadata', 'labels'), `${path}.labels`),
     ...validateAnnotations(stringsAt(template, 'metadata', 'annotations'), `${path}.annotations`),
-    ...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`),
+    ...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`, claims),
   ];
 }
 

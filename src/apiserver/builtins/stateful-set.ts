@@ -1,4 +1,4 @@
-import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { deepEqual, isObject, type JsonObject, objectAt, stringAt } from '../../schema/json.ts';
 import { validateDns1123Label } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
@@ -71,6 +71,9 @@ export const statefulSetStrategy: Strategy = strategy({
       problems.push(
         ...validateTemplate(objectAt(spec, 'template'), 'spec.template', {
           kind: 'StatefulSet',
+          claims: objectsOf(spec, 'volumeClaimTemplates').map(
+            (claim) => stringAt(claim, 'metadata', 'name') ?? '',
+          ),
           // An absent selector is told once, by itself.
           matches: !isObject(spec.selector) || matchesTemplate(spec),
         }),

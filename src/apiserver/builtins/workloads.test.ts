@@ -296,3 +296,25 @@ describe('jobs', () => {
     );
   });
 });
+
+describe('stateful sets', () => {
+  it('may mount the volumes of their claim templates', () => {
+    const template = clone(TEMPLATE) as unknown as JsonObject;
+    const spec = template.spec as JsonObject;
+    spec.containers = [
+      { name: 'store', image: 'redis:7', volumeMounts: [{ name: 'data', mountPath: '/data' }] },
+    ];
+    const claims = [
+      {
+        metadata: { name: 'data' },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+      },
+    ];
+    const sets = 'apps/statefulsets';
+    const mounted = { template, serviceName: 'store', volumeClaimTemplates: claims };
+    expect(create(sets, workload('StatefulSet', mounted)).errors).toEqual([]);
+    expect(create(sets, workload('StatefulSet', { template, serviceName: 'store' })).errors).toEqual([
+      'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"',
+    ]);
+  });
+});

@@ -1,7 +1,8 @@
-import type { KubeObject } from '../../kube/object.ts';
+import { asJson, type KubeObject } from '../../kube/object.ts';
 import { alreadyExists, badRequest, failure, hasCode, StatusError } from '../../kube/status-error.ts';
 import { formatTime, nameSuffix, uuid } from '../../runtime/index.ts';
 import { clone } from '../../schema/json.ts';
+import { fillZeroFields } from '../../schema/zero-fields.ts';
 import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
 import { setInitialGeneration } from './generation.ts';
@@ -61,8 +62,10 @@ function commitNew(scope: Scope, name: string, object: KubeObject, options: Writ
     throw badRequest('name or generateName is required');
   }
   return commit(scope, name, options.dryRun, (current): Decision => {
+    // What is wrong with the object is said before that there is one already.
+    const prepared = prepareCreate(scope, object, options);
     if (current) throw exists(scope, name, current);
-    return { action: 'put', object: prepareCreate(scope, object, options) };
+    return { action: 'put', object: prepared };
   });
 }
 
@@ -104,6 +107,8 @@ export function prepareCreate(
   tidyMetadata(object);
   validateCreate(resource, object);
   server.admission.validate(request);
+  // Strategies and plugins may have added what has fields that are always there.
+  if (!resource.custom) fillZeroFields(asJson(object), resource.type);
   return object;
 }
 

@@ -4,6 +4,7 @@ import { applyDefaults, dropNulls } from '../../schema/defaults.ts';
 import type { JsonObject } from '../../schema/json.ts';
 import { prune } from '../../schema/prune.ts';
 import { typeCheck } from '../../schema/type-check.ts';
+import { fillZeroFields } from '../../schema/zero-fields.ts';
 import type { Resource } from '../resource.ts';
 import { coerceMetadata, tidyMetadata } from './metadata.ts';
 
@@ -32,6 +33,7 @@ export function decodeObject(
   if (!resource.custom) checkTypes(resource, object);
   resource.strategy.defaults?.(object);
   tidyMetadata(object);
+  if (!resource.custom) fillZeroFields(asJson(object), resource.type);
   return {
     object,
     strict: [

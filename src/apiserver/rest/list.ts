@@ -162,15 +162,27 @@ export function listBytes(
   return Buffer.concat(parts);
 }
 
-/** `PodList` in the version of the resource. */
+const OPEN = Buffer.from('{');
+
+/**
+ * `PodList` in the version of the resource. The kind of the items of built-in kinds is told once, by the list's; custom
+ * resources name theirs each, and the version of their lists says where to go on even when there is nowhere.
+ */
 export function resourceListBytes(scope: Scope, listing: Listing): Uint8Array {
-  const { group, version, listKind } = scope.resource;
-  return listBytes(
-    formatApiVersion(group, version),
-    listKind,
-    listing.metadata,
-    listing.views.map((view) => view.bytes),
-  );
+  const { group, version, kind, listKind, custom } = scope.resource;
+  const apiVersion = formatApiVersion(group, version);
+  if (custom) {
+    const metadata = { continue: '', ...listing.metadata };
+    return listBytes(apiVersion, listKind, metadata, listing.views.map((view) => view.bytes));
+  }
+  const head = Buffer.from(`{"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(kind)},`);
+  const items = listing.views.map(({ object, bytes }) => {
+    if (Buffer.compare(bytes.subarray(0, head.length), head) === 0)
+      return Buffer.concat([OPEN, bytes.subarray(head.length)]);
+    const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
+    return Buffer.from(JSON.stringify(rest));
+  });
+  return listBytes(apiVersion, listKind, listing.metadata, items);
 }
 
 /** An object reduced to its metadata. */

@@ -2,6 +2,7 @@ import { asJson, asObject, type KubeObject } from '../../kube/object.ts';
 import { badRequest, conflict, invalid, notFound } from '../../kube/status-error.ts';
 import { settleTimes } from '../../schema/apply/index.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
+import { fillZeroFields } from '../../schema/zero-fields.ts';
 import { commit, type Decision } from './commit.ts';
 import { bindNamespace, prepareCreate } from './create.ts';
 import { gone } from './delete.ts';
@@ -97,6 +98,7 @@ export function prepareUpdate(
   tidyMetadata(object);
   validateUpdate(resource, object, live);
   server.admission.validate(request);
+  if (!resource.custom) fillZeroFields(asJson(object), resource.type);
 
   if (gone(object)) return { action: 'delete', object };
   if (live.metadata.resourceVersion !== undefined)

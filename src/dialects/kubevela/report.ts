@@ -15,8 +15,12 @@ export interface SpokeFindings {
   /** Absent where the credential failed. */
   readonly registered?: { ok: boolean; reason: string; message: string };
   readonly connected?: { ok: boolean; unauthorized: boolean; message: string; latencyMillis?: number };
+  /** When the probe behind `connected` ended, milliseconds; now where absent. */
+  readonly probedAt?: number;
   readonly info?: ClusterInfo;
   readonly infoProblem?: string;
+  /** When `info` was read for the last time, though it may fail now. */
+  readonly syncedAt?: number;
   readonly endpoint?: string;
   /** Version of the spoke's engine; '' where there is none, absent where that is not known now. */
   readonly engine?: string;
@@ -35,6 +39,7 @@ export function reportSpoke(
   now: number,
 ): SpokeClusterStatus {
   const time = formatTime(now);
+  const syncedTime = formatTime(found.syncedAt ?? now);
   const next: SpokeClusterStatus = { ...previous, observedGeneration: found.generation };
   let conditions: Condition[] = [...(previous?.conditions ?? [])];
   const set = (type: string, ok: boolean, reason: string, message: string): void => {
@@ -60,7 +65,7 @@ export function reportSpoke(
       found.connected.ok ? 'ProbeSucceeded' : 'ProbeFailed',
       found.connected.message,
     );
-    next.lastProbeTime = time;
+    next.lastProbeTime = formatTime(found.probedAt ?? now);
   }
   if (found.connected?.ok) {
     if (found.info) {
@@ -71,7 +76,7 @@ export function reportSpoke(
         ...(found.connected.latencyMillis === undefined
           ? {}
           : { latencyMillis: found.connected.latencyMillis }),
-        lastSyncedTime: time,
+        lastSyncedTime: syncedTime,
       };
     } else
       set('InfoSynced', false, 'DiscoveryFailed', found.infoProblem ?? 'version and nodes could not be read');
@@ -81,6 +86,9 @@ export function reportSpoke(
     if (found.appliedRevision !== undefined) next.appliedRevision = found.appliedRevision;
     if (found.health) next.health = { ...found.health, lastPulledAt: time };
   }
+  // A status is not written for its times alone; the one that says that a spoke is gone says until when it was seen.
+  if (found.info === undefined && found.syncedAt !== undefined && next.clusterInfo)
+    next.clusterInfo = { ...next.clusterInfo, lastSyncedTime: syncedTime };
   next.conditions = conditions;
   return next;
 }

@@ -1,3 +1,4 @@
+import { deepEqual } from '../../schema/json.ts';
 import { comparePositions, type DispatchSpec } from './dispatch.ts';
 import { verifyDispatch } from './signature.ts';
 
@@ -47,7 +48,7 @@ export function judgeDispatch(
   const order = comparePositions(spec.position, accepted.position);
   if (order === undefined) return { verdict: 'accept' };
   if (order === 0) {
-    return spec.signature === accepted.signature
+    return asksTheSame(spec, accepted)
       ? { verdict: 'known' }
       : {
           verdict: 'refuse',
@@ -61,4 +62,15 @@ export function judgeDispatch(
     reason: 'StaleGeneration',
     message: `generation ${accepted.position.generation} was accepted before, this is ${spec.position.generation}: the hub may have been restored from an old state`,
   };
+}
+
+/**
+ * Whether two words want the same objects. Their tombstones may differ: a hub that writes a dispatch again after someone
+ * deleted it on the spoke no longer knows them, and those that were accepted stay in force.
+ */
+function asksTheSame(a: DispatchSpec, b: DispatchSpec): boolean {
+  return (
+    a.signature === b.signature ||
+    (a.revision === b.revision && deepEqual(a.objects, b.objects) && deepEqual(a.patches, b.patches))
+  );
 }

@@ -19,5 +19,11 @@ export function rememberCorrection(corrections: readonly number[], now: number):
 
 /** Whether an object is being fought over. */
 export function isContested(corrections: readonly number[], now: number): boolean {
-  return correctionDelay(corrections, now) > 0;
+  return contestedForMs(corrections, now) > 0;
+}
+
+/** How long an object will count as fought over if it is not corrected again; 0 where it is not. */
+export function contestedForMs(corrections: readonly number[], now: number): number {
+  const decisive = corrections.at(-FREE_CORRECTIONS);
+  return decisive === undefined ? 0 : Math.max(0, decisive + WINDOW_MS - now);
 }

@@ -53,15 +53,18 @@ export function compileOverrides(
         patches.filter((patch) => sameTarget(patch.target, target)),
       );
       if ('problem' in current) continue;
-      const imageOperations = imageReplacements(current.object, override.images ?? []);
+      const ref = refOf(target);
+      const own = override.patch ?? [];
+      const patched = applyPatches(current.object, [{ target: ref, operations: own, override: index }]);
+      if ('problem' in patched) {
+        problems.push({ override: index, message: `${refText(ref)}: ${patched.problem}` });
+        continue;
+      }
+      // Images are looked for where the patch of the same override has left the containers.
+      const imageOperations = imageReplacements(patched.object, override.images ?? []);
       imagesFound += imageOperations.length;
-      const operations = [...(override.patch ?? []), ...imageOperations];
-      if (operations.length === 0) continue;
-      const patch: ObjectPatch = { target: refOf(target), operations, override: index };
-      const result = applyPatches(current.object, [patch]);
-      if ('problem' in result)
-        problems.push({ override: index, message: `${refText(patch.target)}: ${result.problem}` });
-      else patches.push(patch);
+      const operations = [...own, ...imageOperations];
+      if (operations.length > 0) patches.push({ target: ref, operations, override: index });
     }
     if ((override.images?.length ?? 0) > 0 && imagesFound === 0) {
       const names = (override.images ?? []).map((image) => image.name).join(', ');

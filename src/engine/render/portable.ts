@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { clone, isObject, type JsonObject } from '../../schema/json.ts';
+import { DISPATCH_LABEL } from '../dispatch/dispatch.ts';
 
 const CLUSTER_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
@@ -14,13 +15,15 @@ const CLUSTER_ANNOTATIONS = [
  */
 export function portable(object: KubeObject): KubeObject {
   const copy = clone(object);
-  const { name, namespace, labels, annotations } = copy.metadata;
+  const { name, namespace, annotations } = copy.metadata;
+  // A hub that is a spoke itself: the label says how the object came to this cluster.
+  const { [DISPATCH_LABEL]: _dispatch, ...labels } = copy.metadata.labels ?? {};
   const kept = { ...annotations };
   for (const key of CLUSTER_ANNOTATIONS) delete kept[key];
   copy.metadata = {
     ...(name === undefined ? {} : { name }),
     ...(namespace === undefined || namespace === '' ? {} : { namespace }),
-    ...(labels === undefined || Object.keys(labels).length === 0 ? {} : { labels }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ...(Object.keys(kept).length === 0 ? {} : { annotations: kept }),
   };
   delete copy['status'];

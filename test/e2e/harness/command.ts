@@ -33,7 +33,9 @@ export function run(file: string, args: readonly string[], options: CommandOptio
     child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
     const timer = setTimeout(() => {
       child.kill('SIGKILL');
-      reject(new Error(`${commandLine(file, args)} did not end within ${timeoutMs / 1000} s; it said: ${text()}`));
+      reject(
+        new Error(`${commandLine(file, args)} did not end within ${timeoutMs / 1000} s; it said: ${text()}`),
+      );
     }, timeoutMs);
     const text = (): string => Buffer.concat([...out, ...err]).toString('utf8');
     child.on('error', (error) => {
@@ -54,9 +56,14 @@ export function run(file: string, args: readonly string[], options: CommandOptio
 }
 
 /** The standard output of a command that must succeed. */
-export async function must(file: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
+export async function must(
+  file: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<string> {
   const outcome = await run(file, args, options);
-  if (outcome.code !== 0) throw new Error(`${commandLine(file, args)} failed with ${outcome.code}:\n${outcome.text}`);
+  if (outcome.code !== 0)
+    throw new Error(`${commandLine(file, args)} failed with ${outcome.code}:\n${outcome.text}`);
   return outcome.stdout;
 }
 

@@ -57,7 +57,11 @@ export function newFleet(): Fleet {
     directory,
     kubeconfig,
     atoll: (args, options) =>
-      run(process.execPath, [main, ...args, '--dir', directory], { timeoutMs: 90_000, cwd: inject('temporaryRoot'), ...options }),
+      run(process.execPath, [main, ...args, '--dir', directory], {
+        timeoutMs: 90_000,
+        cwd: inject('temporaryRoot'),
+        ...options,
+      }),
     async mustAtoll(...args): Promise<string> {
       return expectSuccess(`atoll ${args.join(' ')}`, await fleet.atoll(args));
     },
@@ -72,10 +76,16 @@ export function newFleet(): Fleet {
       return expectSuccess(`kubectl ${args.join(' ')}`, await fleet.tryKubectl(context, args));
     },
     async apply(context, manifests, ...args): Promise<string> {
-      return expectSuccess('kubectl apply', await fleet.tryKubectl(context, ['apply', '-f', '-', ...args], { input: manifests }));
+      return expectSuccess(
+        'kubectl apply',
+        await fleet.tryKubectl(context, ['apply', '-f', '-', ...args], { input: manifests }),
+      );
     },
     async create(context, object): Promise<string> {
-      return expectSuccess('kubectl create', await fleet.tryKubectl(context, ['create', '-f', '-'], { input: JSON.stringify(object) }));
+      return expectSuccess(
+        'kubectl create',
+        await fleet.tryKubectl(context, ['create', '-f', '-'], { input: JSON.stringify(object) }),
+      );
     },
     client(context): Client {
       const endpoint = endpointFromKubeconfig(readFileSync(kubeconfig, 'utf8'), { stored: false, context });
@@ -106,6 +116,7 @@ export async function startFleet(spokes: number = 3): Promise<Fleet> {
 }
 
 function expectSuccess(command: string, outcome: Outcome): string {
-  if (outcome.code !== 0) throw new Error(`${command.slice(0, 300)} failed with ${outcome.code}:\n${outcome.text}`);
+  if (outcome.code !== 0)
+    throw new Error(`${command.slice(0, 300)} failed with ${outcome.code}:\n${outcome.text}`);
   return outcome.stdout;
 }

@@ -24,14 +24,21 @@ const checkout = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))
 /** Builds what is stale, makes a place for the fleets, and at the end kills by pid whatever a failed test left behind. */
 export default async function setup(project: TestProject): Promise<() => void> {
   const built = process.env['ATOLL_E2E_PACKAGE'];
-  if (built === undefined) await must(process.execPath, [join(checkout, 'scripts', 'build.mjs')], { cwd: checkout, timeoutMs: 600_000 });
+  if (built === undefined)
+    await must(process.execPath, [join(checkout, 'scripts', 'build.mjs')], {
+      cwd: checkout,
+      timeoutMs: 600_000,
+    });
   const temporaryRoot = mkdtempSync(join(tmpdir(), 'atoll-e2e-'));
   project.provide('checkout', checkout);
   project.provide('packageRoot', built ?? checkout);
   project.provide('temporaryRoot', temporaryRoot);
   const kubectls = kubectlBinaries();
   project.provide('kubectls', kubectls);
-  if (kubectls.length === 0) process.stderr.write('\n!! No kubectl on PATH or in ATOLL_KUBECTL_ALL: the end-to-end tests are SKIPPED.\n\n');
+  if (kubectls.length === 0)
+    process.stderr.write(
+      '\n!! No kubectl on PATH or in ATOLL_KUBECTL_ALL: the end-to-end tests are SKIPPED.\n\n',
+    );
   return () => {
     for (const fleet of readdirSync(temporaryRoot)) killLeftovers(join(temporaryRoot, fleet, 'run'));
     if (process.env['ATOLL_E2E_KEEP'] === undefined) rmSync(temporaryRoot, { recursive: true, force: true });

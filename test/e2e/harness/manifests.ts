@@ -20,5 +20,13 @@ export async function propagateShop(fleet: Fleet): Promise<void> {
 }
 
 export async function waitReady(fleet: Fleet, namespace: string, name: string): Promise<void> {
-  await fleet.kubectl('hub', 'wait', '-n', namespace, `propagation/${name}`, '--for=condition=Ready', '--timeout=30s');
+  await fleet.kubectl(
+    'hub',
+    'wait',
+    '-n',
+    namespace,
+    `propagation/${name}`,
+    '--for=condition=Ready',
+    '--timeout=30s',
+  );
 }

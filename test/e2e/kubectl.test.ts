@@ -1,0 +1,278 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { endpointFromKubeconfig } from '../../src/kube/kubeconfig-endpoint.ts';
+import type { Outcome } from './harness/command.ts';
+import { describeFleet, type Fleet, startFleet } from './harness/fleet.ts';
+import type { KubectlBinary } from './harness/kubectl-binaries.ts';
+import { within } from './harness/until.ts';
+
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await startFleet(1);
+});
+afterAll(() => fleet?.stop());
+
+const SETTINGS = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {colour: red, size: "1"}
+`;
+const WEB = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "registry.example/web:1"}]
+`;
+
+/** One kubectl, working in a namespace of its own on the spoke, where workloads come alive. */
+function worker(binary: KubectlBinary) {
+  const namespace = `v${binary.version.replace('.', '-')}`;
+  const attempt = (args: readonly string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Outcome> =>
+    fleet.tryKubectl('spoke-1', ['-n', namespace, ...args], { binary: binary.path, ...options });
+  const kubectl = async (...args: string[]): Promise<string> => must(args, await attempt(args));
+  const must = (args: readonly string[], outcome: Outcome): string => {
+    if (outcome.code !== 0) throw new Error(`kubectl ${binary.version} ${args.join(' ')} failed with ${outcome.code}:\n${outcome.text}`);
+    return outcome.stdout;
+  };
+  const apply = async (input: string, ...args: string[]): Promise<string> => {
+    const all = ['apply', '-f', '-', ...args];
+    return must(all, await attempt(all, { input }));
+  };
+  return { namespace, attempt, kubectl, apply };
+}
+
+/** The lines that a `kubectl get -w` prints, as they come. */
+function watchLines(binary: string, args: readonly string[]): { line(fits: (line: string) => boolean): Promise<string>; stop(): Promise<void> } {
+  const child = spawn(binary, ['--context', 'spoke-1', ...args], {
+    env: { ...process.env, KUBECONFIG: fleet.kubeconfig, HOME: `${fleet.directory}.home` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  let notice = (): void => undefined;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      notice();
+    });
+  }
+  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  return {
+    line(fits): Promise<string> {
+      const found = new Promise<string>((resolve) => {
+        notice = () => {
+          const line = text.split('\n').find(fits);
+          if (line !== undefined) resolve(line);
+        };
+        notice();
+      });
+      return within('a line of kubectl get -w', 10_000, found).catch((error: unknown) => {
+        throw new Error(`it printed:\n${text}`, { cause: error });
+      });
+    },
+    async stop(): Promise<void> {
+      child.kill('SIGTERM');
+      await closed;
+    },
+  };
+}
+
+for (const binary of inject('kubectls')) {
+  describeFleet(`kubectl ${binary.version}`, () => {
+    const { namespace, attempt, kubectl, apply } = worker(binary);
+    beforeAll(async () => {
+      await kubectl('create', 'namespace', namespace);
+    });
+
+    it('applies: created, then unchanged, then configured', async () => {
+      expect(await apply(SETTINGS)).toBe('configmap/settings created\n');
+      expect(await apply(SETTINGS)).toBe('configmap/settings unchanged\n');
+      expect(await apply(SETTINGS.replace('red', 'blue').replace(', size: "1"', ''))).toBe('configmap/settings configured\n');
+      expect(await kubectl('get', 'cm', 'settings', '-o', 'jsonpath={.data}')).toBe('{"colour":"blue"}');
+      expect(await apply(WEB)).toBe('deployment.apps/web created\n');
+      expect(await apply(WEB)).toBe('deployment.apps/web unchanged\n');
+    });
+
+    it('applies on the server, and is told who owns a field in conflict', async () => {
+      const other = SETTINGS.replace('name: settings', 'name: served');
+      expect(await apply(other, '--server-side', '--field-manager=one')).toBe('configmap/served serverside-applied\n');
+      expect(await apply(other, '--server-side', '--field-manager=one')).toBe('configmap/served serverside-applied\n');
+      const args = ['apply', '-f', '-', '--server-side', '--field-manager=two'];
+      const conflict = await attempt(args, { input: other.replace('red', 'green') });
+      expect(conflict.code).toBe(1);
+      expect(conflict.stderr).toMatch(/conflict with "one".*\.data\.colour/s);
+      expect(conflict.stderr).toContain('--force-conflicts');
+      await apply(other.replace('red', 'green'), '--server-side', '--field-manager=two', '--force-conflicts');
+      expect(await kubectl('get', 'cm', 'served', '-o', 'jsonpath={.data.colour}')).toBe('green');
+    });
+
+    it('gets: table, wide, yaml, json, name, jsonpath, selector, all', async () => {
+      await kubectl('rollout', 'status', 'deployment/web', '--timeout=20s');
+      expect(await kubectl('get', 'deploy')).toMatch(/^NAME +READY +UP-TO-DATE +AVAILABLE +AGE\nweb +1\/1 +1 +1 +\d+s\n$/);
+      expect(await kubectl('get', 'deploy', '-o', 'wide')).toMatch(/CONTAINERS +IMAGES +SELECTOR\nweb .*registry\.example\/web:1 +app=web\n$/);
+      expect(await kubectl('get', 'cm', 'settings', '-o', 'yaml')).toMatch(/^apiVersion: v1\ndata:\n {2}colour: blue\nkind: ConfigMap\n/);
+      expect(JSON.parse(await kubectl('get', 'deploy', 'web', '-o', 'json'))).toMatchObject({ kind: 'Deployment', spec: { replicas: 1 }, status: { readyReplicas: 1 } });
+      expect(await kubectl('get', 'deploy,cm', '-l', 'app=web', '-o', 'name')).toBe('deployment.apps/web\n');
+      expect(await kubectl('get', 'po', '-o', 'jsonpath={.items[*].status.phase}')).toBe('Running');
+      expect(await kubectl('get', 'po', '-o', 'wide', '--no-headers')).toMatch(/^web-\S+ +1\/1 +Running +0 +\S+ +\d+\.\d+\.\d+\.\d+ +spoke-1-node-\d/);
+      expect(await kubectl('get', 'all')).toMatch(/pod\/web-.*deployment\.apps\/web.*replicaset\.apps\/web-/s);
+      expect(await kubectl('get', 'nodes')).toMatch(/^NAME +STATUS +ROLES +AGE +VERSION\n/);
+      const missing = await attempt(['get', 'cm', 'absent']);
+      expect(missing).toMatchObject({ code: 1, stderr: 'Error from server (NotFound): configmaps "absent" not found\n' });
+    });
+
+    it('watches: a change is printed', async () => {
+      const watching = watchLines(binary.path, ['-n', namespace, 'get', 'deploy', 'web', '-w']);
+      try {
+        await watching.line((line) => /^web +1\/1/.test(line));
+        await kubectl('scale', 'deployment', 'web', '--replicas=2');
+        await watching.line((line) => /^web +2\/2/.test(line));
+      } finally {
+        await watching.stop();
+      }
+      expect(await kubectl('get', 'deploy', 'web', '-o', 'jsonpath={.spec.replicas}')).toBe('2');
+    });
+
+    it('edits with an editor', async () => {
+      const env = { KUBE_EDITOR: 'sed -i s/blue/violet/' };
+      const outcome = await attempt(['edit', 'configmap', 'settings'], { env });
+      expect(outcome).toMatchObject({ code: 0, stdout: 'configmap/settings edited\n' });
+      expect(await kubectl('get', 'cm', 'settings', '-o', 'jsonpath={.data.colour}')).toBe('violet');
+      const idle = await attempt(['edit', 'configmap', 'settings'], { env: { KUBE_EDITOR: 'true' } });
+      expect(idle.text).toContain('cancelled, no changes made');
+    });
+
+    it('labels, annotates, patches, sets an image, and rolls out', async () => {
+      expect(await kubectl('label', 'cm', 'settings', 'tier=gold')).toBe('configmap/settings labeled\n');
+      const again = await attempt(['label', 'cm', 'settings', 'tier=silver']);
+      expect(again.code).toBe(1);
+      expect(again.stderr).toMatch(/already has a value \(gold\), and --overwrite is false/);
+      await kubectl('label', 'cm', 'settings', 'tier=silver', '--overwrite');
+      expect(await kubectl('get', 'cm', '-l', 'tier=silver', '-o', 'name')).toBe('configmap/settings\n');
+      // 1.27 prints `annotate`.
+      expect(await kubectl('annotate', 'cm', 'settings', 'note=hello')).toMatch(/^configmap\/settings annotated?\n$/);
+      await kubectl('annotate', 'cm', 'settings', 'note-');
+      expect(await kubectl('get', 'cm', 'settings', '-o', 'jsonpath={.metadata.annotations.note}')).toBe('');
+      await kubectl('patch', 'deploy', 'web', '-p', '{"spec":{"template":{"spec":{"containers":[{"name":"web","env":[{"name":"A","value":"b"}]}]}}}}');
+      await kubectl('set', 'image', 'deployment/web', 'web=registry.example/web:2');
+      expect(await kubectl('rollout', 'status', 'deployment/web', '--timeout=20s')).toContain('successfully rolled out');
+      expect(await kubectl('get', 'deploy', 'web', '-o', 'jsonpath={.spec.template.spec.containers[0].image}{.spec.template.spec.containers[0].env[0].name}')).toBe('registry.example/web:2A');
+      expect(await kubectl('rollout', 'history', 'deployment/web')).toMatch(/REVISION +CHANGE-CAUSE/);
+    });
+
+    it('waits for a condition, and for a deletion', async () => {
+      expect(await kubectl('wait', 'deploy/web', '--for=condition=Available', '--timeout=20s')).toBe('deployment.apps/web condition met\n');
+      const late = await attempt(['wait', 'deploy/web', '--for=condition=NoSuchThing', '--timeout=1s']);
+      expect(late.code).toBe(1);
+      expect(late.stderr).toContain('timed out waiting for the condition');
+      await kubectl('create', 'configmap', 'short-lived');
+      await Promise.all([kubectl('wait', 'configmap/short-lived', '--for=delete', '--timeout=20s'), kubectl('delete', 'configmap', 'short-lived')]);
+    });
+
+    it('explains built-in and own kinds', async () => {
+      expect(await kubectl('explain', 'deployment.spec.replicas')).toMatch(/FIELD: +replicas.*integer/s);
+      expect(await kubectl('explain', 'pod.spec.containers', '--recursive')).toMatch(/livenessProbe/);
+      expect(await kubectl('explain', 'spokecluster.spec')).toMatch(/credential/);
+      const explained = await fleet.tryKubectl('hub', ['explain', 'propagation.spec.resourceSelectors'], { binary: binary.path });
+      expect(explained.stdout).toMatch(/resourceSelectors.*labelSelector/s);
+    });
+
+    it('refuses a field that does not exist, with its path', async () => {
+      const typo = WEB.replace('name: web, labels', 'name: typo, labels').replace('replicas: 1', 'replicsa: 1');
+      const created = await attempt(['create', '-f', '-'], { input: typo });
+      expect(created.code).toBe(1);
+      expect(created.stderr).toMatch(/unknown field "(spec\.)?replicsa"/);
+      const wrongType = await attempt(['create', '-f', '-'], { input: WEB.replace('name: web, labels', 'name: typo, labels').replace('replicas: 1', 'replicas: many') });
+      expect(wrongType.code).toBe(1);
+      expect(wrongType.stderr).toMatch(/replicas/);
+      expect((await attempt(['get', 'deploy', 'typo'])).code).toBe(1);
+      const own = 'apiVersion: atoll.dev/v1alpha1\nkind: Propagation\nmetadata: {name: odd}\nspec: {resourceSelectors: [{apiVersion: v1, kind: Secret}], placement: {}, nonsense: 1}\n';
+      const outcome = await attempt(['create', '-f', '-'], { input: own });
+      expect(outcome.code).toBe(1);
+      expect(outcome.stderr).toMatch(/unknown field "(spec\.)?nonsense"/);
+    });
+
+    it('lists what the server knows', async () => {
+      const resources = await kubectl('api-resources');
+      expect(resources).toMatch(/^deployments +deploy +apps\/v1 +true +Deployment$/m);
+      expect(resources).toMatch(/^spokeclusters +spc +core\.oam\.dev\/v1beta1 +true +SpokeCluster$/m);
+      expect(await kubectl('api-versions')).toMatch(/^atoll\.dev\/v1alpha1$/m);
+      expect(await kubectl('version', '-o', 'json')).toContain('+atoll');
+      expect(await kubectl('auth', 'can-i', 'delete', 'pods')).toBe('yes\n');
+    });
+
+    it('shows a diff before it applies', async () => {
+      const outcome = await attempt(['diff', '-f', '-'], { input: SETTINGS });
+      expect(outcome.code).toBe(1);
+      expect(outcome.stdout).toMatch(/^- {2}colour: violet$/m);
+      expect(outcome.stdout).toMatch(/^\+ {2}colour: red$/m);
+      expect(await kubectl('get', 'cm', 'settings', '-o', 'jsonpath={.data.colour}')).toBe('violet');
+      expect(await apply(SETTINGS)).toBe('configmap/settings configured\n');
+      expect(await attempt(['diff', '-f', '-'], { input: SETTINGS })).toMatchObject({ code: 0, stdout: '' });
+      expect(await apply(WEB, '--dry-run=server')).toBe('deployment.apps/web configured (server dry run)\n');
+    });
+
+    it('describes, creates and replaces by command, exposes, deletes', async () => {
+      expect(await kubectl('describe', 'deployment', 'web')).toMatch(/Replicas: +\d+ desired.*OldReplicaSets:.*/s);
+      expect(await kubectl('describe', 'pods')).toMatch(/Status: +Running/);
+      expect(await kubectl('describe', 'node', 'spoke-1-node-1')).toMatch(/Capacity:/);
+      await kubectl('create', 'secret', 'generic', 'key', '--from-literal=a=b');
+      await kubectl('expose', 'deployment', 'web', '--port=80');
+      expect(await kubectl('get', 'svc', 'web', '--no-headers')).toMatch(/^web +ClusterIP +\d+\.\d+\.\d+\.\d+ +<none> +80\/TCP/);
+      expect(await kubectl('delete', 'deployment', 'web', '--timeout=20s')).toMatch(/^deployment\.apps "web" deleted/);
+      await kubectl('wait', 'pod', '-l', 'app=web', '--for=delete', '--timeout=20s');
+      expect(await kubectl('get', 'po,rs', '-o', 'name')).toBe('');
+    });
+
+    it('works with the kinds of the hub', async () => {
+      const hub = async (...args: string[]): Promise<string> => {
+        const outcome = await fleet.tryKubectl('hub', args, { binary: binary.path });
+        expect(outcome, outcome.text).toMatchObject({ code: 0 });
+        return outcome.stdout;
+      };
+      expect(await hub('get', 'spokeclusters')).toMatch(/^NAME +MODE +VERSION +NODES +PLATFORM +STATUS +AGE\nspoke-1 +connect .* Connected /);
+      expect(await hub('get', 'spc', 'spoke-1', '-o', 'wide')).toContain('spoke-1');
+      expect(await hub('describe', 'spokecluster', 'spoke-1')).toMatch(/Connection: +Connected/);
+      expect(await hub('wait', 'spokecluster/spoke-1', '--for=condition=Connected', '--timeout=10s')).toContain('condition met');
+    });
+
+    it('deletes its namespace with everything in it', async () => {
+      await kubectl('delete', 'namespace', namespace, '--timeout=30s');
+      expect((await attempt(['get', 'namespace', namespace])).code).toBe(1);
+      expect(await kubectl('get', 'cm', '-o', 'name')).toBe('');
+    });
+  });
+}
+
+describeFleet('without credentials', () => {
+  it('everything but /livez, /readyz and /version answers 401', async () => {
+    for (const member of ['hub', 'spoke-1']) {
+      const { url, ca } = endpointFromKubeconfig(readFileSync(fleet.kubeconfig, 'utf8'), { stored: false, context: member });
+      const ask = (path: string, method = 'GET', headers: Record<string, string> = {}): Promise<number> =>
+        new Promise((resolve, reject) => {
+          const call = request(`${url}${path}`, { method, ca, headers }, (response) => {
+            response.resume();
+            response.on('end', () => resolve(response.statusCode ?? 0));
+          });
+          call.on('error', reject);
+          call.end();
+        });
+      for (const path of ['/livez', '/readyz', '/version']) expect(await ask(path), path).toBe(200);
+      const { paths } = JSON.parse(await fleet.kubectl(member, 'get', '--raw', '/openapi/v2')) as { paths: Record<string, unknown> };
+      const routes = Object.keys(paths).filter((path) => path !== '/version/' && path !== '/version');
+      expect(routes.length).toBeGreaterThan(200);
+      const others = ['/', '/api', '/apis', '/openapi/v2', '/openapi/v3', '/metrics', '/healthz', '/debug/pprof/', '/clusters/spoke-1/version', '/clusters/spoke-1/api', '/nonsense'];
+      for (const path of [...others, ...routes]) expect(await ask(path.replace(/\{[^}]*\}/g, 'x')), `${member} ${path}`).toBe(401);
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']) expect(await ask('/api/v1/namespaces/default/configmaps/x', method), method).toBe(401);
+      expect(await ask('/api/v1/namespaces', 'GET', { authorization: 'Bearer nonsense' })).toBe(401);
+      expect(await ask('/api/v1/namespaces', 'GET', { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' })).toBe(401);
+      expect(await ask('/api/v1/namespaces', 'GET', { 'impersonate-user': 'admin', 'impersonate-group': 'system:masters' })).toBe(401);
+    }
+  });
+});
