@@ -4,8 +4,8 @@ import { childrenOf, DerError, identifierOf, OCTET_STRING, readDer, readElements
 export interface RequestContents {
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Whether the subject holds anything but these two. */
-  readonly otherAttributes: boolean;
+  /** Whether the subject names more than one, so that it cannot be told whom it means. */
+  readonly ambiguous: boolean;
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
   readonly emailAddresses: readonly string[];
@@ -46,10 +46,9 @@ export function requestContents(pem: string): RequestContents {
       names.filter((name) => name.type === type).map((name) => textOf(name.value));
     const commonNames = valuesOf(COMMON_NAME);
     return {
-      commonName: commonNames.at(-1) ?? '',
+      commonName: commonNames[0] ?? '',
       organizations: valuesOf(ORGANIZATION),
-      otherAttributes:
-        commonNames.length > 1 || names.some(({ type }) => type !== COMMON_NAME && type !== ORGANIZATION),
+      ambiguous: commonNames.length > 1,
       ...alternativeNames(attributes.filter(({ tag }) => tag === ATTRIBUTES).flatMap(({ content }) => readElements(content))),
     };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { MASTERS_GROUP } from '../auth/index.ts';
 import type { RequestContents } from './request-contents.ts';
 
 /** The signers that this server can be. */
@@ -53,7 +54,8 @@ export function signerProblem(signer: string, asked: Asked): string | undefined 
   if (rule === undefined) return `${JSON.stringify(signer)} is not a signer of this server`;
   const { contents } = asked;
   if (contents.commonName === '') return 'the subject has no common name';
-  if (contents.otherAttributes) return 'the subject may hold one common name and organizations only';
+  if (contents.ambiguous) return 'the subject has several common names';
+  if (contents.organizations.includes(MASTERS_GROUP)) return `no certificate is signed for ${MASTERS_GROUP}`;
   if (contents.emailAddresses.length + contents.uris.length > 0)
     return 'alternative names other than DNS names and IP addresses are not signed';
   return rule(asked);

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { isObject, listAt, numberAt, objectAt, stringAt } from '../../schema/json.ts';
+import { isObject, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
 import { type RequestContents, requestContents } from './request-contents.ts';
 
@@ -47,11 +47,10 @@ export function requesterOf(request: KubeObject): UserInfo {
   };
 }
 
-/** The condition of a type; with one that is not `True`, none (there are no such). */
-export function conditionOf(request: KubeObject, type: RequestConditionType): object | undefined {
-  return listAt(request, 'status', 'conditions').find(
-    (condition): condition is object & typeof condition => isObject(condition) && condition.type === type,
-  ) as object | undefined;
+export function conditionOf(request: KubeObject, type: RequestConditionType): JsonObject | undefined {
+  return listAt(request, 'status', 'conditions')
+    .filter(isObject)
+    .find((condition) => condition.type === type);
 }
 
 export function certificateOf(request: KubeObject): string {
