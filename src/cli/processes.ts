@@ -7,19 +7,15 @@ import { isAlive, readPidFile } from '../runtime/pid-file.ts';
 import type { FleetDirectory, Member } from './fleet-directory.ts';
 
 /**
- * Memory is what many spokes on one machine run out of first. A spoke has little to compute, so it does without the
- * middle compilers and with small heaps; the hub keeps them.
+ * Memory is what many spokes on one machine run out of first. A process with one spoke has little to compute, so it does
+ * without the middle compilers and with a small young generation; a hub, and a process of many spokes, keep them.
  */
-const NODE_FLAGS: Readonly<Record<Member['role'], readonly string[]>> = {
-  hub: ['--max-semi-space-size=2'],
-  spoke: [
-    '--max-semi-space-size=1',
-    '--v8-pool-size=1',
-    '--optimize-for-size',
-    '--no-sparkplug',
-    '--no-maglev',
-  ],
-};
+function nodeFlags(member: Member): readonly string[] {
+  if (member.role === 'hub') return ['--max-semi-space-size=2'];
+  if (member.clusters.length > 1) return ['--max-semi-space-size=16'];
+  return ['--max-semi-space-size=1', '--v8-pool-size=1', '--optimize-for-size', '--no-sparkplug', '--no-maglev'];
+}
+
 const STOP_TIMEOUT_MS = 8_000;
 
 /** Starts a member as a process of its own that outlives this one. Its output goes to its log. */
@@ -34,7 +30,7 @@ export function spawnMember(directory: FleetDirectory, member: Member): number {
     const child = spawn(
       process.execPath,
       [
-        ...NODE_FLAGS[member.role],
+        ...nodeFlags(member),
         '--disable-warning=ExperimentalWarning',
         main,
         'member',
