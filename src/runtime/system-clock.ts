@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Clock, Timer } from './clock.ts';
 
-/** The clock of the machine. Timers do not keep the process alive by themselves: open servers and links do. */
+/** The clock of the machine. A pending timer keeps the process alive, as timers of Node do. */
 export function systemClock(): Clock {
   return {
     now: () => Date.now(),

@@ -104,16 +104,9 @@ async function sabotage(spoke: string): Promise<void> {
     );
     expect(restored.at - removed.at).toBeLessThanOrEqual(BACK_WITHIN_MS);
     expect(restored.object['data']).toMatchObject({ currency: 'EUR' });
-    await fleet.kubectl(
-      spoke,
-      'rollout',
-      'status',
-      'deployment/orders',
-      'deployment/search',
-      '-n',
-      'shop',
-      '--timeout=20s',
-    );
+    for (const name of ['orders', 'search']) {
+      await fleet.kubectl(spoke, 'rollout', 'status', `deployment/${name}`, '-n', 'shop', '--timeout=20s');
+    }
   } finally {
     await stop();
   }

@@ -46,7 +46,9 @@ function linkCredentials(spoke: string): Link {
 }
 
 function ports(): Map<string, { port: number; linkPort?: number }> {
-  const { members } = JSON.parse(readFileSync(join(fleet.directory, 'fleet.json'), 'utf8')) as { members: { name: string; port: number; linkPort?: number }[] };
+  const { members } = JSON.parse(readFileSync(join(fleet.directory, 'fleet.json'), 'utf8')) as {
+    members: { name: string; port: number; linkPort?: number }[];
+  };
   return new Map(members.map((member) => [member.name, member]));
 }
 
@@ -68,11 +70,13 @@ function connectionsOf(pid: number): { local: number; remote: number }[] {
 }
 
 describeFleet('a real application', () => {
-  it.skipIf(!hasBoutique)('twelve services that others wrote, unmodified, are ready on all three spokes', async () => {
-    await fleet.kubectl('hub', 'apply', '-n', 'boutique', '-f', BOUTIQUE);
-    await fleet.apply(
-      'hub',
-      `apiVersion: atoll.dev/v1alpha1
+  it.skipIf(!hasBoutique)(
+    'twelve services that others wrote, unmodified, are ready on all three spokes',
+    async () => {
+      await fleet.kubectl('hub', 'apply', '-n', 'boutique', '-f', BOUTIQUE);
+      await fleet.apply(
+        'hub',
+        `apiVersion: atoll.dev/v1alpha1
 kind: Propagation
 metadata: {name: boutique, namespace: boutique}
 spec:
@@ -82,19 +86,31 @@ spec:
     - {apiVersion: v1, kind: ServiceAccount}
   placement: {clusterSelector: {}}
 `,
-    );
-    await waitReady(fleet, 'boutique', 'boutique');
-    const { status } = JSON.parse(await fleet.kubectl('hub', 'get', 'propagation', 'boutique', '-n', 'boutique', '-o', 'json'));
-    expect(status).toMatchObject({ clusters: 3, ready: 3, stale: 0 });
-    for (const spoke of SPOKES) {
-      const { items } = JSON.parse(await fleet.kubectl(spoke, 'get', 'deployments', '-n', 'boutique', '-o', 'json'));
-      const ready = items.filter((item: { spec: { replicas: number }; status: { availableReplicas?: number } }) => item.status.availableReplicas === item.spec.replicas);
-      expect([items.length, ready.length], spoke).toEqual([12, 12]);
-      const pods = await fleet.kubectl(spoke, 'get', 'pods', '-n', 'boutique', '--no-headers');
-      expect(pods.match(/ 1\/1 +Running /g), spoke).toHaveLength(12);
-      expect((await fleet.kubectl(spoke, 'get', 'services', '-n', 'boutique', '-o', 'name')).match(/^service\//gm)).toHaveLength(12);
-    }
-  });
+      );
+      await waitReady(fleet, 'boutique', 'boutique');
+      const { status } = JSON.parse(
+        await fleet.kubectl('hub', 'get', 'propagation', 'boutique', '-n', 'boutique', '-o', 'json'),
+      );
+      expect(status).toMatchObject({ clusters: 3, ready: 3, stale: 0 });
+      for (const spoke of SPOKES) {
+        const { items } = JSON.parse(
+          await fleet.kubectl(spoke, 'get', 'deployments', '-n', 'boutique', '-o', 'json'),
+        );
+        const ready = items.filter(
+          (item: { spec: { replicas: number }; status: { availableReplicas?: number } }) =>
+            item.status.availableReplicas === item.spec.replicas,
+        );
+        expect([items.length, ready.length], spoke).toEqual([12, 12]);
+        const pods = await fleet.kubectl(spoke, 'get', 'pods', '-n', 'boutique', '--no-headers');
+        expect(pods.match(/ 1\/1 +Running /g), spoke).toHaveLength(12);
+        expect(
+          (await fleet.kubectl(spoke, 'get', 'services', '-n', 'boutique', '-o', 'name')).match(
+            /^service\//gm,
+          ),
+        ).toHaveLength(12);
+      }
+    },
+  );
 });
 
 describeFleet('the boundary between hub and spoke', () => {
@@ -108,15 +124,21 @@ describeFleet('the boundary between hub and spoke', () => {
     await waitReady(fleet, 'boutique', 'note');
   });
 
-  it.skipIf(process.platform !== 'linux')("[K29] a spoke's process is connected to the hub's link port once, and to no other port of it", async () => {
-    const members = ports();
-    const hub = members.get('hub');
-    for (const spoke of SPOKES) {
-      const own = members.get(spoke)?.port;
-      const dialled = connectionsOf(fleet.pid(spoke)).filter(({ local }) => local !== own);
-      expect(dialled.map(({ remote }) => remote), spoke).toEqual([hub?.linkPort]);
-    }
-  });
+  it.skipIf(process.platform !== 'linux')(
+    "[K29] a spoke's process is connected to the hub's link port once, and to no other port of it",
+    async () => {
+      const members = ports();
+      const hub = members.get('hub');
+      for (const spoke of SPOKES) {
+        const own = members.get(spoke)?.port;
+        const dialled = connectionsOf(fleet.pid(spoke)).filter(({ local }) => local !== own);
+        expect(
+          dialled.map(({ remote }) => remote),
+          spoke,
+        ).toEqual([hub?.linkPort]);
+      }
+    },
+  );
 
   it("[K29] nobody but the administrator wrote through the hub's doors", () => {
     const users = new Set(audit('hub').map((event) => event.user.username));
@@ -125,8 +147,16 @@ describeFleet('the boundary between hub and spoke', () => {
 
   it("[K29] a spoke's link certificate is no credential at the hub's API", async () => {
     const { key, certificate } = linkCredentials('spoke-1');
-    const { url, ca } = endpointFromKubeconfig(readFileSync(fleet.kubeconfig, 'utf8'), { stored: false, context: 'hub' });
-    for (const path of ['/api/v1/namespaces', '/apis/core.oam.dev/v1beta1/spokeclusters', '/api/v1/namespaces/atoll-system/secrets', '/clusters/spoke-2/api/v1/nodes']) {
+    const { url, ca } = endpointFromKubeconfig(readFileSync(fleet.kubeconfig, 'utf8'), {
+      stored: false,
+      context: 'hub',
+    });
+    for (const path of [
+      '/api/v1/namespaces',
+      '/apis/core.oam.dev/v1beta1/spokeclusters',
+      '/api/v1/namespaces/atoll-system/secrets',
+      '/clusters/spoke-2/api/v1/nodes',
+    ]) {
       const status = await new Promise<number | string>((resolve) => {
         const call = request(`${url}${path}`, { ca, key, cert: certificate }, (response) => {
           response.resume();
@@ -139,20 +169,27 @@ describeFleet('the boundary between hub and spoke', () => {
     }
   });
 
-  it("[K29] the link port serves no API: a request of a spoke there is not answered", async () => {
+  it('[K29] the link port serves no API: a request of a spoke there is not answered', async () => {
     const { key, certificate } = linkCredentials('spoke-1');
-    const { hubAddress, hubCa } = JSON.parse(readFileSync(join(fleet.directory, 'spoke-1', 'join.json'), 'utf8')) as { hubAddress: string; hubCa: string };
+    const { hubAddress, hubCa } = JSON.parse(
+      readFileSync(join(fleet.directory, 'spoke-1', 'join.json'), 'utf8'),
+    ) as { hubAddress: string; hubCa: string };
     const answer = await new Promise<string>((resolve) => {
       let text = '';
-      const socket = connect({ host: '127.0.0.1', port: Number(hubAddress.split(':')[1]), ca: hubCa, key, cert: certificate });
+      const socket = connect({
+        host: '127.0.0.1',
+        port: Number(hubAddress.split(':')[1]),
+        ca: hubCa,
+        key,
+        cert: certificate,
+      });
       socket.on('data', (chunk: Buffer) => {
         text += chunk.toString('latin1');
       });
       socket.on('error', () => undefined);
       socket.on('close', () => resolve(text));
+      // What speaks another protocol than the link's is hung up on; so is a second spoke of the same name.
       socket.write('GET /api/v1/namespaces HTTP/1.1\r\nhost: hub\r\n\r\n');
-      // What speaks no protocol of the link is hung up on; so is a second spoke of the same name.
-      socket.end();
     });
     expect(answer).not.toMatch(/HTTP\/1\.1 2/);
     expect(answer).not.toContain('NamespaceList');
@@ -161,7 +198,9 @@ describeFleet('the boundary between hub and spoke', () => {
   it('[K29] no file of a spoke holds a credential of the hub', () => {
     const hubPort = String(ports().get('hub')?.port);
     const visit = (folder: string): string[] =>
-      readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? visit(join(folder, entry.name)) : [join(folder, entry.name)]));
+      readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+        entry.isDirectory() ? visit(join(folder, entry.name)) : [join(folder, entry.name)],
+      );
     for (const path of visit(join(fleet.directory, 'spoke-1'))) {
       if (/data\.db/.test(path)) continue;
       expect(readFileSync(path, 'utf8'), path).not.toContain(`127.0.0.1:${hubPort}`);
@@ -181,12 +220,15 @@ describeFleet('the boundary between hub and spoke', () => {
       }
       // Nobody else was there: what runs on the spoke, the spoke's own engine brought there.
       const others = audit(spoke).filter((event) => event.user.username !== 'atoll:hub');
-      expect(others.map((event) => `${event.user.username} ${event.verb} ${event.objectRef?.resource}`)).toEqual([]);
+      expect(
+        others.map((event) => `${event.user.username} ${event.verb} ${event.objectRef?.resource}`),
+      ).toEqual([]);
     }
   });
 
   it('[K31] and could not: the spoke refuses the hub everything else', async () => {
-    const may = async (...args: string[]): Promise<string> => (await fleet.tryKubectl('spoke-1', ['auth', 'can-i', ...args, '--as', 'atoll:hub'])).stdout.trim();
+    const may = async (...args: string[]): Promise<string> =>
+      (await fleet.tryKubectl('spoke-1', ['auth', 'can-i', ...args, '--as', 'atoll:hub'])).stdout.trim();
     expect(await may('create', 'dispatches.atoll.dev', '-n', 'atoll-system')).toBe('yes');
     for (const args of [
       ['create', 'deployments', '-n', 'boutique'],
@@ -201,29 +243,37 @@ describeFleet('the boundary between hub and spoke', () => {
     ]) {
       expect(await may(...args), args.join(' ')).toBe('no');
     }
-    const refused = await fleet.tryKubectl('spoke-1', ['create', 'configmap', 'intruder', '-n', 'boutique', '--as', 'atoll:hub']);
+    const refused = await fleet.tryKubectl('spoke-1', [
+      'create',
+      'configmap',
+      'intruder',
+      '-n',
+      'boutique',
+      '--as',
+      'atoll:hub',
+    ]);
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toMatch(/Forbidden.*User "atoll:hub" cannot create resource "configmaps"/);
+    expect(refused.stderr).toMatch(/forbidden: User "atoll:hub" cannot create resource "configmaps"/);
   });
 
-  it('[K17] at rest nothing is written at the hub or on a spoke', async () => {
+  it('at rest nothing is written at the hub or on a spoke', async () => {
     const revision = async (context: string): Promise<string> => {
       // A collection that nobody writes answers with the revision of the whole server.
-      const list = JSON.parse(await fleet.kubectl(context, 'get', '--raw', '/api/v1/namespaces/kube-public/configmaps'));
+      const list = JSON.parse(
+        await fleet.kubectl(context, 'get', '--raw', '/api/v1/namespaces/kube-public/configmaps'),
+      );
       return list.metadata.resourceVersion;
     };
-    const all = (): Promise<string[]> => Promise.all(['hub', ...SPOKES].map(revision));
-    let before = await all();
-    await until('two looks, a second and more apart, that see the same', async () => {
-      const now = await all();
-      const same = now.every((value, index) => value === before[index]);
-      before = now;
-      return same;
-    }, { everyMs: 1_200 });
+    const looks: string[] = [];
+    const three = async (): Promise<boolean> => {
+      looks.unshift((await Promise.all(['hub', ...SPOKES].map(revision))).join(' '));
+      return looks.length >= 4 && new Set(looks.slice(0, 4)).size === 1;
+    };
+    await until('four looks that see the same revisions', three, { everyMs: 500 });
   });
 
   it('[K32] no controller touches the spec of a SpokeCluster', async () => {
-    const { items } = JSON.parse(await fleet.kubectl('hub', 'get', 'spokeclusters', '-o', 'json', '--show-managed-fields'));
+    const { items } = JSON.parse(await fleet.kubectl('hub', 'get', 'spokeclusters', '-o', 'json'));
     for (const { metadata, spec } of items) {
       expect(metadata.generation, metadata.name).toBe(1);
       expect(spec).toMatchObject({ mode: 'connect', credential: { type: 'tunnel' } });
@@ -231,19 +281,48 @@ describeFleet('the boundary between hub and spoke', () => {
   });
 
   it('[K30] `cluster show --live` reads from the spoke now; for one that is away, what is cached with its age', async () => {
-    const show = async (...args: string[]): Promise<Record<string, unknown>> => JSON.parse(await fleet.mustAtoll('cluster', 'show', 'spoke-1', '-o', 'json', ...args));
+    const show = async (...args: string[]): Promise<Record<string, unknown>> =>
+      JSON.parse(await fleet.mustAtoll('cluster', 'show', 'spoke-1', '-o', 'json', ...args));
     const live = await show('--live');
-    const self = JSON.parse(await fleet.kubectl('spoke-1', 'get', 'clusters.atoll.dev,clusters.core.oam.dev', '-A', '-o', 'json', '--ignore-not-found').catch(() => '{}'));
+    const self = JSON.parse(
+      await fleet.kubectl(
+        'spoke-1',
+        'get',
+        'clusters.core.oam.dev',
+        'spoke-1',
+        '-n',
+        'atoll-system',
+        '-o',
+        'json',
+      ),
+    );
     expect(live).toMatchObject({ name: 'spoke-1', source: 'live', stale: false, connection: 'Connected' });
-    const sources = (live['dispatches'] as { source: string; health: string }[]).map(({ source, health }) => `${source} ${health}`);
+    const sources = (live['dispatches'] as { source: string; health: string }[]).map(
+      ({ source, health }) => `${source} ${health}`,
+    );
     expect(sources).toContain('Propagation boutique/note Healthy');
-    void self;
+    expect(live['appliedRevision']).toBe(self.status.appliedRevision);
     await fleet.mustAtoll('stop', 'spoke-1');
-    await fleet.kubectl('hub', 'wait', 'spokecluster/spoke-1', '--for=condition=Connected=False', '--timeout=20s');
+    await fleet.kubectl(
+      'hub',
+      'wait',
+      'spokecluster/spoke-1',
+      '--for=condition=Connected=False',
+      '--timeout=20s',
+    );
     const cached = await show('--live');
-    expect(cached).toMatchObject({ name: 'spoke-1', source: 'cached', stale: true, connection: 'Disconnected', version: live['version'], nodes: live['nodes'] });
+    expect(cached).toMatchObject({
+      name: 'spoke-1',
+      source: 'cached',
+      stale: true,
+      connection: 'Disconnected',
+      version: live['version'],
+      nodes: live['nodes'],
+    });
     expect(cached['asOf']).toMatch(/^\d{4}-\d\d-\d\dT/);
-    expect(await fleet.mustAtoll('cluster', 'show', 'spoke-1', '--live')).toMatch(/cached, last synced \d+\w+ ago/);
+    expect(await fleet.mustAtoll('cluster', 'show', 'spoke-1', '--live')).toMatch(
+      /cached, last synced \d+\w+ ago/,
+    );
     await fleet.mustAtoll('start', 'spoke-1');
     await until('spoke-1 live again', async () => (await show('--live'))['source'] === 'live');
   });
@@ -261,8 +340,17 @@ describeFleet('the commands that look at a fleet', () => {
 
   it('`why` walks from the object at the hub to its health on a cluster', async () => {
     const text = await fleet.mustAtoll('why', 'configmap/note', '-n', 'boutique', '--cluster', 'spoke-2');
-    for (const word of [/source.*generation|source.*at the hub/, /Propagation boutique\/note selects it/, /chosen.*matches/, /dispatched +generation 1/, /applied/]) expect(text).toMatch(word);
-    const data = JSON.parse(await fleet.mustAtoll('why', 'configmap/note', '-n', 'boutique', '--cluster', 'spoke-2', '-o', 'json'));
+    for (const word of [
+      /source.*generation|source.*at the hub/,
+      /Propagation boutique\/note selects it/,
+      /chosen.*matches/,
+      /dispatched +generation 1/,
+      /applied/,
+    ])
+      expect(text).toMatch(word);
+    const data = JSON.parse(
+      await fleet.mustAtoll('why', 'configmap/note', '-n', 'boutique', '--cluster', 'spoke-2', '-o', 'json'),
+    );
     expect(data.propagations[0].clusters[0]).toMatchObject({ cluster: 'spoke-2', chosen: true });
     const absent = await fleet.atoll(['why', 'configmap/absent', '-n', 'boutique']);
     expect(absent.code).not.toBe(0);
@@ -270,12 +358,15 @@ describeFleet('the commands that look at a fleet', () => {
   });
 
   it('`diff` shows what a file would change on which cluster, and applies nothing', async () => {
-    const file = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note, namespace: boutique}\ndata: {a: c}\n';
+    const file =
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note, namespace: boutique}\ndata: {a: c}\n';
     const outcome = await fleet.atoll(['diff', '-f', '-'], { input: file });
     expect(outcome).toMatchObject({ code: 1, stderr: '' });
     expect(outcome.stdout).toMatch(/spoke-1.*\n.*ConfigMap boutique\/note/);
     expect(outcome.stdout).toMatch(/b → c/);
-    expect(await fleet.kubectl('hub', 'get', 'cm', 'note', '-n', 'boutique', '-o', 'jsonpath={.data.a}')).toBe('b');
+    expect(
+      await fleet.kubectl('hub', 'get', 'cm', 'note', '-n', 'boutique', '-o', 'jsonpath={.data.a}'),
+    ).toBe('b');
     const same = await fleet.atoll(['diff', '-f', '-'], { input: file.replace('a: c', 'a: b') });
     expect(same.code).toBe(0);
     const malformed = await fleet.atoll(['diff', '-f', '-'], { input: 'kind: ConfigMap\n  data: [' });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { isAlive } from '../../src/runtime/index.ts';
@@ -49,6 +49,7 @@ describeFleet('what a user does and sees', () => {
       expect(isAlive(fleet.pid(member)), member).toBe(true);
       expect(fleet.log(member)).toContain('ready');
     }
+    for (const path of [fleet.directory, fleet.kubeconfig]) expect(statSync(path).mode & 0o077, path).toBe(0);
   });
 
   it('[K1] lists every spoke with MODE VERSION NODES PLATFORM STATUS AGE', async () => {
@@ -162,7 +163,10 @@ describeFleet('what a user does and sees', () => {
       await until(`later on ${spoke}`, async () => (await names(spoke, 'cm')).includes('configmap/later'));
     await fleet.kubectl('hub', 'delete', 'configmap', 'later', '-n', 'shop');
     for (const spoke of SPOKES) {
-      await fleet.kubectl(spoke, 'wait', 'configmap/later', '-n', 'shop', '--for=delete', '--timeout=10s');
+      await until(
+        `later gone from ${spoke}`,
+        async () => !(await names(spoke, 'cm')).includes('configmap/later'),
+      );
       expect(await names(spoke, 'deploy', ...PART_OF_SHOP)).toEqual(await names('hub', 'deploy'));
     }
     await waitReady(fleet, 'shop', 'shop');
@@ -260,15 +264,13 @@ spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: witness}], pl
 describeFleet('processes of a fleet', () => {
   it('refuses a second `up` at the same time with a clear error; the first succeeds and nothing is lost', async () => {
     await fleet.mustAtoll('stop', 'spoke-3');
-    const outcomes = await Promise.all([fleet.atoll(['up']), fleet.atoll(['up'])]);
-    const refused = outcomes.filter((outcome) => outcome.code !== 0);
-    expect(outcomes.filter((outcome) => outcome.code === 0).length).toBeGreaterThanOrEqual(1);
-    for (const { code, stderr, stdout } of refused) {
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/^atoll: another atoll command \(pid \d+\) is changing the fleet/m);
-      expect(stdout).toBe('');
-    }
-    expect(refused).toHaveLength(1);
+    const lock = join(fleet.directory, 'run', 'fleet.lock');
+    const first = fleet.atoll(['up']);
+    await until('the first at work', () => existsSync(lock), { everyMs: 5 });
+    const second = await fleet.atoll(['up']);
+    expect(second).toMatchObject({ code: 1, stdout: '' });
+    expect(second.stderr).toMatch(/^atoll: another atoll command \(pid \d+\) is changing the fleet/m);
+    expect(await first).toMatchObject({ code: 0 });
     expect(
       (await fleet.kubectl('hub', 'get', 'spokeclusters', '--no-headers')).match(/ Connected /g),
     ).toHaveLength(3);
@@ -391,5 +393,24 @@ describeFleet('processes of a fleet', () => {
       'spokecluster.core.oam.dev/spoke-1',
     );
     expect(JSON.parse(readFileSync(join(fleet.directory, 'fleet.json'), 'utf8')).members).toHaveLength(2);
+  });
+
+  it('`up --foreground` stays until Ctrl-C, and then stops the fleet', async () => {
+    let interrupt: (() => void) | undefined;
+    const outcome = await fleet.atoll(['up', '--foreground'], {
+      onStart: (child) => {
+        interrupt = () => child.kill('SIGINT');
+      },
+      onOutput: (text) => {
+        if (!text.includes('Ctrl-C stops the fleet')) return;
+        interrupt?.();
+        // A second one would end the command at once.
+        interrupt = undefined;
+      },
+    });
+    expect(outcome).toMatchObject({ code: 0 });
+    for (const member of ['hub', 'spoke-1']) {
+      expect(existsSync(join(fleet.directory, 'run', `${member}.pid`)), member).toBe(false);
+    }
   });
 });

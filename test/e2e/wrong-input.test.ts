@@ -192,16 +192,22 @@ describeFleet('a propagation that is wrong says so and loses nothing', () => {
     const head =
       'apiVersion: atoll.dev/v1alpha1\nkind: Propagation\nmetadata: {name: odd, namespace: shop}\n';
     for (const [body, message] of [
-      ['spec: {placement: {}}', /spec\.resourceSelectors.*Required value/],
+      [
+        'spec: {placement: {}}',
+        /resourceSelectors.*Required value|missing required field "resourceSelectors"/,
+      ],
       ['spec: {resourceSelectors: [], placement: {}}', /resourceSelectors/],
-      ['spec: {resourceSelectors: [{kind: Pod}], placement: {}}', /apiVersion.*Required value/],
+      [
+        'spec: {resourceSelectors: [{kind: Pod}], placement: {}}',
+        /apiVersion.*Required value|missing required field "apiVersion"/,
+      ],
       [
         'spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], placement: {}, overrides: [{patch: [{op: explode, path: /}]}]}',
         /Unsupported value: "explode"/,
       ],
       [
         'spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], placement: {}, suspended: true}',
-        /unknown field "spec\.suspended"/,
+        /unknown field "(spec\.)?suspended"/,
       ],
       [
         'spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], placement: {clusterNames: all}}',

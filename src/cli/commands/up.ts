@@ -10,7 +10,7 @@ import { httpHandler } from '../../kube/http-handler.ts';
 import { endpointFromKubeconfig } from '../../kube/kubeconfig-endpoint.ts';
 import { createClient } from '../../kube/rest-client.ts';
 import { hasCode } from '../../kube/status-error.ts';
-import { sleep } from '../../runtime/clock.ts';
+import { type Clock, sleep } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import { AlreadyRunning, isAlive, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
@@ -44,10 +44,13 @@ const MEMBER_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 60_000;
 const MAX_SPOKES = 50;
 const MAX_VIRTUAL = 1000;
+const DAY_MS = 86_400_000;
 
 /** Starts a fleet on this machine, or what is missing of it, and waits until every spoke is connected. */
 export async function up(options: UpOptions): Promise<void> {
   process.title = `${PROCESS_TITLE} up`;
+  // From the beginning: a Ctrl-C while the fleet starts must not leave half of it behind. A second one ends at once.
+  const interrupted = options.foreground ? untilInterrupted() : undefined;
   checkCount('--spokes', options.spokes, MAX_SPOKES);
   checkCount('--virtual', options.virtual, MAX_VIRTUAL);
   const runtime = systemRuntime();
@@ -79,7 +82,13 @@ export async function up(options: UpOptions): Promise<void> {
     release();
   }
   process.stdout.write(nextSteps(directory, options));
-  if (options.foreground) await stayInForeground(runtime, directory, fleet);
+  if (interrupted) {
+    process.stdout.write('Running in the foreground; Ctrl-C stops the fleet.\n');
+    const letGo = keepAlive(runtime.clock);
+    await interrupted;
+    letGo();
+    await stopFleet(runtime, directory, fleet);
+  }
   // Connections that are kept alive would hold the process for a while.
   process.exit(0);
 }
@@ -302,17 +311,20 @@ Stop it with \`npm run down\`; \`npm run up\` goes on where it stopped; \`npm ru
 `;
 }
 
-async function stayInForeground(
-  runtime: Runtime,
-  directory: FleetDirectory,
-  fleet: FleetFile,
-): Promise<void> {
-  process.stdout.write('Running in the foreground; Ctrl-C stops the fleet.\n');
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
+function untilInterrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve());
+    process.once('SIGTERM', () => resolve());
   });
-  await stopFleet(runtime, directory, fleet);
+}
+
+/** Waiting for a signal is nothing that keeps a process alive, a timer is. Returns how to end it. */
+function keepAlive(clock: Clock): () => void {
+  let timer = clock.after(DAY_MS, again);
+  function again(): void {
+    timer = clock.after(DAY_MS, again);
+  }
+  return () => timer.cancel();
 }
 
 /** Stops every member, spokes first: they need the hub least. */

@@ -16,11 +16,13 @@ export interface CommandOptions {
   readonly timeoutMs?: number;
   /** Called with the process, for tests that kill it. */
   readonly onStart?: (child: ChildProcess) => void;
+  /** Called with all that it has said so far, whenever it says more. */
+  readonly onOutput?: (text: string) => void;
 }
 
 /** Runs a command to its end. Never rejects for an exit code: failures are what many tests are about. */
 export function run(file: string, args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
-  const { input, env = {}, cwd, timeoutMs = 45_000, onStart } = options;
+  const { input, env = {}, cwd, timeoutMs = 45_000, onStart, onOutput } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, {
       env: { ...process.env, ...env },
@@ -29,8 +31,15 @@ export function run(file: string, args: readonly string[], options: CommandOptio
     });
     const out: Buffer[] = [];
     const err: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
-    child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+    for (const [stream, chunks] of [
+      [child.stdout, out],
+      [child.stderr, err],
+    ] as const) {
+      stream.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        onOutput?.(text());
+      });
+    }
     const timer = setTimeout(() => {
       child.kill('SIGKILL');
       reject(
