@@ -143,19 +143,57 @@ function refName(ref: string): string {
 /** Messages whose empty form is `null`. */
 const TIMES = new Set(['Time', 'MicroTime'].map((name) => `k8s.io.apimachinery.pkg.apis.meta.v1.${name}`));
 
-/** Names of the fields of a definition that upstream's types write as `null` when they are unset: lists, maps and times. */
-function emittedNulls(name: string, messages: SourceDocuments['messages']): Set<string> {
-  const message = name
-    .replace(/^io\.k8s\./, 'k8s.io.')
-    .replaceAll('-', '_');
-  const found = new Set<string>();
-  for (const [key, field] of Object.entries(messages[message] ?? {})) {
+/** How upstream's types write a definition: its fields in their order, and what becomes of those that are unset. */
+interface Encoding {
+  readonly order: readonly string[];
+  /** Fields that are written as `null` when they are unset: lists, maps and times. */
+  readonly nulls: ReadonlySet<string>;
+  /** Fields whose zero is written, because unset is something else. */
+  readonly keepsZero: ReadonlySet<string>;
+  /** Fields that are written even when they are unset. */
+  readonly emitted: ReadonlySet<string>;
+}
+
+/** `undefined` for types that no message describes. */
+function encodingOf(name: string, messages: SourceDocuments['messages']): Encoding | undefined {
+  const message = messages[name.replace(/^io\.k8s\./, 'k8s.io.').replaceAll('-', '_')];
+  if (message === undefined) return undefined;
+  const order: string[] = [];
+  const nulls = new Set<string>();
+  const keepsZero = new Set<string>();
+  const emitted = new Set<string>();
+  for (const [key, field] of Object.entries(message)) {
     const { type, repeated, pointer, emitEmpty, omitZero, inline } = field;
+    if (inline) order.push(...(encodingOf(type.replace(/^k8s\.io\./, 'io.k8s.'), messages)?.order ?? []));
+    else order.push(field.json ?? key);
+    if (pointer) keepsZero.add(field.json ?? key);
+    if (emitEmpty) emitted.add(field.json ?? key);
     // A time that is left out when zero was written as null before; clients know both.
     if (inline || !(emitEmpty || omitZero)) continue;
-    if (repeated || pointer || type === 'map' || type === 'bytes' || TIMES.has(type)) found.add(field.json ?? key);
+    if (repeated || pointer || type === 'map' || type === 'bytes' || TIMES.has(type))
+      nulls.add(field.json ?? key);
   }
-  return found;
+  return { order, nulls, keepsZero, emitted };
+}
+
+const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
+
+function withMarks(name: string, schema: OpenApiSchema, encoding: Encoding | undefined): OpenApiSchema {
+  const keeps = encoding === undefined || encoding.keepsZero.has(name);
+  const { default: zero, ...bare } = schema;
+  // A declared default of zero says nothing where unset is zero and is not written.
+  const silent = (zero === '' || zero === 0 || zero === false) && !keeps && !encoding.emitted.has(name);
+  return {
+    ...(silent ? bare : schema),
+    ...(encoding?.nulls.has(name) ? { emitsNull: true } : {}),
+    ...(keeps && SCALARS.has(schema.type) && schema.default === undefined ? { keepsZero: true } : {}),
+  };
+}
+
+/** Fields in the order in which upstream's types write them, the others (`apiVersion`, `kind`) before. */
+function inOrder<T>(properties: Record<string, T>, encoding: Encoding | undefined): [string, T][] {
+  const rank = (key: string): number => encoding?.order.indexOf(key) ?? -1;
+  return sortedEntries(properties).sort(([a], [b]) => rank(a) - rank(b));
 }
 
 function sortedEntries<T>(record: Record<string, T>): [string, T][] {
@@ -165,7 +203,7 @@ function sortedEntries<T>(record: Record<string, T>): [string, T][] {
 function reduceSchema(
   source: SourceSchema,
   v3: SourceSchema | undefined,
-  nulls: ReadonlySet<string> = new Set(),
+  encoding?: Encoding,
 ): OpenApiSchema {
   const out: Json = {};
   if (source.$ref !== undefined) out.$ref = refName(source.$ref);
@@ -173,12 +211,9 @@ function reduceSchema(
   if (v3?.default !== undefined) out.default = v3.default;
   if (source.properties) {
     out.properties = Object.fromEntries(
-      sortedEntries(source.properties).map(([name, schema]) => [
+      inOrder(source.properties, encoding).map(([name, schema]) => [
         name,
-        {
-          ...reduceSchema(schema, v3?.properties?.[name]),
-          ...(nulls.has(name) ? { emitsNull: true } : {}),
-        },
+        withMarks(name, reduceSchema(schema, v3?.properties?.[name]), encoding),
       ]),
     );
   }
@@ -221,7 +256,8 @@ export function deriveDefinitions(source: SourceDocuments): Record<string, OpenA
   for (const name of pending) {
     const schema = source.swagger.definitions[name];
     if (schema === undefined) throw new Error(`swagger.json has no definition ${name}`);
-    const reduced = OWN_FORM[name] ?? reduceSchema(schema, source.schemasV3[name], emittedNulls(name, source.messages));
+    const reduced =
+      OWN_FORM[name] ?? reduceSchema(schema, source.schemasV3[name], encodingOf(name, source.messages));
     const gvks = (schema['x-kubernetes-group-version-kind'] ?? []).filter((gvk) =>
       groupVersions.has(`${gvk.group}/${gvk.version}`),
     );
@@ -234,10 +270,7 @@ export function deriveDefinitions(source: SourceDocuments): Record<string, OpenA
 
 export function deriveResources(source: SourceDocuments): Json[] {
   const columns = new Map(
-    source.columns.map((row) => [
-      `${row.group}/${row.version}/${row.resource}`,
-      row.columns136 ?? row.columns,
-    ]),
+    source.columns.map((row) => [`${row.group}/${row.version}/${row.resource}`, row.columns]),
   );
   const resources = servedResources(source.resources);
   const served = new Set(resources.map((row) => `${row.group}/${row.version}/${row.resource}`));

@@ -14,6 +14,7 @@ export function builtinResources(catalogue: Catalogue, excludeGroups: readonly s
       const strategy = strategyFor(resource.group, resource.resource);
       return {
         ...resource,
+        ...deprecationOf(resource),
         columns: printer?.columns ?? resource.columns,
         cells:
           printer?.cells ??
@@ -23,12 +24,19 @@ export function builtinResources(catalogue: Catalogue, excludeGroups: readonly s
     });
 }
 
+function deprecationOf({ group, resource }: { group: string; resource: string }): { deprecation?: string } {
+  return group === '' && resource === 'componentstatuses'
+    ? { deprecation: 'v1 ComponentStatus is deprecated in v1.19+' }
+    : {};
+}
+
 /** Kinds whose deletion is more than removing an object, and definitions, which decide what is served. */
 function withLifecycle(resource: { group: string; resource: string }, strategy: Strategy): Strategy {
   if (isDefinitionResource(resource)) return definitionStrategy(strategy);
   if (resource.group !== '' || resource.resource !== 'namespaces') return strategy;
   return {
     ...strategy,
+    plainDeletion: true,
     prepareForDelete(namespace): void {
       namespace.status = {
         ...(isObject(namespace.status) ? namespace.status : {}),

@@ -3,12 +3,21 @@ import type { Catalogue } from './catalogue/index.ts';
 import type { ClusterResources, ResourceRegistry } from './crd/index.ts';
 import { createDiscovery, type Discovery } from './discovery/index.ts';
 import { createOpenApi, type OpenApi } from './openapi/index.ts';
-import { negotiate, pathNotFound, type RequestInfo, textResponse, valueResponse } from './request/index.ts';
+import {
+  methodNotAllowed,
+  negotiate,
+  pathNotFound,
+  type RequestInfo,
+  routeNotFound,
+  textResponse,
+  valueResponse,
+} from './request/index.ts';
 
 /** What a cluster tells of itself. */
 export interface Documents {
   readonly discovery: Discovery;
   readonly openApi: () => OpenApi;
+  readonly builtInGroups: ReadonlySet<string>;
 }
 
 /** Discovery and OpenAPI of a cluster, made anew when its resources have changed. */
@@ -23,7 +32,9 @@ export function documentsOf(
     let documents = made.get(resources);
     if (!documents) {
       let openApi: OpenApi | undefined;
+      const builtIn = resources.all.filter((resource) => !resource.custom);
       documents = {
+        builtInGroups: new Set(builtIn.map((resource) => resource.group)),
         discovery: createDiscovery(resources.all, address),
         openApi: () => {
           openApi ??= createOpenApi(resources.all, catalogue);
@@ -52,12 +63,13 @@ export function handlePath(
   documents: Documents,
   facts: ServerFacts,
 ): Response {
-  if (info.method !== 'GET' && info.method !== 'HEAD')
-    return textResponse(405, 'Method Not Allowed\n', { allow: 'GET, HEAD' });
   const { path, query } = info;
   const { headers } = request;
   const health = healthOf(path, facts, query);
   if (health) return health;
+  // The list of groups is answered whatever the method, as upstream's aggregator does.
+  if (info.method !== 'GET' && info.method !== 'HEAD' && path !== '/apis' && path !== '/apis/')
+    throw methodNotAllowed();
   switch (path) {
     case '/version':
     case '/version/':
@@ -87,7 +99,17 @@ export function handlePath(
     return (
       documents.openApi().respond(path, query, headers.accept, headers['if-none-match']) ?? pathNotFound()
     );
-  return documents.discovery.respond(path, headers.accept, headers['if-none-match']) ?? pathNotFound();
+  const document = documents.discovery.respond(path, headers.accept, headers['if-none-match']);
+  if (document) return document;
+  if (isBelowBuiltIn(path, documents)) throw routeNotFound();
+  return pathNotFound();
+}
+
+/** Whether a path is in a group whose router answers for all below it. */
+function isBelowBuiltIn(path: string, documents: Documents): boolean {
+  const [, prefix, group] = path.split('/');
+  if (prefix === 'api') return true;
+  return prefix === 'apis' && group !== undefined && documents.builtInGroups.has(group);
 }
 
 function healthOf(path: string, facts: ServerFacts, query: URLSearchParams): Response | undefined {

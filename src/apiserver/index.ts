@@ -30,3 +30,4 @@ export {
 } from './server.ts';
 export type { Space } from './space.ts';
 export { memoryDriver, type StorageDriver, sqliteDriver } from './storage/index.ts';
+export { generateSigningKey } from './tokens/index.ts';

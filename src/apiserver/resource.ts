@@ -34,6 +34,8 @@ export interface Resource {
   /** What every answer warns of when this version is deprecated. */
   readonly deprecation?: string;
   readonly columns: readonly Column[];
+  /** False for kinds whose columns are those of any kind. */
+  readonly hasPrinter?: boolean;
   /** One cell per column. `now` is in milliseconds, for ages. */
   readonly cells: (object: KubeObject, now: number) => readonly Cell[];
 }
@@ -84,14 +86,34 @@ export interface Strategy {
   prepareForUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
   /** For writes to a subresource with its own rules, such as `status`: what else to keep from `old`. */
   prepareForStatusUpdate?(object: KubeObject, old: KubeObject, context: StrategyContext): void;
+  /** For writes to any other subresource that takes the kind itself, such as `approval`: keeps all that it is not for. */
+  prepareForSubresource?(
+    subresource: string,
+    object: KubeObject,
+    old: KubeObject,
+    context: StrategyContext,
+  ): void;
   /** What must hold of the object by itself. Runs on create, and on update where there is no `validateUpdate`. */
   validate?(object: KubeObject): FieldError[];
   /** All that must hold of an update: what `validate` checks, and what may not change. */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
   /** Checks the name; RFC 1123 subdomain by default. */
   validateName?(name: string): string[];
-  /** What raises `metadata.generation`: a change of spec, of anything but metadata and status, or nothing. */
-  readonly generation: 'spec' | 'spec-and-annotations' | 'all-but-metadata' | 'none';
+  /**
+   * What raises `metadata.generation`: a change of spec, of anything but metadata and status (or of labels as well), or
+   * nothing. With `spec-on-update` it begins with the first change.
+   */
+  readonly generation:
+    | 'spec'
+    | 'spec-and-annotations'
+    | 'spec-on-update'
+    | 'all-but-metadata'
+    | 'all-and-labels'
+    | 'none';
+  /** Whether a deletion that has to wait sets nothing but the time: no grace period, no new generation. */
+  readonly plainDeletion?: boolean;
+  /** Values of the `Warning` header for an object that is created, or that an update makes of `old`. */
+  warnings?(object: KubeObject, old: KubeObject | undefined): string[];
   readonly allowUnconditionalUpdate: boolean;
   readonly allowCreateOnUpdate: boolean;
   /** Whether a new object keeps the status it comes with (nodes register with theirs); others begin without. */
@@ -109,6 +131,11 @@ export interface Strategy {
   readonly fieldLabelNames: readonly string[];
   /** Paths that are never owned by writers of the main resource or of `status` (server-side apply reset fields). */
   readonly resetFields: { main: JsonObject; status: JsonObject };
+  /**
+   * For resources that show objects of another group: how those are stored, and shown. `apiVersion` is set by the caller.
+   * `to` leaves its argument as it is; `from` may change it.
+   */
+  readonly storedForm?: { to(object: KubeObject): KubeObject; from(stored: KubeObject): KubeObject };
   /** Allocates what the server gives (cluster IPs, node ports); may consult other objects. Runs before validation. */
   allocate?(object: KubeObject, old: KubeObject | undefined, lookup: AllocationLookup): void;
 }

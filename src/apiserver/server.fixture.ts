@@ -38,7 +38,9 @@ export interface Stream {
 
 export async function startServer(options: Partial<ApiServerOptions> = {}): Promise<Fixture> {
   const runtime = virtualRuntime(1);
-  const opening = createApiServer({ runtime, storage: memoryDriver(), ...options });
+  // Without controllers nobody makes the service accounts that pods would need.
+  const disableAdmissionPlugins = options.controllers === false ? ['ServiceAccount'] : [];
+  const opening = createApiServer({ runtime, storage: memoryDriver(), disableAdmissionPlugins, ...options });
   opening.catch(() => {}); // awaited below
   await runtime.clock.settle();
   const server = await opening;

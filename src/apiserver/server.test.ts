@@ -186,7 +186,16 @@ describe('the pipeline', () => {
 
   it('[V36] fails with the Status that clients know', async () => {
     const { get, call, post } = await startServer();
-    expect((await get('/api/v1/nonsense')).text).toBe('404 page not found\n');
+    expect((await get('/api/v1/nonsense')).body).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: 'the server could not find the requested resource',
+      reason: 'NotFound',
+      details: {},
+      code: 404,
+    });
     expect((await get('/apis/no.such/v1/things')).text).toBe('404 page not found\n');
     expect(
       (await call('PATCH', '/api/v1/pods', {}, { 'content-type': 'application/merge-patch+json' })).body,

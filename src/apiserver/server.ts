@@ -1,11 +1,15 @@
 import type { Handler, Request, Response } from '../kube/exchange.ts';
+import type { KeyPair } from '../kube/pki.ts';
 import { notFound, StatusError } from '../kube/status-error.ts';
 import type { Connection } from '../kube/wire/index.ts';
 import { errorText, type Runtime } from '../runtime/index.ts';
+import { clone } from '../schema/json.ts';
+import type { TypeSchema } from '../schema/open-api-schema.ts';
 import {
   admissionChain,
   namespaceLifecycle,
   rbacEscalation,
+  serviceAccount,
   terminatingDefinition,
 } from './admission/index.ts';
 import {
@@ -15,6 +19,7 @@ import {
   type Authorizer,
   auditEvent,
   authenticate,
+  bearerToken,
   createRbacAuthorizer,
   forbidden,
   impersonate,
@@ -24,12 +29,28 @@ import {
   type RequestAttributes,
   resourceAttributes,
   type UserInfo,
+  unionAuthenticator,
 } from './auth/index.ts';
 import { clusterExists, namespaceContents, seedCluster } from './bootstrap.ts';
 import { builtinResources } from './builtin-resources.ts';
 import { loadCatalogue } from './catalogue/index.ts';
-import { startGarbageCollector, startNamespaceController } from './controllers/index.ts';
-import { definitionCleanup, resourceRegistry } from './crd/index.ts';
+import {
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
+  startCertificateController,
+} from './certificates/index.ts';
+import { clusterObjects } from './cluster-objects.ts';
+import {
+  localApiServices,
+  standingObjects,
+  startBootstrapTokens,
+  startEventExpiry,
+  startGarbageCollector,
+  startNamespaceController,
+  startServiceAccountSecrets,
+} from './controllers/index.ts';
+import { definitionCleanup, isDefinitionResource, resourceRegistry } from './crd/index.ts';
 import { type Documents, documentsOf, handlePath } from './handle-path.ts';
 import { followRbac, roleAggregation, storedRbac } from './rbac-source.ts';
 import {
@@ -38,6 +59,7 @@ import {
   parseRequestInfo,
   type Representation,
   type RequestInfo,
+  splitCluster,
 } from './request/index.ts';
 import { handleResource } from './rest/handle-resource.ts';
 import { openWatches } from './rest/open-watches.ts';
@@ -47,13 +69,29 @@ import { answerReview } from './reviews.ts';
 import { forwardToSpace, refuseWrites, type Space } from './space.ts';
 import type { StorageDriver } from './storage/index.ts';
 import { openStore, type Store, type StoreOptions } from './store/index.ts';
+import {
+  bearerAuthenticator,
+  bootstrapTokenAuthenticator,
+  issuerDocument,
+  requestToken,
+  serviceAccountTokens,
+} from './tokens/index.ts';
 
 export interface ApiServerOptions {
   readonly runtime: Runtime;
   readonly storage: StorageDriver;
   readonly store?: StoreOptions;
-  /** Finds out who asks. Without it nobody is let in but through {@link ApiServer.as}. */
+  /**
+   * Finds out who asks. Besides, holders of service account tokens and of bootstrap tokens are let in; without either
+   * nobody is but through {@link ApiServer.as}.
+   */
   readonly authenticate?: Authenticator;
+  /** Whether requests without credentials are answered, as `system:anonymous`, where roles allow it. False by default. */
+  readonly anonymous?: boolean;
+  /** Private key (PEM; P-256 or RSA) that signs service account tokens. By default one that ends with the process. */
+  readonly serviceAccountKey?: string;
+  /** Who service account tokens say they are from. */
+  readonly serviceAccountIssuer?: string;
   /** Role-based access control over the cluster's own objects by default. */
   readonly authorize?: Authorizer;
   readonly audit?: AuditSink;
@@ -61,6 +99,11 @@ export interface ApiServerOptions {
   readonly address?: string;
   /** PEM of the authority that this server's certificate comes from, for ConfigMap `kube-root-ca.crt`. */
   readonly caCertificate?: string;
+  /**
+   * The authority whose client certificates {@link authenticate} believes. With it, approved signing requests of the
+   * cluster `root` are signed.
+   */
+  readonly clientCa?: KeyPair;
   /** `gitVersion` of `/version`. */
   readonly version?: string;
   /** Whether the garbage collector and the other controllers of this server run. True by default. */
@@ -106,45 +149,117 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const rbac = createRbacAuthorizer(storedRbac(store));
   const authorizer = options.authorize ?? rbac;
   const watches = openWatches(registry);
+  const disabled = new Set(options.disableAdmissionPlugins);
+  const plugins = [
+    serviceAccount,
+    certificateApproval(authorizer),
+    certificateSigning(authorizer),
+    certificateSubjectRestriction,
+  ].filter(({ name }) => !disabled.has(name));
+  const tokens = serviceAccountTokens(runtime, {
+    store,
+    ...(options.serviceAccountKey === undefined ? {} : { key: options.serviceAccountKey }),
+    ...(options.serviceAccountIssuer === undefined ? {} : { issuer: options.serviceAccountIssuer }),
+  });
+  const bearers = [tokens.authenticate, bootstrapTokenAuthenticator(store, clock, tokens.audiences)];
+  /** The logical cluster whose accounts may ask: clusters that someone else serves have none here. */
+  const accountsOf = (request: Request): string => {
+    const { cluster } = splitCluster(request.path);
+    return cluster !== ROOT_CLUSTER && options.spaces?.(cluster) ? ROOT_CLUSTER : cluster;
+  };
+  const authenticator = unionAuthenticator(
+    options.authenticate ?? nobody,
+    bearerAuthenticator(bearers, accountsOf, tokens.audiences),
+  );
+  const reviewer = { authenticators: bearers, other: options.authenticate, audiences: tokens.audiences };
   const rest: RestServer = {
     runtime,
     store,
     inFlight: inFlight(),
-    disabledAdmission: new Set(options.disableAdmissionPlugins),
+    afterCreate: (resource, record) =>
+      isDefinitionResource(resource) ? actions.changeDefinition(record.key, clone) : Promise.resolve(),
+    disabledAdmission: disabled,
     resources: registry.of,
     admission: admissionChain([
       namespaceLifecycle,
+      ...plugins,
       terminatingDefinition((cluster, resource) => registry.of(cluster).terminating(resource)),
       rbacEscalation(rbac),
     ]),
+    requestToken: (scope, name, body, write) =>
+      requestToken(tokens, tokenRequestType(), scope, name, body, write),
   };
+  const tokenRequestType = (): TypeSchema => {
+    const type = catalogue.typeOf('authentication.k8s.io', 'v1', 'TokenRequest');
+    if (type === undefined) throw new Error('the catalogue does not know TokenRequest');
+    return type;
+  };
+  const apiServices = localApiServices(runtime, {
+    store,
+    resources: (cluster) => registry.of(cluster).all,
+    onChange: registry.onChange,
+  });
+  const clientCa = options.clientCa?.certificate;
+  const standing = standingObjects(
+    runtime,
+    store,
+    clusterObjects({
+      ...(options.address === undefined ? {} : { address: options.address }),
+      ...(clientCa === undefined ? {} : { clientCa }),
+    }),
+  );
   const stops: (() => void | Promise<void>)[] = [
     followRbac(store, rbac),
     () => registry.close(),
     () => watches.close(),
+    apiServices.stop,
+    standing.stop,
+    startEventExpiry(runtime, store).stop,
   ];
+  const actions = serverActions(rest);
+  // Definitions are the server's own business, whatever else runs beside it.
+  stops.push(definitionCleanup(runtime, store, actions).stop);
   if (options.controllers !== false) {
-    const actions = serverActions(rest);
     stops.push(
-      definitionCleanup(runtime, store, actions).stop,
       roleAggregation(runtime, store).stop,
       namespaceContents(rest, options.caCertificate ?? '').stop,
       startGarbageCollector(runtime, { store, resources: (cluster) => registry.of(cluster).all, actions })
         .stop,
       startNamespaceController(runtime, { store, actions }).stop,
+      startBootstrapTokens(runtime, { store, actions }).stop,
+      startServiceAccountSecrets(runtime, {
+        store,
+        actions,
+        tokens,
+        caCertificate: options.caCertificate ?? '',
+      }).stop,
+      startCertificateController(runtime, {
+        store,
+        actions,
+        authorizer,
+        cluster: ROOT_CLUSTER,
+        ...(options.clientCa === undefined ? {} : { authority: options.clientCa }),
+      }).stop,
     );
   }
-  await seedCluster(rest, ROOT_CLUSTER, catalogue.bootstrapRbac());
+  const seed = async (cluster: string): Promise<void> => {
+    await seedCluster(rest, cluster, catalogue.bootstrapRbac());
+    await Promise.all([standing.ensure(cluster), apiServices.ensure(cluster)]);
+  };
+  await seed(ROOT_CLUSTER);
 
   let ready = true;
   let requests = 0;
-  const documents = documentsOf(registry, catalogue, options.address ?? '127.0.0.1:6443');
+  const address = options.address ?? '127.0.0.1:6443';
+  const documents = documentsOf(registry, catalogue, address);
 
   async function handle(request: Request, connection: Connection): Promise<Response> {
     const isPublic = isPublicPath(request.path) && (request.method === 'GET' || request.method === 'HEAD');
     return answer(request, connection, async () => {
-      if (isPublic) return undefined;
-      return authenticate(options.authenticate ?? nobody, request, connection);
+      // Whoever shows a token must have a good one, even where none is needed.
+      if (isPublic && bearerToken(request) === undefined) return undefined;
+      const user = await authenticate(authenticator, request, connection, options.anonymous);
+      return isPublic ? undefined : user;
     });
   }
 
@@ -251,11 +366,13 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
         if (!allowed.allowed) throw forbidden(asked, allowed.reason);
       },
       review: (resource, body, namespace) =>
-        answerReview(rbac, options.authenticate, resource, { user, cluster: info.cluster, namespace }, body),
+        answerReview(rbac, reviewer, resource, { user, cluster: info.cluster, namespace }, body),
     });
   }
 
   function servePath(request: Request, info: RequestInfo): Response {
+    const issuer = issuerDocument(tokens, info, address);
+    if (issuer) return issuer;
     const served: Documents = documents(info.cluster);
     return handlePath(request, info, served, {
       ready: () => ready,
@@ -285,7 +402,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     },
     createCluster: (name) => {
       parseRequestInfo('GET', `/clusters/${name}/api`);
-      return seedCluster(rest, name, catalogue.bootstrapRbac());
+      return seed(name);
     },
     store,
     get ready() {

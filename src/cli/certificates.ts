@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
+import { generateSigningKey } from '../apiserver/index.ts';
 import {
   certificateIdentity,
   createCertificateAuthority,
@@ -100,4 +101,14 @@ async function certificateIn(
   writePrivate(keyPath, made.key);
   writePrivate(certificatePath, made.certificate);
   return made;
+}
+
+/** The key that signs service account tokens: kept, so that tokens outlive a restart. */
+export function serviceAccountKey(directory: string): string {
+  const path = join(directory, 'service-account.key');
+  if (existsSync(path)) return readFileSync(path, 'utf8');
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const key = generateSigningKey();
+  writePrivate(path, key);
+  return key;
 }

@@ -14,7 +14,7 @@ import { createClient } from '../kube/rest-client.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { HUB_USER } from '../spoke/hub-access.ts';
-import { serverCertificates } from './certificates.ts';
+import { serverCertificates, serviceAccountKey } from './certificates.ts';
 import { type Engine, startEngine } from './engine.ts';
 import { writePrivate } from './fleet-directory.ts';
 import { dialHub, listenForSpokes } from './link-ends.ts';
@@ -61,6 +61,10 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     storage: sqliteDriver(join(options.directory, 'data.db')),
     authenticate: clientCertificateAuthenticator(runtime.clock),
     caCertificate: certificates.authority.certificate,
+    clientCa: certificates.authority,
+    serviceAccountKey: serviceAccountKey(join(options.directory, 'pki')),
+    // Nothing real runs in a fleet's pods: they stay small, and may come before their namespace's service account.
+    disableAdmissionPlugins: ['ServiceAccount'],
     spaces: (name) =>
       spokeSpace(
         name,

@@ -64,7 +64,9 @@ export function createDispatcher(
   async function send(session: SpokeSession, order: Order): Promise<DispatchOutcome> {
     const name = dispatchName(order.source);
     const present = session.dispatch(name);
-    if (!present && !order.plan)
+    const kept = present ? undefined : keptOn(session, name);
+    if (kept === 'unknown') return { outcome: 'behind' };
+    if (!present && !kept && !order.plan)
       return (await isAbsent(session, name)) ? { outcome: 'gone' } : { outcome: 'behind' };
     const genuine = present !== undefined && isGenuine(session.name, name, present);
     const ahead = aheadOf(session.name, present, genuine, order);
@@ -96,7 +98,7 @@ export function createDispatcher(
       bundles: order.plan?.bundles.map((bundle) => bundle.metadata.name ?? '') ?? [],
       objects,
       patches: order.plan?.patches.get(session.name) ?? [],
-      tombstones: tombstonesBetween(present?.spec, carriedOut, objects, reason),
+      tombstones: tombstonesBetween(present?.spec ?? kept, carriedOut, objects, reason),
       publicKey: identity.publicKey,
     });
     await sendBundles(session, order.plan, false);
@@ -230,6 +232,19 @@ export function createDispatcher(
   }
 
   return { send };
+}
+
+/**
+ * What a spoke still holds of a dispatch that is not there: someone deleted it. The order may have to be given again, and
+ * it has to name what goes. `unknown` where the spoke has not yet told.
+ */
+function keptOn(
+  session: SpokeSession,
+  name: string,
+): Pick<DispatchSpec, 'objects' | 'tombstones'> | 'unknown' | undefined {
+  const held = session.cluster()?.status?.dispatches?.find((dispatch) => dispatch.name === name);
+  if (!held) return undefined;
+  return held.kept ? { objects: held.kept, tombstones: [] } : 'unknown';
 }
 
 /** Whether a dispatch says what an order wants of a spoke. */

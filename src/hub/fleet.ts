@@ -36,6 +36,8 @@ export interface FleetChange {
   readonly dispatch?: string;
   /** Whether more than its status changed. */
   readonly order?: boolean;
+  /** Set where only what the spoke says of itself changed. */
+  readonly cluster?: true;
 }
 
 export interface Fleet {
@@ -118,7 +120,7 @@ function openSession(
       tell({ spoke: name, dispatch: object.metadata.name ?? '', order });
     });
     watching.onLive(() => tell({ spoke: name }));
-    self.onChange(() => tell({ spoke: name }));
+    self.onChange(() => tell({ spoke: name, cluster: true }));
     // A session that is closed before its first sync is no failure.
     watching.whenSynced().then(
       () => tell({ spoke: name }),
@@ -160,7 +162,7 @@ function openSession(
       return engine;
     },
     get live() {
-      return link.up && dispatches !== undefined && dispatches.synced && dispatches.live;
+      return link.up && dispatches?.synced === true && dispatches.live;
     },
     get staleReason() {
       if (!link.up) return 'the spoke is not connected';

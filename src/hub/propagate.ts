@@ -34,6 +34,7 @@ export const PROPAGATION_FINALIZER = 'atoll.dev/propagation';
 const GATHER_MS = 15;
 const REPORT_MS = 40;
 const CATCH_UP_MS = 30;
+const BEHIND_MS = 1_000;
 /** Recorded instead of a plan's digest when everything is to go. */
 const RETRACTED = 'retracted';
 /** Dispatches that are written to one spoke at the same time. */
@@ -104,10 +105,16 @@ export function startPropagator(
     for (const [spoke, lane] of lanes) if (!inventory.has(spoke)) closeLane(spoke, lane);
     everyPropagation((key) => planLoop.enqueue(key, GATHER_MS));
   });
-  fleet.onChange(({ spoke, dispatch: name, order }) => {
+  fleet.onChange(({ spoke, dispatch: name, order, cluster }) => {
     for (const [key, item] of tracked) {
-      if (name !== undefined && item.plan && dispatchName(item.plan.source) !== name) continue;
+      if (name !== undefined && dispatchNameOf(key, item) !== name) continue;
       if (!item.dispatchedTo.has(spoke)) continue;
+      if (cluster) {
+        // What a spoke says of itself matters for an order that is not there.
+        const intent = dispatchNameOf(key, item);
+        if (intent !== undefined && !fleet.session(spoke)?.dispatch(intent)) enqueueDispatch(spoke, key);
+        continue;
+      }
       reportLoop.enqueue(key, REPORT_MS);
       const leaving = item.retracting || !item.plan?.decision.chosen.includes(spoke);
       if (
@@ -146,6 +153,16 @@ export function startPropagator(
     const [kind = '', namespace = '', name = ''] = key.split('/');
     const resource = KINDS.find((item) => item.kind === kind) ?? resourceIdOf(PROPAGATION);
     return { resource, propagation: informers.get(kind)?.get(namespace, name) };
+  }
+
+  function sourceOfKey(key: string, item: Tracked): Plan['source'] | undefined {
+    const { propagation } = find(key);
+    return item.plan?.source ?? (propagation && sourceOf(propagation));
+  }
+
+  function dispatchNameOf(key: string, item: Tracked): string | undefined {
+    const source = sourceOfKey(key, item);
+    return source && dispatchName(source);
   }
 
   function onSourceChange({ object, previous }: Change): void {
@@ -253,8 +270,7 @@ export function startPropagator(
     const item = tracked.get(key);
     const session = fleet.session(spoke);
     if (!item?.dispatchedTo.has(spoke) || !session?.live) return;
-    const { propagation } = find(key);
-    const source = item.plan?.source ?? (propagation ? sourceOf(propagation) : undefined);
+    const source = sourceOfKey(key, item);
     // Not knowing what shall be there is no reason to take anything away.
     if (!source || (!item.plan && !item.retracting)) return;
     const chosen = isChosen(item, spoke);
@@ -270,7 +286,7 @@ export function startPropagator(
         generation: item.generation,
       });
       noteProblem(key, item, spoke, result.outcome === 'held' ? result.message : undefined);
-      if (result.outcome === 'behind') return { requeueAfterMs: CATCH_UP_MS };
+      if (result.outcome === 'behind') return { requeueAfterMs: BEHIND_MS };
       // It may have been chosen again meanwhile.
       if (result.outcome === 'gone' && !isChosen(item, spoke)) {
         item.dispatchedTo.delete(spoke);
@@ -340,6 +356,7 @@ export function startPropagator(
         live: session?.live ?? false,
         staleReason: session?.staleReason ?? 'the spoke has not connected since this hub started',
         wantedGeneration: item.generation,
+        wantedEpoch: identity.epoch,
         ...(seen?.status === undefined ? {} : { status: seen.status }),
         ...(problem === undefined ? {} : { dispatchProblem: problem }),
       };

@@ -151,13 +151,28 @@ const FIELD_ERROR_TEXT: Record<FieldError['type'], { text: string; reason: strin
 /** The text after the path, as Kubernetes prints it in causes. */
 export function fieldErrorBody(error: FieldError): string {
   const row = FIELD_ERROR_TEXT[error.type];
-  const text = error.valueText ?? (error.value === undefined ? 'null' : JSON.stringify(error.value));
+  const text = error.valueText ?? goValue(error.value);
   const value = row.printsValue && text !== '' ? `: ${text}` : '';
   const detail =
     error.supported !== undefined
-      ? `supported values: ${error.supported.map((item) => JSON.stringify(item)).join(', ')}`
+      ? `supported values: ${error.supported.map((item) => goQuote(item)).join(', ')}`
       : error.detail;
   return `${row.text}${value}${detail === '' ? '' : `: ${detail}`}`;
+}
+
+/** A value as messages print it: nothing at all is the text `"null"`. */
+function goValue(value: unknown): string {
+  if (value === undefined || value === null) return '"null"';
+  return typeof value === 'string' ? goQuote(value) : JSON.stringify(value);
+}
+
+const GO_ESCAPES: Readonly<Record<string, string>> = { '07': '\\a', '0b': '\\v' };
+
+/** A text in double quotes as Go prints it, whose escapes of control characters are not those of JSON. */
+export function goQuote(text: string): string {
+  return JSON.stringify(text)
+    .replace(/\\u00([01][0-9a-f])/g, (_, hex: string) => GO_ESCAPES[hex] ?? `\\x${hex}`)
+    .replaceAll('\x7f', '\\x7f');
 }
 
 /** 422 with one cause per error. `kind` is the Kind, not the resource (apierrors.NewInvalid). */
@@ -171,9 +186,9 @@ export function invalid(
   const text = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   const qualified = group === '' ? kind : `${kind}.${group}`;
   return failure(422, 'Invalid', `${qualified} "${name}" is invalid: ${text}`, {
-    name,
+    ...(name === '' ? {} : { name }),
     ...(group === '' ? {} : { group }),
-    kind,
+    ...(kind === '' ? {} : { kind }),
     causes: errors.map((error) => ({
       reason: FIELD_ERROR_TEXT[error.type].reason,
       message: fieldErrorBody(error),

@@ -62,7 +62,7 @@ describe('applyJsonPatch', () => {
       /operation 0 \(add "\/a\/b"\): \/a does not exist/,
     ],
     ['remove of nothing', { a: 1 }, [{ op: 'remove', path: '/b' }], /\/b does not exist/],
-    ['replace of nothing', {}, [{ op: 'replace', path: '/b', value: 1 }], /does not exist/],
+    ['replace beyond a list', [1], [{ op: 'replace', path: '/3', value: 1 }], /beyond the end/],
     ['an index beyond the end', [1], [{ op: 'add', path: '/2', value: 1 }], /index 2 is beyond the end/],
     ['an index with a leading zero', [1, 2], [{ op: 'remove', path: '/01' }], /not an index/],
     ['a negative index', [1, 2], [{ op: 'remove', path: '/-1' }], /not an index/],
@@ -94,13 +94,18 @@ describe('applyJsonPatch', () => {
     expect(document).toEqual({ a: 1 });
   });
 
+  it('[V25] is as lenient with absent fields as the API server', () => {
+    expect(applyJsonPatch({}, [{ op: 'replace', path: '/b', value: 1 }])).toEqual({ b: 1 });
+    expect(applyJsonPatch({}, [{ op: 'add', path: '/b' }])).toEqual({ b: null });
+    expect(applyJsonPatch({ a: 1 }, [{ op: 'test', path: '/b', value: null }])).toEqual({ a: 1 });
+  });
+
   it('[V25] refuses what is not a patch', () => {
     expect(failing({}, { op: 'add' }).reason).toBe('Malformed');
     expect(failing({}, [{ op: 'add', path: 'a', value: 1 }]).message).toContain('is not a JSON pointer');
     expect(
       validateJsonPatch([{ op: 'add', path: '/a' }, { op: 'x' }, 3, { op: 'copy', path: '/a' }]),
     ).toEqual([
-      'operation 0: add needs a value',
       'operation 1: op must be one of add, copy, move, remove, replace, test, not "x"',
       'operation 1: path is missing',
       'operation 2: must be an object',

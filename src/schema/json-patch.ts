@@ -96,9 +96,6 @@ function operationProblems(operation: unknown): string[] {
   }
   problems.push(...pointerProblems('path', path));
   if (op === 'copy' || op === 'move') problems.push(...pointerProblems('from', from));
-  if ((op === 'add' || op === 'replace' || op === 'test') && operation.value === undefined) {
-    problems.push(`${op} needs a value`);
-  }
   return problems;
 }
 
@@ -122,13 +119,18 @@ function applyOperation(root: JsonObject, operation: JsonPatchOperation): number
       remove(root, path);
       return 0;
     case 'replace': {
-      const { holder, key } = member(root, path);
-      put(holder, key, clone(operation.value ?? null));
+      // As the API server has it, and unlike the RFC: a field that is not there can be replaced.
+      const holder = holderOf(root, path);
+      if (Array.isArray(holder)) put(holder, member(root, path).key, clone(operation.value ?? null));
+      else insert(root, path, clone(operation.value ?? null));
       return 0;
     }
     case 'test': {
-      const { holder, key } = member(root, path);
-      if (!deepEqual(get(holder, key), operation.value)) {
+      // An absent field is as good as null.
+      const holder = holderOf(root, path);
+      const key = Array.isArray(holder) ? member(root, path).key : (path.at(-1) ?? '');
+      const there = Array.isArray(holder) || Object.hasOwn(holder, key) ? get(holder, key) : null;
+      if (!deepEqual(there ?? null, operation.value ?? null)) {
         throw new OperationError('the value there is not the expected one');
       }
       return 0;

@@ -223,55 +223,60 @@ export function parseLabelSelector(text: string): Selector | { readonly error: s
   let at = 0;
   if (tokens.length === 0) return selectEverything;
 
-  const problem = (expected: string): { error: string } => {
-    const found = tokens[at];
-    const shown = found === undefined ? 'the end' : JSON.stringify(found.text);
-    return { error: `unable to parse requirement: found ${shown}, expected: ${expected}` };
-  };
+  /** The texts are those of the Kubernetes API server: only what is wrong inside a condition names the condition. */
+  const found = (expected: string): { error: string } => ({
+    error: `found '${tokens[at]?.text ?? ''}', expected: ${expected}`,
+  });
+  const inside = ({ error }: { error: string }): { error: string } => ({
+    error: `unable to parse requirement: ${error}`,
+  });
   for (;;) {
-    const absent = tokens[at]?.text === '!' && tokens[at]?.symbol === true;
+    const absent = isSymbol(tokens[at], '!');
+    if (!absent && tokens[at]?.symbol) {
+      return found(requirements.length > 0 ? "identifier after ','" : "!, identifier, or 'end of string'");
+    }
     if (absent) at++;
     const key = tokens[at];
-    if (key === undefined || key.symbol) return problem(absent ? 'identifier' : '!, identifier');
+    if (key === undefined || key.symbol) {
+      return absent ? inside(found('identifier')) : found("identifier after ','");
+    }
     at++;
     const keyProblem = validateLabelKey(key.text)[0];
-    if (keyProblem !== undefined)
-      return { error: `invalid label key ${JSON.stringify(key.text)}: ${keyProblem}` };
+    if (keyProblem !== undefined) {
+      return inside({ error: `<nil>: Invalid value: ${JSON.stringify(key.text)}: ${keyProblem}` });
+    }
     let operator: LabelOperator = absent ? '!' : 'exists';
     let values: string[] = [];
     const next = tokens[at];
-    if (!absent && next !== undefined && next.text !== ',') {
+    if (!absent && next !== undefined && !isSymbol(next, ',')) {
       const binary = BINARY_OPERATORS.get(next.text);
-      if (binary === undefined) {
-        return problem("in, notin, =, ==, !=, gt, lt, ',' or the end");
-      }
+      if (binary === undefined) return inside(found('in, notin, =, ==, !=, gt, lt'));
       operator = binary;
       at++;
       if (operator === 'in' || operator === 'notin') {
-        if (!isSymbol(tokens[at], '(')) return problem("'('");
-        at++;
-        const list = readValues(tokens, at);
-        if (list === undefined) return problem("a list of values that ends with ')'");
-        values = list.values;
+        if (!isSymbol(tokens[at], '(')) return inside(found("'('"));
+        const list = readValues(tokens, at + 1);
         at = list.next;
+        if (list.expected !== undefined) return inside(found(list.expected));
+        values = list.values;
       } else {
         const value = tokens[at];
-        if (value !== undefined && !value.symbol) {
+        if (value === undefined || isSymbol(value, ',')) values = [''];
+        else if (value.symbol) return inside(found('identifier'));
+        else {
           values = [value.text];
           at++;
-        } else {
-          values = [''];
         }
       }
     }
-    const valueProblem = valuesProblem(operator, values);
-    if (valueProblem !== undefined) return { error: valueProblem };
+    const valueProblem = valuesProblem(key.text, operator, values);
+    if (valueProblem !== undefined) return inside({ error: valueProblem });
     requirements.push({ key: key.text, operator, values });
     if (requirements.length > MAX_REQUIREMENTS) {
       return { error: `a label selector may have at most ${MAX_REQUIREMENTS} requirements` };
     }
     if (tokens[at] === undefined) break;
-    if (!isSymbol(tokens[at], ',')) return problem("',' or the end");
+    if (!isSymbol(tokens[at], ',')) return found("',' or 'end of string'");
     at++;
   }
   return { requirements };
@@ -304,37 +309,45 @@ function isSymbol(token: Token | undefined, text: string): boolean {
   return token?.symbol === true && token.text === text;
 }
 
-/** The values up to `)`; an empty place before, between or after commas is the empty value. */
-function readValues(tokens: readonly Token[], from: number): { values: string[]; next: number } | undefined {
+/**
+ * The values up to `)`; an empty place before, between or after commas is the empty value. `expected` is set where they
+ * go wrong, at `next`.
+ */
+function readValues(
+  tokens: readonly Token[],
+  from: number,
+): { values: string[]; next: number; expected?: string } {
   const values = new Set<string>();
-  let at = from;
   let pending = false;
-  for (; ; at++) {
+  for (let at = from; ; at++) {
     const token = tokens[at];
-    if (token === undefined) return undefined;
-    if (!token.symbol) {
-      if (pending) return undefined;
+    if (token !== undefined && !token.symbol && !pending) {
       values.add(token.text);
       pending = true;
-    } else if (token.text === ',') {
+    } else if (isSymbol(token, ',')) {
       if (!pending) values.add('');
       pending = false;
-    } else if (token.text === ')') {
+    } else if (isSymbol(token, ')')) {
       if (!pending) values.add('');
       return { values: [...values], next: at + 1 };
     } else {
-      return undefined;
+      const expected = pending ? "',' or ')'" : at === from ? "',', ')' or identifier" : "',', or identifier";
+      return { values: [], next: at, expected };
     }
   }
 }
 
-function valuesProblem(operator: LabelOperator, values: readonly string[]): string | undefined {
+function valuesProblem(key: string, operator: LabelOperator, values: readonly string[]): string | undefined {
+  const invalid = (path: string, value: string, why: string): string =>
+    `${path}: Invalid value: ${JSON.stringify(value)}: ${why}`;
   if (operator === 'gt' || operator === 'lt') {
-    return isInteger(values[0]) ? undefined : `for 'gt', 'lt' operators, the value must be an integer`;
+    return isInteger(values[0])
+      ? undefined
+      : invalid('values[0]', values[0] ?? '', "for 'Gt', 'Lt' operators, the value must be an integer");
   }
-  for (const value of values) {
-    const found = validateLabelValue(value)[0];
-    if (found !== undefined) return `invalid label value ${JSON.stringify(value)}: ${found}`;
+  for (const [index, value] of values.entries()) {
+    const problem = validateLabelValue(value)[0];
+    if (problem !== undefined) return invalid(`values[${index}][${key}]`, value, problem);
   }
   return undefined;
 }

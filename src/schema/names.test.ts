@@ -53,7 +53,7 @@ describe('names', () => {
     expect(validateDns1123Label('A')).toEqual([
       "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
     ]);
-    expect(validateDns1123Subdomain('a'.repeat(300))).toEqual(['must be no more than 253 bytes']);
+    expect(validateDns1123Subdomain('a'.repeat(300))).toEqual(['must be no more than 253 characters']);
     expect(validateQualifiedName('/a')).toEqual(['prefix part must be non-empty']);
     expect([isDns1123Label('a'), isDns1123Label('a.b'), isDns1123Subdomain('a.b')]).toEqual([
       true,

@@ -18,7 +18,7 @@ function syntaxMessage(rule: string, syntax: string, ...examples: string[]): str
 }
 
 function tooLong(max: number): string {
-  return `must be no more than ${max} bytes`;
+  return `must be no more than ${max} characters`;
 }
 
 const EMPTY_NAME = 'must be non-empty';
@@ -27,6 +27,7 @@ export function validateDns1123Label(value: string): string[] {
   const problems = value.length > MAX_LABEL ? [tooLong(MAX_LABEL)] : [];
   // Long texts are not worth matching; only their length is reported.
   if (value.length <= MAX_SUBDOMAIN && !LABEL_SYNTAX.test(value)) {
+    if (isSubdomain(value)) return [...problems, 'must not contain dots'];
     problems.push(
       syntaxMessage(
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",

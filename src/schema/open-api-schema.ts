@@ -16,6 +16,8 @@ export interface OpenApiSchema {
   nullable?: boolean;
   /** Of a field of a built-in kind: it is written as `null` when it is unset. Never published. */
   emitsNull?: boolean;
+  /** Of a scalar field of a built-in kind: its zero is not the same as being unset. Never published. */
+  keepsZero?: boolean;
   properties?: Record<string, OpenApiSchema>;
   additionalProperties?: OpenApiSchema | boolean;
   required?: string[];

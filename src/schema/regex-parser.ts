@@ -1,6 +1,6 @@
 import { type CharacterSetSource, PERL_SETS, POSIX_SETS, propertySet, setOf } from './character-set.ts';
 
-/** An RE2 expression as a tree. Groups and laziness are gone: they do not change whether there is a match. */
+/** An RE2 expression as a tree. Groups and laziness do not change whether there is a match, only which one is found. */
 export type RegexNode =
   | { readonly kind: 'empty' }
   | { readonly kind: 'set'; readonly set: CharacterSetSource }
@@ -15,7 +15,10 @@ export type RegexNode =
       readonly item: RegexNode;
       readonly min: number;
       readonly max: number | undefined;
-    };
+      /** As few times as will do. */
+      readonly lazy?: boolean;
+    }
+  | { readonly kind: 'group'; readonly item: RegexNode; readonly index: number };
 
 export class RegexSyntaxError extends Error {
   constructor(message: string) {
@@ -39,12 +42,14 @@ interface Reader {
   readonly text: string;
   at: number;
   depth: number;
+  /** Capturing groups so far. */
+  groups: number;
 }
 
 export function parseRegularExpression(text: string): RegexNode {
   if (text.length > MAX_LENGTH)
     throw new RegexSyntaxError(`expression is longer than ${MAX_LENGTH} characters`);
-  const reader: Reader = { text, at: 0, depth: 0 };
+  const reader: Reader = { text, at: 0, depth: 0, groups: 0 };
   const node = parseChoice(reader, { ignoreCase: false, multiLine: false, dotAll: false });
   if (reader.at < text.length) throw new RegexSyntaxError(`unexpected ): \`${text}\``);
   return node;
@@ -89,12 +94,12 @@ function parseLiteralText(reader: Reader, flags: Flags): RegexNode[] {
 function parseRepetition(reader: Reader, atom: RegexNode, start: number): RegexNode {
   const range = repetition(reader);
   if (!range) return atom;
-  take(reader, '?');
+  const lazy = take(reader, '?');
   if (repetition(reader)) {
     const text = reader.text.slice(start, reader.at);
     throw new RegexSyntaxError(`invalid nested repetition operator: \`${text}\``);
   }
-  return { kind: 'repeat', item: atom, min: range[0], max: range[1] };
+  return { kind: 'repeat', item: atom, min: range[0], max: range[1], lazy };
 }
 
 function repetition(reader: Reader): readonly [number, number | undefined] | undefined {
@@ -138,10 +143,13 @@ function parseAtom(reader: Reader, flags: Flags): RegexNode | undefined {
 
 function parseGroup(reader: Reader, flags: Flags): RegexNode | undefined {
   const inner = { ...flags };
-  if (take(reader, '?')) {
+  let index = 0;
+  if (!take(reader, '?')) index = ++reader.groups;
+  else {
     const rest = reader.text.slice(reader.at, reader.at + 64);
     if (/^(?:P?<[A-Za-z0-9_]+>)/.test(rest)) {
       reader.at = reader.text.indexOf('>', reader.at) + 1;
+      index = ++reader.groups;
     } else {
       const match = sticky(reader, /([imsU]*)(?:-([imsU]+))?([:)])/y);
       if (!match) throw new RegexSyntaxError(`invalid or unsupported Perl syntax: \`(?${rest.slice(0, 1)}\``);
@@ -155,7 +163,7 @@ function parseGroup(reader: Reader, flags: Flags): RegexNode | undefined {
   }
   const node = parseChoice(reader, inner);
   if (!take(reader, ')')) throw new RegexSyntaxError(`missing closing ): \`${reader.text}\``);
-  return node;
+  return index === 0 ? node : { kind: 'group', item: node, index };
 }
 
 function setFlags(flags: Flags, names: string, on: boolean): void {

@@ -65,6 +65,9 @@ function emit(program: Program, node: RegexNode): void {
     case 'assert':
       push(program, ASSERT, ASSERTIONS.indexOf(node.assertion), 0);
       return;
+    case 'group':
+      emit(program, node.item);
+      return;
     case 'sequence':
       for (const item of node.items) emit(program, item);
       return;

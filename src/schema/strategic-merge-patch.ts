@@ -7,7 +7,8 @@ import { memberSchema, resolved } from './schema-lookup.ts';
 
 const DIRECTIVE = '$patch';
 const RETAIN_KEYS = '$retainKeys';
-const ELEMENT_ORDER = '$setElementOrder/';
+const ELEMENT_ORDER_MARK = '$setElementOrder';
+const ELEMENT_ORDER = `${ELEMENT_ORDER_MARK}/`;
 const DELETE_FROM_LIST = '$deleteFromPrimitiveList/';
 
 type Resolve = TypeSchema['resolve'];
@@ -36,12 +37,18 @@ function mergeMap(
 ): JsonObject {
   const directive = patch[DIRECTIVE];
   if (directive === 'delete') return {};
-  if (directive === 'replace') return withoutDirectives(patch, path) ?? {};
-  if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive, path);
+  if (directive === 'replace') return replacement(patch, path);
+  if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive, patch, path);
   retainKeys(live, patch, path);
 
   const settled = new Set<string>();
   for (const key of Object.keys(patch)) {
+    if (!key.startsWith(ELEMENT_ORDER_MARK)) continue;
+    if (!Array.isArray(patch[key])) {
+      throw new PatchError('Unusable', `expected a []interface {}, but received a ${goType(patch[key])}`, {
+        path: childPath(path, key),
+      });
+    }
     if (!key.startsWith(ELEMENT_ORDER)) continue;
     const field = key.slice(ELEMENT_ORDER.length);
     if (patch[field] === null) continue;
@@ -66,6 +73,12 @@ function mergeMap(
   return live;
 }
 
+/** What a map becomes that is replaced as a whole. */
+function replacement(patch: JsonObject, path: string): JsonObject {
+  const { [DIRECTIVE]: _directive, ...rest } = patch;
+  return withoutDirectives(rest, path) ?? {};
+}
+
 function mergeMember(
   live: JsonObject,
   key: string,
@@ -81,7 +94,7 @@ function mergeMember(
   if (isObject(value) && isObject(before)) {
     const member = schema && memberSchema(schema, key, resolve);
     return hasStrategy(member, 'replace')
-      ? withoutDirectives(value, path)
+      ? replacement(value, path)
       : mergeMap(before, value, member, resolve, path);
   }
   return withoutDirectives(value, path);
@@ -96,7 +109,7 @@ function retainKeys(live: JsonObject, patch: JsonObject, path: string): void {
   for (const key of Object.keys(patch)) {
     const value = patch[key];
     if (value === null || value === undefined || isDirective(key) || keys.has(key)) continue;
-    throw malformed(childPath(path, key), `is set by the patch but is not listed in ${RETAIN_KEYS}`);
+    throw new PatchError('Malformed', 'invalid patch format of retainKeys', { path: childPath(path, key) });
   }
   for (const key of Object.keys(live)) if (!keys.has(key)) delete live[key];
 }
@@ -202,7 +215,7 @@ function mergeMaps(
     if (directive === 'replace') replace = true;
     else if (directive === 'delete') deleted.add(keyOrFail(element, mergeKey, path));
     else if (directive === undefined || directive === 'merge') changes.push(element);
-    else throw unknownDirective(directive, path);
+    else throw unknownDirective(directive, element, path);
   }
   if (replace) return listWithoutDirectives(changes, path);
   const kept = deleted.size === 0 ? live : live.filter((element) => !deleted.has(comparable(keyOf(element))));
@@ -262,7 +275,12 @@ function elementKey(mergeKey: string | undefined): ElementKey {
 
 function keyOrFail(element: JsonObject, mergeKey: string, path: string): unknown {
   const key = element[mergeKey];
-  if (key === undefined) throw malformed(path, `has an element without the merge key ${mergeKey}`);
+  if (key === undefined)
+    throw new PatchError(
+      'Unusable',
+      `map: ${goMap(element)} does not contain declared merge key: ${mergeKey}`,
+      { path },
+    );
   return comparable(key);
 }
 
@@ -282,10 +300,9 @@ function withoutDirectives(value: JsonValue, path: string): JsonValue | undefine
   if (Array.isArray(value)) return listWithoutDirectives(value, path);
   if (!isObject(value)) return value;
   const directive = value[DIRECTIVE];
-  if (directive === 'delete') return undefined;
-  if (directive !== undefined && directive !== 'replace' && directive !== 'merge') {
-    throw unknownDirective(directive, path);
-  }
+  // There is nothing to delete, and nothing that could be replaced either: upstream drops both.
+  if (directive === 'delete' || directive === 'replace') return undefined;
+  if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive, value, path);
   const out: JsonObject = {};
   for (const key of Object.keys(value)) {
     const item = value[key];
@@ -314,6 +331,25 @@ function malformed(path: string, problem: string): PatchError {
   );
 }
 
-function unknownDirective(directive: JsonValue, path: string): PatchError {
-  return malformed(path, `has an unknown ${DIRECTIVE} directive ${JSON.stringify(directive)}`);
+function unknownDirective(directive: JsonValue, element: JsonObject, path: string): PatchError {
+  return new PatchError('Unusable', `unknown patch type: ${goMap(directive)} in map: ${goMap(element)}`, {
+    path,
+  });
+}
+
+function goType(value: JsonValue | undefined): string {
+  if (isObject(value)) return 'map[string]interface {}';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  return typeof value === 'boolean' ? 'bool' : value === null || value === undefined ? '<nil>' : 'string';
+}
+
+/** A value as Go prints it: `map[image:x ports:[1 2]]`. */
+function goMap(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return '<nil>';
+  if (Array.isArray(value)) return `[${value.map(goMap).join(' ')}]`;
+  if (!isObject(value)) return String(value);
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${key}:${goMap(value[key])}`);
+  return `map[${members.join(' ')}]`;
 }

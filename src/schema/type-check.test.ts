@@ -72,7 +72,7 @@ describe('typeCheck', () => {
     ],
     [
       { labels: { a: 1 } },
-      'json: cannot unmarshal number into Go struct field DeploymentSpec.spec.labels.a of type string',
+      'json: cannot unmarshal number into Go struct field DeploymentSpec.spec.labels of type string',
     ],
     [
       { labels: ['a'] },

@@ -31,13 +31,15 @@ const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 export function typeCheck(object: JsonValue, type: TypeSchema, path = ''): TypeIssue[] {
   const issues: TypeIssue[] = [];
   const kind = type.schema['x-kubernetes-group-version-kind']?.[0]?.kind ?? '';
-  check(object, type.schema, { resolve: type.resolve, path, struct: '', owner: kind }, issues);
+  check(object, type.schema, { resolve: type.resolve, path, field: path, struct: '', owner: kind }, issues);
   return issues;
 }
 
 interface Place {
   readonly resolve: Resolve;
   readonly path: string;
+  /** The path as Go tells it: without indices and keys of maps. */
+  readonly field: string;
   /** The struct that holds the value. */
   readonly struct: string;
   /** The struct whose fields are below the value, where the schema does not name one. */
@@ -106,7 +108,13 @@ function checkMembers(
     check(
       value,
       member,
-      { resolve: place.resolve, path: childPath(place.path, key), struct, owner: '' },
+      {
+        resolve: place.resolve,
+        path: childPath(place.path, key),
+        field: values && propertyOf(schema, key) === undefined ? place.field : childPath(place.field, key),
+        struct,
+        owner: '',
+      },
       issues,
     );
   }
@@ -156,7 +164,7 @@ function complain(
   issues: TypeIssue[],
   text?: string,
 ): void {
-  const { path, struct } = place;
+  const { path, field, struct } = place;
   const number = typeof value === 'number' && /^u?int/.test(expected) ? `number ${value}` : 'number';
   const found =
     typeof value === 'number'
@@ -166,8 +174,6 @@ function complain(
         : Array.isArray(value)
           ? 'array'
           : typeof value;
-  // Go does not print indices.
-  const field = path.replaceAll(/\[[0-9]+\]/g, '');
   const target =
     struct === '' && field === ''
       ? 'Go value'

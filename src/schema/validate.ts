@@ -11,7 +11,7 @@ type Resolve = TypeSchema['resolve'];
 const MAX_ISSUES = 500;
 /** Steps that one match of a pattern may take. */
 const MAX_MATCH_STEPS = 50_000_000;
-const INT32 = 2 ** 31;
+const NO_FIELD = '<nil>';
 
 /**
  * Validates a value against an OpenAPI v3 schema as Kubernetes does with custom resources: keywords and formats first, then
@@ -144,14 +144,16 @@ function patternProblem(value: string, schema: OpenApiSchema, pattern: string): 
 }
 
 function checkNumber(value: number, schema: OpenApiSchema, path: string, issues: FieldIssue[]): void {
-  const { minimum, maximum, multipleOf, format } = schema;
-  if (format === 'int32' && (!Number.isInteger(value) || value < -INT32 || value >= INT32)) {
-    invalid(issues, path, value, 'must be of type int32');
-  } else if (format === 'int64' && (!Number.isInteger(value) || Math.abs(value) > 2 ** 63)) {
-    invalid(issues, path, value, 'must be of type int64');
-  }
-  if (multipleOf !== undefined && multipleOf > 0 && !isMultiple(value, multipleOf)) {
-    invalid(issues, path, value, `should be a multiple of ${multipleOf}`);
+  const { minimum, maximum, multipleOf } = schema;
+  if (multipleOf !== undefined) {
+    // As the API server has it: integers are compared with the whole part of the factor, which may be nothing.
+    const factor = Number.isInteger(value) ? Math.trunc(multipleOf) : multipleOf;
+    if (factor <= 0) {
+      const detail = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
+      issues.push({ type: 'Invalid', path, value: factor, detail });
+    } else if (!isMultiple(value, factor)) {
+      invalid(issues, path, value, `should be a multiple of ${multipleOf}`);
+    }
   }
   if (maximum !== undefined) {
     if (schema.exclusiveMaximum ? value >= maximum : value > maximum) {
@@ -260,7 +262,8 @@ function checkJunctors(
   };
   const complain = (problem: string, found: readonly FieldIssue[] = []): void => {
     issues.push(
-      { type: 'Invalid', path, value: '', detail: `${JSON.stringify(path)} must ${problem}` },
+      // Upstream's causes of junctors have no field; the text names it.
+      { type: 'Invalid', path: NO_FIELD, value: '', detail: `${JSON.stringify(path)} must ${problem}` },
       ...found,
     );
   };

@@ -24,6 +24,8 @@ export interface ClusterReport {
 }
 
 const CLUSTERS = resourceIdOf(CLUSTER);
+/** Most objects that are named for one dispatch: the status must stay small. */
+const MAX_KEPT = 1000;
 
 /** The status of the Cluster object. Equal for equal facts: times move only when what they date changes. */
 export function clusterStatusOf(
@@ -40,6 +42,7 @@ export function clusterStatusOf(
   };
   let total = 0;
   let healthy = 0;
+  const ordered = new Set(report.dispatches.map((dispatch) => dispatch.metadata.name));
   const dispatches = report.held
     .map((held) => {
       const bad = [...held.states.values()].filter(
@@ -57,6 +60,10 @@ export function clusterStatusOf(
         ...(held.appliedGeneration === undefined ? {} : { appliedGeneration: held.appliedGeneration }),
         ...(held.appliedAt === undefined ? {} : { appliedAt: held.appliedAt }),
         health: bad.length === 0 ? 'Healthy' : degraded ? 'Degraded' : 'Progressing',
+        // So that a hub can still order them away, which has to name them.
+        ...(ordered.has(held.name)
+          ? {}
+          : { kept: [...held.owned.values()].slice(0, MAX_KEPT).map(({ ref }) => ref) }),
       };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -209,7 +209,11 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     const wanted = new Map(rendered.objects.map((object) => [refKey(refOf(object)), object]));
     const states = new Map<string, LocalState>();
     for (const [key, object] of wanted) states.set(key, before?.states.get(key) ?? newState(refOf(object)));
-    const status = dispatch?.status;
+    // Generations of another epoch say nothing about this one.
+    const { epoch } = record.accepted.position;
+    const applied = [before && { ...before, position: before.accepted.position }, dispatch?.status].find(
+      (known) => known?.position?.epoch === epoch,
+    );
     const next: Held = {
       name,
       accepted: record.accepted,
@@ -222,8 +226,8 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       pendingRemovals: [],
       removed: [],
       complete: false,
-      appliedGeneration: before?.appliedGeneration ?? status?.appliedGeneration,
-      appliedAt: before?.appliedAt ?? status?.appliedAt,
+      appliedGeneration: applied?.appliedGeneration,
+      appliedAt: applied?.appliedAt,
       attempts: missing === undefined ? 0 : (before?.attempts ?? 0),
     };
     held.set(name, next);

@@ -15,6 +15,7 @@ import type { Handler } from '../../src/kube/exchange.ts';
 import type { Condition, KubeObject } from '../../src/kube/object.ts';
 import { createClient } from '../../src/kube/rest-client.ts';
 import { directLink, type MemoryLink, memoryLink } from '../../src/link/index.ts';
+import { sleep } from '../../src/runtime/clock.ts';
 import type { Logger } from '../../src/runtime/log.ts';
 import { type VirtualRuntime, virtualRuntime } from '../../src/runtime/runtime.ts';
 import { HUB_USER } from '../../src/spoke/hub-access.ts';
@@ -45,6 +46,8 @@ export interface SimulatedSpoke extends SimulatedCluster {
 }
 
 export interface SimulationOptions {
+  /** How long each request of an engine to its own API server takes each way, at the most; none by default. */
+  readonly engineLatencyMs?: number;
   readonly log?: Logger;
   /** Servers reached by kubeconfig, at `https://<name>.test`; the engine on them is started by hand. */
   readonly direct?: Readonly<Record<string, Handler>>;
@@ -98,7 +101,9 @@ export async function simulateFleet(
     target.engine = await run(
       startEngine(runtime, {
         name: target.name,
-        client: createClient(target.server.as(ENGINE), { clock: runtime.clock }),
+        client: createClient(delayed(runtime, target.server.as(ENGINE), options.engineLatencyMs ?? 0), {
+          clock: runtime.clock,
+        }),
         version: 'test',
         links: {
           tunnel: (spoke) => target.tunnels.get(spoke),
@@ -118,7 +123,9 @@ export async function simulateFleet(
   async function add(name: string, parent: SimulatedCluster): Promise<SimulatedSpoke> {
     const fresh = cluster(name);
     const link = memoryLink(runtime, name, (request) =>
-      fresh.server.as({ name: HUB_USER, groups: ['system:authenticated'] })(request),
+      fresh.server.ready
+        ? fresh.server.as({ name: HUB_USER, groups: ['system:authenticated'] })(request)
+        : Promise.reject(new Error(`connect ECONNREFUSED: ${name} is not running`)),
     );
     parent.tunnels.set(name, link);
     const spoke: SimulatedSpoke = Object.assign(fresh, { link });
@@ -158,6 +165,19 @@ export async function simulateFleet(
     },
     until: (condition, what, limitMs = 60_000) => runtime.clock.until(condition, limitMs, what),
     rest: (ms) => runtime.clock.advance(ms),
+  };
+}
+
+/** Takes its time on the way there and back, so that requests cross. Streams are as they are. */
+function delayed(runtime: VirtualRuntime, handler: Handler, longestMs: number): Handler {
+  if (longestMs === 0) return handler;
+  const travel = (signal?: AbortSignal): Promise<void> =>
+    sleep(runtime.clock, Math.floor(runtime.random.next() * longestMs), signal);
+  return async (request) => {
+    await travel(request.signal);
+    const response = await handler(request);
+    if (response.body instanceof Uint8Array) await travel(request.signal);
+    return response;
   };
 }
 

@@ -135,27 +135,13 @@ describe('a hub that restarts', () => {
     });
     await fleet.rest(2_000);
     expect(colour(fleet.spoke('a'))).toBe('');
-    await merge(
-      fleet,
-      fleet.hub,
-      PROPAGATIONS,
-      'shop',
-      'shop',
-      {
-        spec: { resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap' }] },
-      },
-    );
+    await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', {
+      spec: { resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap' }] },
+    });
     await ready(fleet, 1);
-    await merge(
-      fleet,
-      fleet.hub,
-      PROPAGATIONS,
-      'shop',
-      'shop',
-      {
-        spec: { resourceSelectors: [{ apiVersion: 'widgets.example/v1', kind: 'Widget' }] },
-      },
-    );
+    await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', {
+      spec: { resourceSelectors: [{ apiVersion: 'widgets.example/v1', kind: 'Widget' }] },
+    });
     await fleet.rest(2_000);
     const before = everything(fleet.spoke('a'));
     await fleet.kill(fleet.hub);
@@ -165,6 +151,7 @@ describe('a hub that restarts', () => {
     fleet.spoke('a').link.heal();
     await fleet.rest(60_000);
     expect(everything(fleet.spoke('a'))).toEqual(before);
+    expect(shopStatus(fleet)).toMatchObject({ ready: 1, notReady: [] });
     expect(colour(fleet.spoke('a'))).toBe('red');
   });
 

@@ -27,11 +27,11 @@ export function propagation(name: string, spec: object = {}): KubeObject {
   };
 }
 
-/** Creates the namespace, objects and, where given, the Propagation on the hub. */
+/** Creates the namespace, objects and, unless `spec` is null, the Propagation on the hub. */
 export async function openShop(
   fleet: SimulatedFleet,
   objects: readonly KubeObject[] = [configMap('settings', 'red')],
-  spec: object | undefined = {},
+  spec: object | null = {},
 ): Promise<void> {
   const { client } = fleet.hub;
   await fleet.run(
@@ -41,7 +41,7 @@ export async function openShop(
     await fleet.run(
       client.create(await fleet.run(client.resourceFor(object.apiVersion, object.kind)), object),
     );
-  if (spec !== undefined) await fleet.run(client.create(PROPAGATIONS, propagation('shop', spec)));
+  if (spec !== null) await fleet.run(client.create(PROPAGATIONS, propagation('shop', spec)));
 }
 
 /** The colour of a config map in `shop`, or '' where there is none. */

@@ -6,4 +6,5 @@ export { namespaceLifecycle } from './namespace-lifecycle.ts';
 export { type AdmissionPlugin, admissionChain } from './plugin.ts';
 export { rbacEscalation } from './rbac-escalation.ts';
 export { forbiddenStatus } from './refusal.ts';
+export { serviceAccount } from './service-account.ts';
 export { terminatingDefinition } from './terminating-definition.ts';

@@ -22,7 +22,7 @@ export function selfSubjectAccessReview(
   context: ReviewContext,
   body: KubeObject,
 ): KubeObject {
-  checkQuestion('SelfSubjectAccessReview', body, []);
+  checkQuestion(body, []);
   return decided(authorizer, body, attributesOf(body, context.user, context.cluster));
 }
 
@@ -32,7 +32,7 @@ export function subjectAccessReview(
   context: ReviewContext,
   body: KubeObject,
 ): KubeObject {
-  checkQuestion('SubjectAccessReview', body, subjectErrors(body));
+  checkQuestion(body, subjectErrors(body));
   return decided(authorizer, body, attributesOf(body, subjectOf(body), context.cluster));
 }
 
@@ -44,7 +44,7 @@ export function localSubjectAccessReview(
 ): KubeObject {
   const errors = subjectErrors(body);
   if (objectAt(body, 'spec', 'nonResourceAttributes') !== undefined) {
-    errors.push(fieldError('Invalid', 'spec.nonResourceAttributes', 'disallowed on this kind of request'));
+    errors.push(pathError(body, 'disallowed on this kind of request'));
   }
   const asked = stringAt(body, 'spec', 'resourceAttributes', 'namespace') ?? '';
   if (asked !== context.namespace) {
@@ -52,7 +52,7 @@ export function localSubjectAccessReview(
       fieldError('Invalid', 'spec.resourceAttributes.namespace', 'must match metadata.namespace', asked),
     );
   }
-  checkQuestion('LocalSubjectAccessReview', body, errors);
+  checkQuestion(body, errors);
   return decided(authorizer, body, attributesOf(body, subjectOf(body), context.cluster));
 }
 
@@ -67,14 +67,16 @@ export function selfSubjectRulesReview(
   const resourceRules: JsonObject[] = [];
   const nonResourceRules: JsonObject[] = [];
   const seen = new Set<string>();
-  for (const rule of authorizer.rulesFor(context.user, context.cluster, namespace)) {
+  const add = (list: JsonObject[], rule: JsonObject): void => {
     const key = JSON.stringify(rule);
-    if (seen.has(key)) continue;
+    if (seen.has(key)) return;
     seen.add(key);
-    if ((rule.resources ?? []).length > 0) resourceRules.push(resourceRule(rule));
-    if ((rule.nonResourceURLs ?? []).length > 0) {
-      nonResourceRules.push({ verbs: [...rule.verbs], nonResourceURLs: [...(rule.nonResourceURLs ?? [])] });
-    }
+    list.push(rule);
+  };
+  for (const rule of authorizer.rulesFor(context.user, context.cluster, namespace)) {
+    const path = { verbs: [...rule.verbs], nonResourceURLs: [...(rule.nonResourceURLs ?? [])] };
+    if ((rule.resources ?? []).length > 0) add(resourceRules, resourceRule(rule));
+    if (path.nonResourceURLs.length > 0) add(nonResourceRules, path);
   }
   return { ...body, status: { resourceRules, nonResourceRules, incomplete: false } };
 }
@@ -141,18 +143,12 @@ function subjectErrors(body: KubeObject): FieldError[] {
     : [];
 }
 
-function checkQuestion(kind: string, body: KubeObject, errors: FieldError[]): void {
+function checkQuestion(body: KubeObject, errors: FieldError[]): void {
   const resource = isObject(objectAt(body, 'spec', 'resourceAttributes'));
   const path = isObject(objectAt(body, 'spec', 'nonResourceAttributes'));
   const all = [...errors];
   if (resource && path) {
-    all.push(
-      fieldError(
-        'Invalid',
-        'spec.nonResourceAttributes',
-        'cannot be specified in combination with resourceAttributes',
-      ),
-    );
+    all.push(pathError(body, 'cannot be specified in combination with resourceAttributes'));
   }
   if (!resource && !path) {
     all.push(
@@ -163,7 +159,20 @@ function checkQuestion(kind: string, body: KubeObject, errors: FieldError[]): vo
       ),
     );
   }
-  if (all.length > 0) throw invalid(GROUP, kind, '', all);
+  // Kubernetes names no kind here.
+  if (all.length > 0) throw invalid(GROUP, '', '', all);
+}
+
+/** The question is printed in Go's syntax, as clients have it in their tests. */
+function pathError(body: KubeObject, detail: string): FieldError {
+  const asked = objectAt(body, 'spec', 'nonResourceAttributes');
+  const text = (key: string): string => JSON.stringify(stringAt(asked, key) ?? '');
+  return {
+    type: 'Invalid',
+    path: 'spec.nonResourceAttributes',
+    detail,
+    valueText: `authorization.NonResourceAttributes{Path:${text('path')}, Verb:${text('verb')}}`,
+  };
 }
 
 function fieldError(type: FieldError['type'], path: string, detail: string, value?: unknown): FieldError {

@@ -4,7 +4,7 @@ import { type CertificateIdentity, certificateIdentity } from '../../kube/pki.ts
 import { failure, StatusError } from '../../kube/status-error.ts';
 import type { Connection } from '../../kube/wire/index.ts';
 import type { Clock } from '../../runtime/index.ts';
-import { AUTHENTICATED_GROUP, type UserInfo } from './user.ts';
+import { ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, type UserInfo } from './user.ts';
 
 /**
  * Finds out who asks. `undefined` when the request holds no credentials of this kind; throws a 401 `StatusError` when it
@@ -95,14 +95,22 @@ export function unionAuthenticator(...authenticators: readonly Authenticator[]):
   };
 }
 
-/** Who asks, for sure: a member of `system:authenticated`, or a 401 is thrown. There is no anonymous user. */
+/**
+ * Who asks, for sure: a member of `system:authenticated`, or a 401 is thrown. With `anonymous`, a request that brings no
+ * credentials at all is of `system:anonymous`; one with a token that nobody knows is still refused.
+ */
 export async function authenticate(
   authenticator: Authenticator,
   request: Request,
   connection: Connection,
+  anonymous: boolean = false,
 ): Promise<UserInfo> {
   const user = await authenticator(request, connection);
-  if (user === undefined || user.name === '') throw unauthorized();
+  if (user === undefined || user.name === '') {
+    if (anonymous && user === undefined && bearerToken(request) === undefined)
+      return { name: ANONYMOUS_USER, groups: [UNAUTHENTICATED_GROUP] };
+    throw unauthorized();
+  }
   return user.groups.includes(AUTHENTICATED_GROUP)
     ? user
     : { ...user, groups: [...user.groups, AUTHENTICATED_GROUP] };

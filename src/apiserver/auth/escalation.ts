@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { failure, type StatusError } from '../../kube/status-error.ts';
+import { notFound, type StatusError } from '../../kube/status-error.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { forbiddenBecause, resourceAttributes } from './attributes.ts';
 import { compactRules, listText, type PolicyRule, ruleText, uncoveredRules } from './policy-rule.ts';
@@ -23,7 +23,7 @@ export function escalationText(user: UserInfo, missing: readonly PolicyRule[]): 
 /**
  * The 403 for writing `role` (a Role or ClusterRole) with rules that the writer does not hold; `undefined` when it may.
  * Holders of the verb `escalate` may. With an aggregation rule the writer must be able to do everything, since what the
- * role will hold is not known now. `before` is the stored role: an update that leaves the rules alone needs nothing.
+ * role will hold is not known now. `before` is the stored role: an update for garbage collection alone needs nothing.
  */
 export function roleEscalation(
   authorizer: RbacAuthorizer,
@@ -34,7 +34,7 @@ export function roleEscalation(
 ): StatusError | undefined {
   if (isMaster(user)) return undefined;
   const aggregated = role.kind === 'ClusterRole' && aggregateRules(role, []) !== undefined;
-  if (before !== undefined && sameGrant(role, before)) return undefined;
+  if (before !== undefined && onlyForCollection(role, before)) return undefined;
   const resource = role.kind === 'ClusterRole' ? 'clusterroles' : 'roles';
   const { name = '', namespace = '' } = role.metadata;
   const where = resource === 'roles' ? namespace : '';
@@ -60,7 +60,7 @@ export function bindingEscalation(
   before?: KubeObject,
 ): StatusError | undefined {
   if (isMaster(user)) return undefined;
-  if (before !== undefined && sameBinding(binding, before)) return undefined;
+  if (before !== undefined && onlyForCollection(binding, before)) return undefined;
   const resource = binding.kind === 'ClusterRoleBinding' ? 'clusterrolebindings' : 'rolebindings';
   const { name = '', namespace = '' } = binding.metadata;
   const where = resource === 'rolebindings' ? namespace : '';
@@ -76,11 +76,7 @@ export function bindingEscalation(
   if (authorizer.authorize(resourceAttributes(user, cluster, ask)).allowed) return undefined;
   const wanted = authorizer.rulesOfRef(cluster, where, ref.kind, ref.name);
   if (wanted === undefined) {
-    return failure(404, 'NotFound', `${ask.resource}.${GROUP} ${JSON.stringify(ref.name)} not found`, {
-      name: ref.name,
-      group: GROUP,
-      kind: ask.resource,
-    });
+    return notFound(GROUP, resource, ref.name);
   }
   const missing = uncoveredRules(authorizer.rulesFor(user, cluster, where), wanted);
   return missing.length === 0
@@ -93,10 +89,17 @@ const UNLIMITED: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-function sameGrant(a: KubeObject, b: KubeObject): boolean {
-  return deepEqual([a.rules ?? [], a.aggregationRule ?? null], [b.rules ?? [], b.aggregationRule ?? null]);
-}
-
-function sameBinding(a: KubeObject, b: KubeObject): boolean {
-  return deepEqual([a.subjects ?? [], a.roleRef ?? null], [b.subjects ?? [], b.roleRef ?? null]);
+/** Whether an update changes at most finalizers and owners, so that an object can go whoever made it. */
+function onlyForCollection(object: KubeObject, before: KubeObject): boolean {
+  const rest = ({ metadata, ...content }: KubeObject): unknown => {
+    const {
+      finalizers: _finalizers,
+      ownerReferences: _owners,
+      managedFields: _managers,
+      resourceVersion: _version,
+      ...kept
+    } = metadata;
+    return { ...content, metadata: kept };
+  };
+  return deepEqual(rest(object), rest(before));
 }

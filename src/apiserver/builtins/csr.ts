@@ -1,11 +1,13 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { clone, type JsonObject, objectAt } from '../../schema/json.ts';
+import { certificateIdentity, PkiError } from '../../kube/pki.ts';
+import { formatTime } from '../../runtime/index.ts';
+import { clone, isObject, type JsonObject, listAt, objectAt } from '../../schema/json.ts';
 import { validateDns1123Subdomain } from '../../schema/names.ts';
-import type { Strategy } from '../resource.ts';
+import type { Strategy, StrategyContext } from '../resource.ts';
 import { fieldSet, initialStatus, keepField, keepSpec, strategy } from './base-strategy.ts';
 import type { Problems } from './field-checks.ts';
-import { duplicate, invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
-import { assign, ensureObject, integer, strings, text } from './fields.ts';
+import { duplicate, forbidden, invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
+import { assign, ensureObject, integer, isSet, strings, text } from './fields.ts';
 
 const LEAST_SECONDS = 600;
 const LEGACY_SIGNER = 'kubernetes.io/legacy-unknown';
@@ -61,13 +63,117 @@ export const csrStrategy: Strategy = strategy({
     initialStatus({})(csr);
   },
   prepareForUpdate: (csr, old) => keepField(csr, old, 'spec'),
-  prepareForStatusUpdate(csr, old) {
+  // What is decided stays decided: whoever signs adds a certificate, or that there will be none.
+  prepareForStatusUpdate(csr, old, context) {
     keepSpec(csr, old);
-    const conditions = objectAt(old, 'status')?.conditions;
-    assign(ensureObject(csr, 'status'), 'conditions', clone(conditions));
+    const decided = (of: KubeObject): JsonObject[] => conditionsOf(of).filter(isDecision);
+    const others = conditionsOf(csr).filter((condition) => !isDecision(condition));
+    setConditions(csr, [...decided(old), ...others], old, context);
+  },
+  prepareForSubresource(subresource, csr, old, context) {
+    if (subresource !== 'approval') return;
+    keepSpec(csr, old);
+    const conditions = conditionsOf(csr);
+    assign(csr, 'status', clone(objectAt(old, 'status') ?? {}));
+    setConditions(csr, conditions, old, context);
   },
   validate,
+  validateUpdate: (csr, old) => statusProblems(csr, old),
 });
+
+/** Conditions that are never taken back, and whether one kind of request may still get them. */
+const DECISIONS: readonly string[] = ['Approved', 'Denied'];
+const FINAL: readonly string[] = [...DECISIONS, 'Failed'];
+
+function conditionsOf(csr: KubeObject): JsonObject[] {
+  return listAt(csr, 'status', 'conditions').filter(isObject);
+}
+
+function isDecision(condition: JsonObject): boolean {
+  return DECISIONS.includes(text(condition, 'type'));
+}
+
+/** Conditions with the times that whoever wrote them left out. A time of transition stays while the status does. */
+function setConditions(
+  csr: KubeObject,
+  conditions: readonly JsonObject[],
+  old: KubeObject,
+  context: StrategyContext,
+): void {
+  const status = ensureObject(csr, 'status');
+  if (conditions.length === 0) {
+    delete status.conditions;
+    return;
+  }
+  const now = formatTime(context.now);
+  status.conditions = conditions.map((given) => {
+    const before = conditionsOf(old).find((item) => item.type === given.type && item.status === given.status);
+    const condition = clone(given);
+    if (!isSet(condition.lastUpdateTime)) condition.lastUpdateTime = now;
+    if (!isSet(condition.lastTransitionTime))
+      condition.lastTransitionTime = before?.lastTransitionTime ?? now;
+    return condition;
+  });
+}
+
+function statusProblems(csr: KubeObject, old: KubeObject): Problems {
+  const problems: Problems = [];
+  const had = new Set(conditionsOf(old).map((condition) => text(condition, 'type')));
+  const conditions = conditionsOf(csr);
+  const has = new Set(conditions.map((condition) => text(condition, 'type')));
+  for (const type of FINAL) {
+    if (had.has(type) && !has.has(type))
+      problems.push(
+        forbidden('status.conditions', `updates may not remove a condition of type ${JSON.stringify(type)}`),
+      );
+  }
+  const seen = new Set<string>();
+  for (const [index, condition] of conditions.entries())
+    problems.push(...conditionProblems(condition, `status.conditions[${index}]`, seen));
+  problems.push(...certificateProblems(csr, old));
+  return problems;
+}
+
+function conditionProblems(condition: JsonObject, path: string, seen: Set<string>): Problems {
+  const type = text(condition, 'type');
+  const status = text(condition, 'status');
+  const problems: Problems = [];
+  if (type === '') problems.push(required(`${path}.type`));
+  const allowed = FINAL.includes(type) ? ['True'] : ['False', 'True', 'Unknown'];
+  if (status === '') problems.push(required(`${path}.status`));
+  else if (!allowed.includes(status)) problems.push(notSupported(`${path}.status`, status, allowed));
+  const other = DECISIONS.find((decision) => decision !== type);
+  if (DECISIONS.includes(type) && other !== undefined && seen.has(other))
+    problems.push(
+      invalidValue(`${path}.type`, type, 'Approved and Denied conditions are mutually exclusive'),
+    );
+  if (seen.has(type)) problems.push(duplicate(`${path}.type`, type));
+  seen.add(type);
+  return problems;
+}
+
+/** A certificate is issued once, and only certificates can be. */
+function certificateProblems(csr: KubeObject, old: KubeObject): Problems {
+  const certificate = text(objectAt(csr, 'status'), 'certificate');
+  const before = text(objectAt(old, 'status'), 'certificate');
+  if (certificate === before) return [];
+  const path = 'status.certificate';
+  if (before !== '') return [forbidden(path, 'updates may not modify existing certificate content')];
+  const invalid = (why: string): Problems => [invalidAs(path, '"<certificate data>"', why)];
+  const blocks = Buffer.from(certificate, 'base64')
+    .toString('latin1')
+    .match(/-----BEGIN [^-]+-----[A-Za-z0-9+/=\s]*-----END [^-]+-----/g);
+  if (!blocks) return invalid('must contain at least one CERTIFICATE PEM block');
+  if (!blocks.every((block) => block.startsWith('-----BEGIN CERTIFICATE-----')))
+    return invalid('only CERTIFICATE PEM blocks are allowed');
+  try {
+    for (const block of blocks) certificateIdentity(block);
+    return [];
+  } catch (error) {
+    if (!(error instanceof PkiError)) throw error;
+    return invalid(error.message);
+  }
+}
 
 function validate(csr: KubeObject): Problems {
   const spec = objectAt(csr, 'spec') ?? {};

@@ -15,7 +15,9 @@ import {
 import { goIntOrString, IMMUTABLE, invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, integer, text } from './fields.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
+import { workloadNameWarnings } from './pod-name-warnings.ts';
 import { validateTemplate } from './pod-validation.ts';
+import { replicaStatusProblems } from './replica-status.ts';
 
 export const deploymentStrategy: Strategy = strategy({
   generation: 'spec-and-annotations',
@@ -64,7 +66,11 @@ export const deploymentStrategy: Strategy = strategy({
     }
     return problems;
   },
-  validateUpdate: (object, old) => selectorUnchanged(objectAt(object, 'spec'), objectAt(old, 'spec')),
+  validateUpdate: (object, old) => [
+    ...selectorUnchanged(objectAt(object, 'spec'), objectAt(old, 'spec')),
+    ...replicaStatusProblems(object, ['updatedReplicas', 'readyReplicas', 'availableReplicas']),
+  ],
+  warnings: workloadNameWarnings,
 });
 
 /** The selector of a workload must be there, be sound and select something. */

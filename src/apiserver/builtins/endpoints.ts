@@ -59,7 +59,7 @@ function subsetPortProblems(subset: JsonObject, at: string): Problems {
 }
 
 export const endpointSliceStrategy: Strategy = strategy({
-  generation: 'all-but-metadata',
+  generation: 'all-and-labels',
   defaults(object) {
     for (const item of objectsOf(object, 'ports')) {
       defaultWhenNull(item, 'name', '');

@@ -62,6 +62,43 @@ export const eventStrategy: Strategy = strategy({
   },
 });
 
+/** What the older API calls the fields of the newer one, in which Events are stored. */
+const OLD_NAMES: Readonly<Record<string, string>> = {
+  regarding: 'involvedObject',
+  note: 'message',
+  reportingController: 'reportingComponent',
+  deprecatedSource: 'source',
+  deprecatedFirstTimestamp: 'firstTimestamp',
+  deprecatedLastTimestamp: 'lastTimestamp',
+  deprecatedCount: 'count',
+};
+const NEW_NAMES = Object.fromEntries(Object.entries(OLD_NAMES).map(([name, old]) => [old, name]));
+
+function renamed(event: KubeObject, names: Readonly<Record<string, string>>): KubeObject {
+  const json = asJson(event);
+  const { apiVersion, kind, metadata } = event;
+  const out: KubeObject = { apiVersion, kind, metadata };
+  for (const key in json) {
+    if (Object.hasOwn(out, key)) continue;
+    out[Object.hasOwn(names, key) ? (names[key] ?? key) : key] = json[key];
+  }
+  return out;
+}
+
+/** Events of `events.k8s.io` are those of the core group by other names: each API shows what was written to the other. */
+export const newEventStrategy: Strategy = {
+  ...eventStrategy,
+  storedForm: {
+    to: (event) => filled(renamed(event, OLD_NAMES), OLD_ZERO),
+    from(stored) {
+      const event = renamed(stored, NEW_NAMES);
+      for (const key of ['reportingController', 'reportingInstance'])
+        if (event[key] === '') delete event[key];
+      return filled(event, NEW_ZERO);
+    },
+  },
+};
+
 function isNew(event: KubeObject): boolean {
   return parseApiVersion(event.apiVersion).group === 'events.k8s.io';
 }
@@ -72,9 +109,13 @@ function subject(json: JsonObject): JsonObject | undefined {
 
 /** Fields that every Event shows, filled or not; clients of the older API read them without asking. */
 function fillUp(event: KubeObject): void {
+  filled(event, isNew(event) ? NEW_ZERO : OLD_ZERO);
+}
+
+function filled(event: KubeObject, zero: JsonObject): KubeObject {
   const json = asJson(event);
-  const zero: JsonObject = isNew(event) ? NEW_ZERO : OLD_ZERO;
   for (const key in zero) if (json[key] === undefined) json[key] = clone(zero[key]);
+  return event;
 }
 
 const NEW_ZERO: JsonObject = {

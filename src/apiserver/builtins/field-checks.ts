@@ -130,6 +130,7 @@ export function isEmptySelector(selector: JsonValue | undefined): boolean {
 
 /** The text of a LabelSelector in messages. */
 export function selectorText(selector: JsonValue | undefined): string {
+  if (selector === undefined || selector === null) return '"null"';
   const given = isObject(selector) ? selector : {};
   const matchLabels = isObject(given.matchLabels) ? stringsAt(given, 'matchLabels') : undefined;
   const expressions = objectsOf(given, 'matchExpressions').map((expression) => {

@@ -166,5 +166,5 @@ function finalizerProblems(finalizers: readonly string[], custom: boolean): Prob
 /** How messages print a time: `2020-01-01 00:00:00 +0000 UTC`. */
 function timeText(time: string | null | undefined): string {
   const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(time ?? '');
-  return match ? `${match[1]} ${match[2]} +0000 UTC` : 'null';
+  return match ? `${match[1]} ${match[2]} +0000 UTC` : '"null"';
 }

@@ -94,8 +94,10 @@ export const persistentVolumeClaimStrategy: Strategy = strategy({
   defaults: (claim) => defaultClaim(asJson(claim)),
   prepareForCreate(claim, context) {
     protect(claim, 'kubernetes.io/pvc-protection', context.disabledAdmission);
+    mirrorDataSource(ensureObject(asJson(claim), 'spec'));
     initialStatus({ phase: 'Pending' })(claim);
   },
+  prepareForUpdate: (claim) => mirrorDataSource(ensureObject(asJson(claim), 'spec')),
   prepareForStatusUpdate: keepSpec,
   validate(claim) {
     const spec = objectAt(claim, 'spec') ?? {};
@@ -146,7 +148,6 @@ export function defaultClaim(claim: JsonObject): void {
   const resources = ensureObject(spec, 'resources');
   canonicalResources(resources, 'requests');
   canonicalResources(resources, 'limits');
-  mirrorDataSource(spec);
 }
 
 /** `dataSource` is the older, narrower of two names for one thing. An empty reference is none. */

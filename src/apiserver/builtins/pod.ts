@@ -5,6 +5,7 @@ import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { assign, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
 import { POD_ADMISSION } from './pod-admission.ts';
 import { allContainers, defaultPodOnly, defaultPodSpec, defaultPodTemplate } from './pod-defaults.ts';
+import { hostnameWarnings } from './pod-name-warnings.ts';
 import { validatePodSpecUpdate } from './pod-update.ts';
 import { validatePodSpec, validatePodTemplate } from './pod-validation.ts';
 import { isZeroQuantity } from './resource-list.ts';
@@ -13,6 +14,7 @@ const GRACE_SECONDS = 30;
 const TOLERATIONS = 'DefaultTolerationSeconds';
 
 export const podStrategy: Strategy = strategy({
+  warnings: hostnameWarnings("the Pod's hostname"),
   returnsDeleted: true,
   resetFields: statusResetFields('spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'),
   fieldLabelNames: [

@@ -66,6 +66,7 @@ export const storageClassStrategy: Strategy = strategy({
 });
 
 export const csiDriverStrategy: Strategy = strategy({
+  generation: 'spec-on-update',
   allowUnconditionalUpdate: false,
   returnsDeleted: true,
   defaults(object) {

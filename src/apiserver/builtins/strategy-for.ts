@@ -15,7 +15,7 @@ import { csrStrategy } from './csr.ts';
 import { daemonSetStrategy } from './daemon-set.ts';
 import { deploymentStrategy } from './deployment.ts';
 import { endpointSliceStrategy, endpointsStrategy } from './endpoints.ts';
-import { eventStrategy } from './events.ts';
+import { eventStrategy, newEventStrategy } from './events.ts';
 import { flowSchemaStrategy, priorityLevelConfigurationStrategy } from './flow-control.ts';
 import { jobStrategy } from './job.ts';
 import { leaseStrategy } from './lease.ts';
@@ -81,7 +81,7 @@ const STRATEGIES: ReadonlyMap<string, Strategy> = new Map(
     'batch/jobs': jobStrategy,
     'autoscaling/horizontalpodautoscalers': horizontalPodAutoscalerStrategy,
     'policy/poddisruptionbudgets': podDisruptionBudgetStrategy,
-    'events.k8s.io/events': eventStrategy,
+    'events.k8s.io/events': newEventStrategy,
     'coordination.k8s.io/leases': leaseStrategy,
     'coordination.k8s.io/leasecandidates': strategy({
       allowCreateOnUpdate: true,

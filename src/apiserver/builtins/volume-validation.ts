@@ -15,20 +15,22 @@ const HOST_PATH_TYPES = [
   'Socket',
 ];
 
-/** Checks the volumes of a pod spec and tells their names. */
+/** Checks the volumes of a pod spec and tells the names of those that are in order. */
 export function validateVolumes(spec: JsonObject, path: string): { problems: Problems; names: Set<string> } {
   const problems: Problems = [];
   const names = new Set<string>();
   for (const [index, volume] of objectsOf(spec, 'volumes').entries()) {
     const at = `${path}[${index}]`;
     const name = text(volume, 'name');
-    if (name === '') problems.push(required(`${at}.name`));
+    const own = sourceProblems(volume, at);
+    if (name === '') own.push(required(`${at}.name`));
     else {
-      problems.push(...invalidEach(`${at}.name`, name, validateDns1123Label(name)));
-      if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
-      names.add(name);
+      own.push(...invalidEach(`${at}.name`, name, validateDns1123Label(name)));
+      if (names.has(name)) own.push(duplicate(`${at}.name`, name));
     }
-    problems.push(...sourceProblems(volume, at));
+    // Only a volume that is in order can be mounted.
+    if (own.length === 0) names.add(name);
+    problems.push(...own);
   }
   return { problems, names };
 }

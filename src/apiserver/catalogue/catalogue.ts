@@ -124,6 +124,7 @@ function makeCatalogue(): Catalogue {
       custom: false,
       type: lazyType(row.group, row.version, row.kind),
       columns: row.columns.length > 0 ? row.columns.map(parseColumn) : DEFAULT_COLUMNS,
+      hasPrinter: row.columns.length > 0 && !row.columns.some((column) => /^Created At:/.test(column)),
     }),
   );
   const columns = new Map(resources.map((item) => [`${item.group}/${item.resource}`, item.columns]));

@@ -7,7 +7,11 @@ export const DATA_DIRECTORY: URL = new URL('../../../data/', import.meta.url);
 /** Bounds what a damaged file could expand to. */
 const MAX_EXPANDED_BYTES = 16 * 1024 * 1024;
 
-export type DataFile = 'definitions.json.gz' | 'resources.json.gz' | 'bootstrap-rbac.json.gz' | 'protobuf.json.gz';
+export type DataFile =
+  | 'definitions.json.gz'
+  | 'resources.json.gz'
+  | 'bootstrap-rbac.json.gz'
+  | 'protobuf.json.gz';
 
 export function readDataFile(name: DataFile): string {
   const file = new URL(name, DATA_DIRECTORY);

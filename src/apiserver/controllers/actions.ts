@@ -1,4 +1,4 @@
-import type { Condition } from '../../kube/object.ts';
+import type { Condition, KubeObject } from '../../kube/object.ts';
 
 /** What happens to dependents, as in `DeleteOptions.propagationPolicy`. */
 export type Propagation = 'Background' | 'Foreground' | 'Orphan';
@@ -23,6 +23,19 @@ export interface ControllerActions {
   removeOwnerReferences(key: string, uids: readonly string[]): Promise<void>;
   /** Removes one of `metadata.finalizers`; the object goes when it was the last one of an object being deleted. */
   removeFinalizer(key: string, finalizer: string): Promise<void>;
+}
+
+/** Changing what an object says, for controllers that own a part of it. */
+export interface ObjectActions extends ControllerActions {
+  /**
+   * Writes what `edit` makes of the newest state of the object, to `subresource` where one is named. `edit` owns what it
+   * is given; `undefined` leaves all as it is.
+   */
+  change(
+    key: string,
+    edit: (object: KubeObject) => KubeObject | undefined,
+    subresource?: string,
+  ): Promise<void>;
 }
 
 /** What the namespace controller needs beyond that. */

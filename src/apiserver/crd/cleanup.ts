@@ -97,13 +97,17 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
   function retryNames(cluster: string): void {
     for (const record of store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster))
       .records) {
-      if (conditionOf(asDefinition(record.object), 'NamesAccepted')?.status !== 'False') continue;
-      actions
-        .changeDefinition(record.key, (object) => clone(object))
-        .catch((error: unknown) => {
-          runtime.log.warn('deciding on names again failed', { key: record.key, error: errorText(error) });
-        });
+      if (conditionOf(asDefinition(record.object), 'NamesAccepted')?.status === 'False')
+        decideAgain(record.key);
     }
+  }
+
+  function decideAgain(key: string): void {
+    actions
+      .changeDefinition(key, (object) => clone(object))
+      .catch((error: unknown) => {
+        runtime.log.warn('deciding on names again failed', { key, error: errorText(error) });
+      });
   }
 
   const prefix = resourcePrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE);
@@ -117,8 +121,12 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
       } else if (isTerminating(asDefinition(event.record.object))) runtime.clock.defer(() => start(key));
     }
   });
-  for (const record of store.list(prefix).records)
-    if (isTerminating(asDefinition(record.object))) start(record.key);
+  for (const record of store.list(prefix).records) {
+    const definition = asDefinition(record.object);
+    if (isTerminating(definition)) start(record.key);
+    // The server ended between a creation and what follows it.
+    else if (!conditionOf(definition, 'NamesAccepted')) decideAgain(record.key);
+  }
 
   return {
     stop(): void {

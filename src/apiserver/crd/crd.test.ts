@@ -143,7 +143,8 @@ describe('custom resource definitions', () => {
       ...definition({}, {}, { plural: 'tabs', kind: 'CronTab', listKind: 'CronTabList', shortNames: [] }),
       metadata: { name: 'tabs.example.com' },
     };
-    const created = await post(CRDS, rival);
+    expect((await post(CRDS, rival)).body.status.conditions).toBeNull();
+    const created = await get(`${CRDS}/tabs.example.com`);
     expect(condition(created.body, 'NamesAccepted')).toMatchObject({
       status: 'False',
       reason: 'ListKindConflict',
@@ -302,7 +303,7 @@ describe('custom resource definitions', () => {
     await post(TABS, { metadata: { name: 'a' }, spec: { schedule: '*' } });
     const unconditional = await put(`${TABS}/a`, { metadata: { name: 'a' }, spec: { schedule: '*' } });
     expect(unconditional.body.message).toContain(
-      'metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+      'metadata.resourceVersion: Invalid value: 0x0: must be specified for an update',
     );
   });
 

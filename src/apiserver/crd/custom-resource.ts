@@ -1,4 +1,4 @@
-import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import { asJson, formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/status-error.ts';
 import { at, type JsonObject } from '../../schema/json.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
@@ -7,6 +7,7 @@ import { compareVersions } from '../discovery/index.ts';
 import type { Resource, Strategy, Subresource, Verb } from '../resource.ts';
 import { crdColumns } from '../table/index.ts';
 import type { Definition, DefinitionVersion } from './definition.ts';
+import { embeddedErrors } from './embedded.ts';
 
 const VERBS: readonly Verb[] = [
   'delete',
@@ -107,13 +108,18 @@ function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Stra
   const hasStatus = version.subresources?.status !== undefined;
   const fields = (version.selectableFields ?? []).map((field) => field.jsonPath.replace(/^\./, ''));
   const metadata = schema.properties?.metadata;
-  const validate = (object: KubeObject): FieldError[] =>
+  const validateMetadata = (object: KubeObject): FieldError[] =>
     metadata === undefined
       ? []
       : validateValue(object.metadata as unknown as JsonObject, {
           schema: metadata,
           resolve: () => undefined,
         }).map((error) => ({ ...error, path: error.path === '' ? 'metadata' : `metadata.${error.path}` }));
+  const validate = (object: KubeObject): FieldError[] => [
+    ...validateMetadata(object),
+    ...embeddedErrors(asJson(object), { schema, resolve: () => undefined }),
+    ...scaleErrors(version.subresources?.scale, object),
+  ];
   return {
     generation: 'all-but-metadata',
     allowUnconditionalUpdate: false,
@@ -130,10 +136,44 @@ function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Stra
       ),
     resetFields: {
       main: hasStatus ? { 'f:status': {} } : {},
-      status: { 'f:metadata': {}, 'f:spec': {} },
+      // Metadata is not taken from a status, yet its writers come to own it, as upstream has it.
+      status: { 'f:spec': {} },
     },
     validate,
   };
+}
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** Replicas that a Scale can show. */
+function scaleErrors(
+  scale: NonNullable<DefinitionVersion['subresources']>['scale'],
+  object: KubeObject,
+): FieldError[] {
+  if (scale === undefined) return [];
+  const errors: FieldError[] = [];
+  for (const path of [scale.specReplicasPath, scale.statusReplicasPath]) {
+    const value = at(object, ...path.split('.').filter((key) => key !== ''));
+    if (value === undefined || value === null) continue;
+    const invalid = (shown: unknown, detail: string): void => {
+      errors.push({ type: 'Invalid', path, value: shown, detail });
+    };
+    if (typeof value !== 'number' || !Number.isInteger(value))
+      invalid(
+        0,
+        `${path} accessor error: ${String(value)} is of the type ${typeName(value)}, expected int64`,
+      );
+    else if (value < 0) invalid(value, 'should be a non-negative integer');
+    else if (value > MAX_INT32) invalid(value, `should be less than or equal to ${MAX_INT32}`);
+  }
+  return errors;
+}
+
+function typeName(value: unknown): string {
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'number') return 'float64';
+  if (Array.isArray(value)) return '[]interface {}';
+  return typeof value === 'string' ? 'string' : 'map[string]interface {}';
 }
 
 function deprecationOf(definition: Definition, version: DefinitionVersion): string | undefined {

@@ -8,13 +8,15 @@ import { completeNames, decideNames } from './names.ts';
 const APPROVAL = 'api-approved.kubernetes.io';
 
 /**
- * How definitions behave: what separate controllers of other servers do after a write (accept names, establish) is
- * decided within the write, so a definition is served from the moment that its creation is answered.
+ * How definitions behave: what separate controllers of other servers do after a write (accept names, establish) is decided
+ * within an update, and for a new definition in a write of its own that follows before its creation is answered. So it is
+ * served from then on, though the answer shows it as it was made.
  */
 export function definitionStrategy(base: Strategy): Strategy {
   return {
     ...base,
     generation: 'spec',
+    plainDeletion: true,
     allowUnconditionalUpdate: false,
     defaults(object: KubeObject): void {
       base.defaults?.(object);
@@ -47,9 +49,16 @@ export function definitionStrategy(base: Strategy): Strategy {
     },
     validate: (object) => validateDefinition(asDefinition(object)),
     validateUpdate: (object, old) => validateDefinitionUpdate(asDefinition(object), asDefinition(old)),
-    allocate(object, _old, lookup): void {
+    allocate(object, old, lookup): void {
       const definition = asDefinition(object);
       if (!definition.spec?.names?.plural) return; // validation refuses it
+      if (old === undefined) {
+        const storage = definition.spec.versions
+          ?.filter((version) => version.storage)
+          .map(({ name }) => name);
+        definition.status = { acceptedNames: {}, ...(storage?.length ? { storedVersions: storage } : {}) };
+        return;
+      }
       establish(definition, [...lookup.all()].map(asDefinition), formatTime(lookup.now ?? 0));
     },
   };

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../schema/json.ts';
 import type { DiscoveredResource, ServedGroup } from './groups.ts';
-import { sortedVerbs, subresourcesByName } from './legacy.ts';
+import { listedVerbs, subresourcesByName } from './legacy.ts';
 
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
@@ -33,7 +33,7 @@ function discoveredResource(resource: DiscoveredResource): JsonObject {
     responseKind: { group: '', version: '', kind: resource.kind },
     scope: resource.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: resource.singular,
-    verbs: sortedVerbs(resource.verbs),
+    verbs: listedVerbs(resource),
     ...(resource.shortNames.length > 0 ? { shortNames: [...resource.shortNames] } : {}),
     ...(resource.categories.length > 0 ? { categories: [...resource.categories] } : {}),
     ...(resource.subresources.length > 0
@@ -45,7 +45,7 @@ function discoveredResource(resource: DiscoveredResource): JsonObject {
               version: sub.version ?? '',
               kind: sub.kind ?? resource.kind,
             },
-            verbs: sortedVerbs(sub.verbs),
+            verbs: listedVerbs({ ...sub, custom: resource.custom }),
           })),
         }
       : {}),

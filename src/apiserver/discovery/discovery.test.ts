@@ -20,6 +20,7 @@ function widget(version: string, changes: Partial<DiscoveredResource> = {}): Dis
     group: 'example.com',
     version,
     storageVersion: 'v1',
+    custom: true,
     resource: 'widgets',
     singular: 'widget',
     kind: 'Widget',
@@ -101,7 +102,7 @@ describe('legacy discovery', () => {
           singularName: 'widget',
           namespaced: true,
           kind: 'Widget',
-          verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+          verbs: ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'],
           shortNames: ['wd'],
           // base64 of the first 8 bytes of sha256("example.com/v1/Widget")
           storageVersionHash: expect.stringMatching(/^[\w+/]{11}=$/),

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { yamlLibrary } from '../../schema/yaml-library.ts';
 import type { Response } from '../../kube/exchange.ts';
 import { failure } from '../../kube/status-error.ts';
 import type { JsonObject } from '../../schema/json.ts';
+import { yamlLibrary } from '../../schema/yaml-library.ts';
 import { mediaRanges } from './accept.ts';
 import { type AggregatedVersion, aggregatedContentType, aggregatedDiscovery } from './aggregated.ts';
 import { type DiscoveredResource, groupResources } from './groups.ts';
@@ -113,7 +113,12 @@ function render(document: Document, form: Form): Rendered {
   const text =
     form === 'json'
       ? JSON.stringify(value)
-      : yamlLibrary().stringify(value, { indentSeq: false, sortMapEntries: true, lineWidth: 0, version: '1.1' });
+      : yamlLibrary().stringify(value, {
+          indentSeq: false,
+          sortMapEntries: true,
+          lineWidth: 0,
+          version: '1.1',
+        });
   return {
     headers: {
       'content-type': form === 'json' ? 'application/json' : 'application/yaml',

@@ -17,6 +17,7 @@ export type DiscoveredResource = Pick<
   | 'verbs'
   | 'shortNames'
   | 'categories'
+  | 'custom'
   | 'subresources'
 >;
 

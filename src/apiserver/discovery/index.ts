@@ -8,4 +8,4 @@
 export { type MediaRange, mediaRanges } from './accept.ts';
 export { createDiscovery, type Discovery, matchesETag } from './discovery.ts';
 export { type DiscoveredResource, groupResources, type ServedGroup, type ServedVersion } from './groups.ts';
-export { compareVersions } from './priority.ts';
+export { compareVersions, servicePriorities } from './priority.ts';

@@ -47,7 +47,7 @@ export function apiResourceList(group: ServedGroup, version: ServedVersion): Jso
           ? { group: sub.group, version: sub.version }
           : {}),
         kind: sub.kind ?? resource.kind,
-        verbs: sortedVerbs(sub.verbs),
+        verbs: listedVerbs({ ...sub, custom: resource.custom }),
       })),
     ]),
   };
@@ -60,18 +60,20 @@ function apiResource(resource: DiscoveredResource): JsonObject {
     singularName: resource.singular,
     namespaced: resource.namespaced,
     kind: resource.kind,
-    verbs: sortedVerbs(resource.verbs),
+    verbs: listedVerbs(resource),
     ...(resource.shortNames.length > 0 ? { shortNames: [...resource.shortNames] } : {}),
     ...(resource.categories.length > 0 ? { categories: [...resource.categories] } : {}),
     ...(hash === undefined ? {} : { storageVersionHash: hash }),
   };
 }
 
-export function sortedVerbs(verbs: readonly string[]): string[] {
-  return [...verbs].sort();
+/** Sorted for built-in resources; custom ones have them as upstream's list of theirs has them. */
+export function listedVerbs({ verbs, custom }: { verbs: readonly string[]; custom: boolean }): string[] {
+  return custom ? [...verbs] : [...verbs].sort();
 }
 
 export function subresourcesByName(resource: DiscoveredResource): DiscoveredResource['subresources'] {
+  if (resource.custom) return resource.subresources;
   return [...resource.subresources].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

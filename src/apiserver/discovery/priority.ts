@@ -23,6 +23,29 @@ const GROUP_PRIORITY: Readonly<Record<string, number>> = {
 };
 const CUSTOM_GROUP_PRIORITY = 1000;
 
+/** Where a group has several versions or differs from the others, how far in front a version is. */
+const VERSION_PRIORITY: Readonly<Record<string, number>> = {
+  '/v1': 1,
+  'autoscaling/v2': 30,
+  'flowcontrol.apiserver.k8s.io/v1': 21,
+};
+
+/** The priorities that the APIService of a group version shows. */
+export function servicePriorities(
+  group: string,
+  version: string,
+  custom: boolean,
+): { groupPriorityMinimum: number; versionPriority: number } {
+  const built = GROUP_PRIORITY[group];
+  if (custom || built === undefined)
+    return { groupPriorityMinimum: CUSTOM_GROUP_PRIORITY, versionPriority: 100 };
+  const stable = parseVersion(version)?.[1] === 2;
+  return {
+    groupPriorityMinimum: built,
+    versionPriority: VERSION_PRIORITY[`${group}/${version}`] ?? (stable ? 15 : 9),
+  };
+}
+
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

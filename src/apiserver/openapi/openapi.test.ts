@@ -164,6 +164,7 @@ describe('OpenAPI v3', () => {
   it('[V7] keeps merge keys beside references', () => {
     const { schemas } = json(respond('/openapi/v3/apis/apps/v1')).components;
     expect(schemas['io.k8s.api.apps.v1.DeploymentSpec']?.properties?.strategy).toEqual({
+      default: {},
       'x-kubernetes-patch-strategy': 'retainKeys',
       allOf: [{ $ref: '#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy' }],
     });

@@ -102,7 +102,7 @@ export function definitionV2(name: string, schema: OpenApiSchema, custom: boolea
   if (!custom) {
     if (name === QUANTITY) return { type: 'string' };
     if (schema.format === 'int-or-string') return { type: 'string', format: 'int-or-string' };
-    return schemaV2(withoutMarks(schema));
+    return schemaV2(withoutMarks(schema), 0, false);
   }
   if (schema['x-kubernetes-preserve-unknown-fields']) {
     // With any property named, clients would refuse the others.
@@ -112,10 +112,12 @@ export function definitionV2(name: string, schema: OpenApiSchema, custom: boolea
   return schemaV2(schema);
 }
 
-function schemaV2(schema: OpenApiSchema, depth: number = 0): JsonObject {
+function schemaV2(schema: OpenApiSchema, depth: number = 0, custom: boolean = true): JsonObject {
   if (depth > MAX_DEPTH) return {};
-  const form = (child: OpenApiSchema): JsonObject => schemaV2(child, depth + 1);
+  const form = (child: OpenApiSchema): JsonObject => schemaV2(child, depth + 1, custom);
   const out = shared(schema);
+  // Version 2 tells no defaults of built-in kinds.
+  if (!custom) delete out.default;
   if (schema.nullable || schema['x-kubernetes-preserve-unknown-fields']) {
     delete out.type;
     delete out.required;
@@ -126,7 +128,10 @@ function schemaV2(schema: OpenApiSchema, depth: number = 0): JsonObject {
     return out;
   }
   if (schema.$ref !== undefined) out.$ref = `#/definitions/${refName(schema.$ref)}`;
-  if (schema.properties) out.properties = mapValues(schema.properties, form);
+  if (schema.properties) {
+    const sorted = Object.entries(schema.properties).sort(([a], [b]) => (a < b ? -1 : 1));
+    out.properties = mapValues(Object.fromEntries(custom ? Object.entries(schema.properties) : sorted), form);
+  }
   if (schema.items) out.items = form(schema.items);
   else if (out.type === 'array') out.items = {};
   if (typeof schema.additionalProperties === 'object') {

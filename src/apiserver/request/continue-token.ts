@@ -1,4 +1,5 @@
 import { badRequest } from '../../kube/status-error.ts';
+import { jsonProblem } from '../../schema/json-problem.ts';
 
 /** Where a chunked list goes on: the revision of its first chunk (-1 for the present) and the last key sent. */
 export interface ContinueToken {
@@ -15,11 +16,12 @@ export function encodeContinue(token: ContinueToken): string {
 /** Throws 400 for what this server cannot have written. */
 export function decodeContinue(text: string): ContinueToken {
   let parsed: { v?: unknown; rv?: unknown; start?: unknown };
+  const json = Buffer.from(text.slice(0, 4096), 'base64url').toString('utf8');
   try {
-    parsed = JSON.parse(Buffer.from(text.slice(0, 4096), 'base64url').toString('utf8')) as typeof parsed;
+    parsed = JSON.parse(json) as typeof parsed;
   } catch (error) {
     throw badRequest(
-      `invalid continue token: continue key is not valid: ${error instanceof Error ? error.message : String(error)}`,
+      `invalid continue token: continue key is not valid: ${jsonProblem(json) ?? String(error)}`,
     );
   }
   const { v, rv, start } = parsed ?? {};

@@ -30,8 +30,10 @@ export { parseRequestInfo, type RequestInfo, splitCluster } from './request-info
 export {
   errorResponse,
   jsonResponse,
+  methodNotAllowed,
   pathNotFound,
   type Rendering,
+  routeNotFound,
   textResponse,
   valueResponse,
   warningHeader,

@@ -13,6 +13,9 @@ export interface Representation {
 /** Media types that this server writes, as 406 and 415 list them. */
 export const OFFERED_TYPES = 'application/json, application/yaml';
 
+/** Media types of bodies that this server reads, as 415 lists them. */
+export const ACCEPTED_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf';
+
 interface Clause {
   readonly type: string;
   readonly parameters: ReadonlyMap<string, string>;

@@ -60,7 +60,7 @@ function integer(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null || value === '') return undefined;
   if (!/^-?\d{1,15}$/.test(value))
-    throw badRequest(`invalid value ${JSON.stringify(value)} of ${name}: not an integer`);
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
   return Number(value);
 }
 
@@ -78,13 +78,11 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
 
   const revision = resourceVersion === '' ? undefined : parseRevision(resourceVersion);
   if (resourceVersion !== '' && revision === undefined)
-    errors.push({
-      type: 'Invalid',
-      path: 'resourceVersion',
-      value: resourceVersion,
-      detail: 'must be a revision',
-    });
-
+    throw failure(
+      500,
+      '',
+      `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`,
+    );
   if (match !== '') {
     if (watch && sendInitialEvents === undefined)
       forbid(
@@ -108,14 +106,30 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
   }
   if (sendInitialEvents !== undefined) {
     if (!watch) forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list');
-    else if (match !== 'NotOlderThan')
-      forbid('sendInitialEvents', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+    else if (match !== 'NotOlderThan') {
+      forbid(
+        'resourceVersionMatch',
+        'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+      );
+      if (match !== '')
+        errors.push({
+          type: 'NotSupported',
+          path: 'resourceVersionMatch',
+          value: match,
+          detail: '',
+          supported: ['NotOlderThan'],
+        });
+    }
   }
   if (errors.length > 0) throw listInvalid(errors);
+  if (continueToken !== '' && !watch && (revision ?? 0) > 0)
+    throw badRequest('specifying resource version is not allowed when using continue');
 
   const includeObject = query.get('includeObject') ?? 'Metadata';
   if (includeObject !== 'None' && includeObject !== 'Metadata' && includeObject !== 'Object')
-    throw badRequest(`unrecognized includeObject value: ${JSON.stringify(includeObject)}`);
+    throw badRequest(
+      `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(includeObject)}: must be 'Metadata', 'Object', 'None', or empty`,
+    );
 
   return {
     resourceVersion,
@@ -137,10 +151,31 @@ function parseDryRun(values: readonly unknown[], kind: string): boolean {
   for (const value of given) {
     if (value !== 'All')
       throw invalid('meta.k8s.io', kind, '', [
-        { type: 'NotSupported', path: 'dryRun', value: given, detail: '', supported: ['All'] },
+        {
+          type: 'NotSupported',
+          path: 'dryRun',
+          valueText: `[]string{${given.map((item) => JSON.stringify(item)).join(', ')}}`,
+          detail: '',
+          supported: ['All'],
+        },
       ]);
   }
   return given.length > 0;
+}
+
+/** The first character of a manager's name that cannot be printed. */
+function unprintable(manager: string): FieldError[] {
+  const position = manager.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u);
+  if (position < 0) return [];
+  const code = (manager.codePointAt(position) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  return [
+    {
+      type: 'Invalid',
+      path: 'fieldManager',
+      value: manager,
+      detail: `invalid character U+${code} (at position ${Buffer.byteLength(manager.slice(0, position))})`,
+    },
+  ];
 }
 
 /** The default field manager: the User-Agent up to its first `/`. */
@@ -160,13 +195,7 @@ export function parseWriteQuery(query: URLSearchParams, userAgent: string, kind:
       path: 'fieldManager',
       detail: `may not be more than ${MANAGER_LIMIT} bytes`,
     });
-  else if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(manager))
-    errors.push({
-      type: 'Invalid',
-      path: 'fieldManager',
-      value: manager,
-      detail: 'should only contain printable characters',
-    });
+  else errors.push(...unprintable(manager));
   if (validation !== '' && validation !== 'Ignore' && validation !== 'Warn' && validation !== 'Strict')
     errors.push({
       type: 'NotSupported',
@@ -191,7 +220,11 @@ export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearc
   if (body !== undefined) {
     const kind = body.kind;
     if (kind !== undefined && kind !== 'DeleteOptions')
-      throw badRequest(`expected DeleteOptions in the body of the request, got ${JSON.stringify(kind)}`);
+      throw failure(
+        500,
+        '',
+        `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(body.apiVersion ?? '')} in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`,
+      );
   }
   const fromQuery = body === undefined;
   const grace = fromQuery ? integer(query, 'gracePeriodSeconds') : source.gracePeriodSeconds;

@@ -1,5 +1,5 @@
 import type { Response } from '../../kube/exchange.ts';
-import { internalError, type Status, StatusError } from '../../kube/status-error.ts';
+import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
 import { yamlLibrary } from '../../schema/yaml-library.ts';
 import type { Representation } from './negotiation.ts';
 
@@ -42,6 +42,8 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
       yamlLibrary().stringify(JSON.parse(Buffer.from(json).toString('utf8')), {
         version: '1.1',
         lineWidth: 0,
+        indentSeq: false,
+        sortMapEntries: true,
       }),
     );
   } else if (representation?.pretty) {
@@ -77,7 +79,22 @@ export function textResponse(
   };
 }
 
-/** What unknown paths, groups, versions and resources answer: no Status, as Kubernetes does. */
+/** What the router of a built-in group answers, which knows nothing of objects: `details` are empty. */
+export function routeNotFound(): StatusError {
+  return failure(404, 'NotFound', 'the server could not find the requested resource', {});
+}
+
+/** The method is not one of the resource's. */
+export function methodNotAllowed(): StatusError {
+  return failure(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {},
+  );
+}
+
+/** What paths and groups that do not exist answer: no Status, as Kubernetes does. */
 export function pathNotFound(): Response {
   return textResponse(404, '404 page not found\n');
 }

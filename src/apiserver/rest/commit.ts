@@ -10,13 +10,19 @@ import { noteFresh, viewOf } from './view.ts';
 export type Decision =
   | { readonly action: 'put'; readonly object: KubeObject }
   /** Removes the key; the client sees `object`, or the last stored state. */
-  | { readonly action: 'delete'; readonly object?: KubeObject }
+  | {
+      readonly action: 'delete';
+      readonly object?: KubeObject /** Whether the client sees `object` at the revision of the deletion. */;
+      readonly atDeletion?: true;
+    }
   | { readonly action: 'keep' };
 
-/** The object in the version in which its resource is stored. */
+/** The object in the form in which its resource is stored. */
 function stored(resource: Resource, object: KubeObject): KubeObject {
-  if (resource.version === resource.storageVersion) return object;
-  return { ...object, apiVersion: formatApiVersion(resource.group, resource.storageVersion) };
+  const { storageGroup, storageVersion, strategy } = resource;
+  if (storageGroup === undefined && resource.version === storageVersion) return object;
+  const apiVersion = formatApiVersion(storageGroup ?? resource.group, storageVersion);
+  return { ...(strategy.storedForm?.to(object) ?? object), apiVersion };
 }
 
 /**
@@ -35,6 +41,7 @@ export async function commit(
 
   let decided: KubeObject | undefined;
   let answer: KubeObject | undefined;
+  let atDeletion = false;
   const prefix = clusterPrefix(resource.group, resource.resource, scope.cluster);
   try {
     const result = await server.store.write(key, (current) => {
@@ -42,6 +49,7 @@ export async function commit(
       if (decision.action === 'keep') return undefined;
       if (decision.action === 'delete') {
         answer = decision.object;
+        atDeletion = decision.atDeletion ?? false;
         return null;
       }
       decided = decision.object;
@@ -49,6 +57,14 @@ export async function commit(
       return stored(resource, decided);
     });
     if (decided && result.outcome !== 'unchanged') noteFresh(resource, result.record);
+    if (result.outcome === 'created') await server.afterCreate?.(resource, result.record);
+    if (answer && atDeletion) {
+      const { resourceVersion } = result.record.object.metadata;
+      answer = {
+        ...answer,
+        metadata: { ...answer.metadata, ...(resourceVersion ? { resourceVersion } : {}) },
+      };
+    }
     return {
       object: answer ?? viewOf(resource, result.record).object,
       record: answer ? undefined : result.record,

@@ -1,8 +1,8 @@
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { alreadyExists, badRequest, failure, hasCode, StatusError } from '../../kube/status-error.ts';
 import { formatTime, nameSuffix, uuid } from '../../runtime/index.ts';
+import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone } from '../../schema/json.ts';
-import { fillZeroFields } from '../../schema/zero-fields.ts';
 import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
 import { setInitialGeneration } from './generation.ts';
@@ -107,8 +107,9 @@ export function prepareCreate(
   tidyMetadata(object);
   validateCreate(resource, object);
   server.admission.validate(request);
+  for (const text of resource.strategy.warnings?.(object, undefined) ?? []) scope.warn(text);
   // Strategies and plugins may have added what has fields that are always there.
-  if (!resource.custom) fillZeroFields(asJson(object), resource.type);
+  if (!resource.custom) bringIntoForm(asJson(object), resource.type);
   return object;
 }
 
@@ -120,5 +121,4 @@ function wipe(object: KubeObject): void {
   delete metadata.creationTimestamp;
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
-  delete metadata.generation;
 }

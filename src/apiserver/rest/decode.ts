@@ -1,12 +1,14 @@
-import { asJson, formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { badRequest } from '../../kube/status-error.ts';
+import { asJson, formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { badRequest, hasCode, invalid } from '../../kube/status-error.ts';
+import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { applyDefaults, dropNulls } from '../../schema/defaults.ts';
-import type { JsonObject } from '../../schema/json.ts';
+import { isObject, type JsonObject, stringAt } from '../../schema/json.ts';
 import { prune } from '../../schema/prune.ts';
 import { typeCheck } from '../../schema/type-check.ts';
-import { fillZeroFields } from '../../schema/zero-fields.ts';
+import { eachEmbedded } from '../crd/embedded.ts';
 import type { Resource } from '../resource.ts';
 import { coerceMetadata, tidyMetadata } from './metadata.ts';
+import type { ResourceLookup } from './scope.ts';
 
 export interface Decoded {
   readonly object: KubeObject;
@@ -22,18 +24,20 @@ export function decodeObject(
   resource: Resource,
   given: JsonObject,
   duplicates: readonly string[] = [],
+  lookup?: ResourceLookup,
 ): Decoded {
   const apiVersion = formatApiVersion(resource.group, resource.version);
-  checkKind(resource, given, apiVersion);
+  checkKind(resource, given, apiVersion, lookup);
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = given;
   const value: JsonObject = { apiVersion, kind: resource.kind, metadata, ...rest };
-  const unknown = coerceMetadata(value);
+  const unknown = decodedMetadata(resource, value);
   const object = value as unknown as KubeObject;
-  unknown.push(...normalize(resource, object));
+  const pruned = normalize(resource, object);
+  unknown.push(...(resource.custom ? pruned.sort() : pruned));
   if (!resource.custom) checkTypes(resource, object);
   resource.strategy.defaults?.(object);
   tidyMetadata(object);
-  if (!resource.custom) fillZeroFields(asJson(object), resource.type);
+  if (!resource.custom) bringIntoForm(asJson(object), resource.type);
   return {
     object,
     strict: [
@@ -54,32 +58,97 @@ function normalize(resource: Resource, object: KubeObject): string[] {
   const value = object as unknown as JsonObject;
   const unknown = prune(value, resource.type, { isResourceRoot: true });
   // Built-ins have their defaults in code; the schemas of custom resources hold theirs, and what null means.
-  if (resource.custom) applyDefaults(value, resource.type);
-  else dropNulls(value, resource.type);
+  if (resource.custom) {
+    applyDefaults(value, resource.type);
+    eachEmbedded(value, resource.type, (embedded, path) => {
+      if (isObject(embedded.metadata)) unknown.push(...coerceMetadata(embedded, `${path}.metadata`));
+    });
+  } else dropNulls(value, resource.type);
   object.metadata = metadata;
   return unknown;
 }
 
-function checkKind(resource: Resource, value: JsonObject, expected: string): void {
+/** What a body that cannot be decoded as an object of the resource is answered with. */
+function cannotBeHandled(resource: Resource, given: JsonObject, why: string): Error {
+  const { apiVersion, kind } = given;
+  const version =
+    typeof apiVersion === 'string' && apiVersion !== ''
+      ? parseApiVersion(apiVersion).version
+      : resource.version;
+  const name = typeof kind === 'string' && kind !== '' ? kind : resource.kind;
+  return badRequest(
+    `${name} in version ${JSON.stringify(version)} cannot be handled as a ${resource.kind}: ${why}`,
+  );
+}
+
+/** Coerces metadata; the paths of unknown fields. The typed decoder of built-in kinds names fields from the root. */
+function decodedMetadata(resource: Resource, value: JsonObject): string[] {
+  try {
+    return coerceMetadata(value);
+  } catch (error) {
+    if (!hasCode(error, 400)) throw error;
+    const text = error.message;
+    throw cannotBeHandled(
+      resource,
+      value,
+      resource.custom ? text.replace('field ObjectMeta.metadata.', 'field ObjectMeta.') : text,
+    );
+  }
+}
+
+const SCHEME = 'pkg/api/legacyscheme/scheme.go:30';
+
+function checkKind(
+  resource: Resource,
+  value: JsonObject,
+  expected: string,
+  lookup: ResourceLookup | undefined,
+): void {
+  const { apiVersion, kind } = value;
+  if (resource.custom) checkCustomKind(resource, value, expected);
+  else {
+    const givenVersion = typeof apiVersion === 'string' && apiVersion !== '' ? apiVersion : expected;
+    const givenKind = typeof kind === 'string' && kind !== '' ? kind : resource.kind;
+    if (givenVersion === expected && givenKind === resource.kind) return;
+    const other = lookup?.byKind(givenVersion, givenKind);
+    // Its own type comes first: what is not even that is said to be so.
+    const [misfit] = other && !other.custom ? typeCheck(value, other.type) : [];
+    if (misfit) throw cannotBeHandled(resource, value, misfit.message);
+    throw cannotBeHandled(
+      resource,
+      value,
+      other && !other.custom
+        ? `converting (${externalType(other)}) to (${internalType(resource)}): unknown conversion`
+        : `no kind ${JSON.stringify(givenKind)} is registered for version ${JSON.stringify(givenVersion)} in scheme ${JSON.stringify(SCHEME)}`,
+    );
+  }
+}
+
+function externalType({ version, kind }: Resource): string {
+  return `${version}.${kind}`;
+}
+
+function internalType({ group, kind }: Resource): string {
+  return `${group === '' ? 'core' : group.split('.')[0]}.${kind}`;
+}
+
+function checkCustomKind(resource: Resource, value: JsonObject, expected: string): void {
   const { apiVersion, kind } = value;
   if (apiVersion !== undefined && apiVersion !== null && apiVersion !== '' && apiVersion !== expected)
     throw badRequest(
       `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
     );
   if (kind !== undefined && kind !== null && kind !== '' && kind !== resource.kind)
-    throw badRequest(
-      `${String(kind)} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: the kind in the data (${String(kind)}) does not match the expected kind (${resource.kind})`,
-    );
+    throw invalid(resource.group, String(kind), stringAt(value, 'metadata', 'name') ?? '', [
+      { type: 'Invalid', path: 'kind', value: kind, detail: `must be ${resource.kind}` },
+    ]);
 }
 
 /** Built-in kinds are typed: a value of the wrong type cannot even be decoded. */
 function checkTypes(resource: Resource, object: KubeObject): void {
   const [issue] = typeCheck(asJson(object), resource.type);
   if (!issue) return;
-  const field = issue.struct === '' ? issue.path : `${issue.struct}.${issue.path}`;
-  throw badRequest(
-    `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: json: cannot unmarshal ${issue.found} into Go struct field ${field} of type ${issue.expected}`,
-  );
+  throw cannotBeHandled(resource, {}, issue.message);
 }
 
 /** Applies `fieldValidation` to what decoding found: warnings, or a 400 that lists all. */

@@ -58,14 +58,14 @@ function checkPreconditions(resource: Resource, live: KubeObject, options: Delet
   if (uid !== undefined && uid !== live.metadata.uid)
     throw conflict(
       resource.group,
-      resource.resource,
+      resource.kind,
       name,
       `the UID in the precondition (${uid}) does not match the UID in record (${live.metadata.uid ?? ''}). The object might have been deleted and then recreated`,
     );
   if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion)
     throw conflict(
       resource.group,
-      resource.resource,
+      resource.kind,
       name,
       `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${live.metadata.resourceVersion ?? ''}). The object might have been modified`,
     );
@@ -83,11 +83,13 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
 
   if (metadata.deletionTimestamp === undefined) {
     const waits = (metadata.finalizers?.length ?? 0) > 0 || specFinalizers(object).length > 0;
-    if (grace === 0 && !waits) return { action: 'delete' };
-    metadata.deletionTimestamp = formatTime(now + grace * 1000);
-    metadata.deletionGracePeriodSeconds = grace;
-    raiseForDeletion(object);
-    return { action: 'put', object };
+    if (strategy.plainDeletion) metadata.deletionTimestamp = formatTime(now);
+    else if (waits || grace > 0 || strategy.gracePeriod) {
+      metadata.deletionTimestamp = formatTime(now + grace * 1000);
+      metadata.deletionGracePeriodSeconds = grace;
+      raiseForDeletion(object);
+    }
+    return grace === 0 && !waits ? { action: 'delete', object, atDeletion: true } : { action: 'put', object };
   }
 
   // Being deleted already: the grace period may only get shorter.
@@ -97,7 +99,7 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
     metadata.deletionTimestamp = formatTime(Math.max(now, began + grace * 1000));
     metadata.deletionGracePeriodSeconds = grace;
   }
-  if (gone(object)) return { action: 'delete' };
+  if (gone(object)) return { action: 'delete', object, atDeletion: true };
   return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
 }
 

@@ -5,7 +5,9 @@ import { hasSubresource } from './scope.ts';
 
 /** Sets `metadata.generation` of an object that is about to be created. */
 export function setInitialGeneration(resource: Resource, object: KubeObject): void {
-  if (resource.strategy.generation === 'none') delete object.metadata.generation;
+  const { generation } = resource.strategy;
+  if (generation === 'none') return; // nobody looks at it, so what the client says stays
+  if (generation === 'spec-on-update') delete object.metadata.generation;
   else object.metadata.generation = 1;
 }
 
@@ -21,13 +23,20 @@ export function setNextGeneration(resource: Resource, object: KubeObject, old: K
 function changes(resource: Resource, object: KubeObject, old: KubeObject): boolean {
   switch (resource.strategy.generation) {
     case 'spec':
+    case 'spec-on-update':
       return !deepEqual(object.spec, old.spec);
     case 'spec-and-annotations':
       return (
         !deepEqual(object.spec, old.spec) ||
         !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {})
       );
-    case 'all-but-metadata': {
+    case 'all-but-metadata':
+    case 'all-and-labels': {
+      if (
+        resource.strategy.generation === 'all-and-labels' &&
+        !deepEqual(object.metadata.labels ?? {}, old.metadata.labels ?? {})
+      )
+        return true;
       const ignoresStatus = hasSubresource(resource, 'status');
       const content = (value: KubeObject): Record<string, unknown> => {
         const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = value;

@@ -1,12 +1,14 @@
 import type { Request, Response } from '../../kube/exchange.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { badRequest, failure, notFound } from '../../kube/status-error.ts';
-import type { JsonObject } from '../../schema/json.ts';
+import { badRequest, failure, hasCode, notFound } from '../../kube/status-error.ts';
+import { formatTime } from '../../runtime/index.ts';
+import { clone, type JsonObject } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
 import {
   decodeBody,
   jsonResponse,
   mediaType,
+  methodNotAllowed,
   negotiate,
   notAcceptable,
   objectBody,
@@ -17,6 +19,7 @@ import {
   type Rendering,
   type Representation,
   type RequestInfo,
+  routeNotFound,
   textResponse,
   valueResponse,
 } from '../request/index.ts';
@@ -30,13 +33,8 @@ import { get, type Listing, list, listBytes, partialObject, resourceListBytes } 
 import { decodePatch, patch } from './patch.ts';
 import { getScale, writeScale } from './scale.ts';
 import type { RestServer, Scope, WriteOptions, Written } from './scope.ts';
-import {
-  approveRequest,
-  bindPod,
-  evictPod,
-  finalizeNamespace,
-  simulatedLog,
-} from './special-subresources.ts';
+import { bindPod, evictPod, finalizeNamespace, simulatedLog } from './special-subresources.ts';
+import { track } from './tracking.ts';
 import { update } from './update.ts';
 import { type View, viewOf } from './view.ts';
 import { type OpenWatches, watch } from './watch.ts';
@@ -67,7 +65,10 @@ const ITEM_VERBS: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'dele
 export async function handleResource(asked: ResourceRequest): Promise<Response> {
   const { info, server } = asked;
   const resource = server.resources(info.cluster).find(info.group, info.version, info.resource);
-  if (!resource || !addresses(resource, info)) return pathNotFound();
+  if (!resource || !addresses(resource, info)) {
+    if (isBuiltIn(asked)) throw routeNotFound();
+    return pathNotFound();
+  }
   if (resource.deprecation !== undefined) asked.warnings.push(resource.deprecation);
   const scope: Scope = {
     server,
@@ -80,7 +81,7 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
   };
   if (info.subresource !== '') return handleSubresource(asked, scope);
   const misplaced = info.parts.length < 2 ? ITEM_VERBS.has(info.verb) : info.verb === 'create';
-  if (misplaced || !resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+  if (misplaced || !resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
   switch (info.verb) {
     case 'get':
       return getOne(asked, scope);
@@ -105,8 +106,15 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     case 'deletecollection':
       return deleteAll(asked, scope);
     default:
-      throw methodNotAllowed(resource, info.verb);
+      throw methodNotAllowed();
   }
+}
+
+/** Whether the group of the request has built-in resources: their router answers what it does not know in its own way. */
+function isBuiltIn({ server, info }: ResourceRequest): boolean {
+  return server
+    .resources(info.cluster)
+    .all.some((resource) => !resource.custom && resource.group === info.group);
 }
 
 /** Whether a path of this form addresses the resource at all. */
@@ -116,17 +124,6 @@ function addresses(resource: Resource, info: RequestInfo): boolean {
   if (!resource.namespaced)
     return !inNamespace || (resource.resource === 'namespaces' && resource.group === '');
   return inNamespace || info.verb === 'list' || info.verb === 'watch' || info.parts.length < 2;
-}
-
-export function methodNotAllowed(resource: Resource, verb: string): Error {
-  return failure(
-    405,
-    'MethodNotAllowed',
-    `${verb} is not supported on resources of kind ${JSON.stringify(
-      resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`,
-    )}`,
-    { ...(resource.group === '' ? {} : { group: resource.group }), kind: resource.resource },
-  );
 }
 
 /** The legacy `/watch/…/<name>` form watches one object. */
@@ -183,6 +180,9 @@ function respondWritten(
 }
 
 async function getOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  // There are no components that could be asked, and upstream's storage has no 404 for them.
+  if (scope.resource.resource === 'componentstatuses' && scope.resource.group === '')
+    throw failure(500, '', `Component not found: ${asked.info.name}`);
   const { revision } = parseListQuery(asked.info.query, true);
   return respondView(asked, scope, 200, await get(scope, asked.info.name, revision));
 }
@@ -239,11 +239,12 @@ function writeOptions(
 /** Decodes a body as an object of `resource`, reporting unknown and repeated fields. */
 function decodeWrite(asked: ResourceRequest, scope: Scope, options: WriteOptions): KubeObject {
   const { request } = asked;
-  const body = decodeBody(request.headers, request.body);
+  const body = decodeBody(request.headers, request.body, scope.resource.kind);
   const { object, strict } = decodeObject(
     scope.resource,
     objectBody(body, scope.resource.kind),
     body.duplicates,
+    scope.server.resources(scope.cluster),
   );
   reportStrict(scope.resource, strict, options.fieldValidation, scope.warn);
   return object;
@@ -253,12 +254,30 @@ async function createOne(asked: ResourceRequest, scope: Scope): Promise<Response
   const { resource } = scope;
   const options = writeOptions(asked, 'CreateOptions');
   const representation = representationOf(asked);
+  if (resource.group === '' && resource.resource === 'bindings') return bindByName(asked, scope, options);
   if (resource.namespaced && scope.namespace === '')
     throw badRequest(`an empty namespace may not be set during creation of ${resource.resource}`);
   const object = decodeWrite(asked, scope, options);
   const answer = asked.review(resource, object, scope.namespace);
-  if (answer) return valueResponse(201, await answer, rendering(asked, representation));
+  if (answer) {
+    const given = clone(object);
+    const reviewed = answered(scope, given, await answer, options);
+    return valueResponse(201, reviewed, rendering(asked, representation));
+  }
   return respondWritten(asked, scope, await create(scope, object, options), representation);
+}
+
+/** What is asked and not stored is answered like an object that was created, with its managers. */
+function answered(scope: Scope, given: KubeObject, answer: KubeObject, options: WriteOptions): KubeObject {
+  // The one review that is about the asker has a time, since its storage sets one.
+  const isSelf = scope.resource.kind === 'SelfSubjectReview';
+  const { managedFields } = isSelf ? given.metadata : track(scope, given, undefined, options).metadata;
+  const metadata = {
+    creationTimestamp: isSelf ? formatTime(scope.server.runtime.clock.now()) : null,
+    ...answer.metadata,
+    ...(managedFields ? { managedFields } : {}),
+  };
+  return { ...answer, metadata } as unknown as KubeObject;
 }
 
 async function updateOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
@@ -323,33 +342,30 @@ async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response
   const query = parseListQuery(asked.info.query, false);
   const representation = representationOf(asked);
   const listing = await list(scope, query);
-  const views = await Promise.all(
-    listing.views.map(async (view) => {
-      const { namespace = '', name = '' } = view.object.metadata;
+  await Promise.all(
+    listing.views.map(async ({ object }) => {
+      const { namespace = '', name = '' } = object.metadata;
       try {
-        const written = await remove(
-          { ...scope, namespace: scope.resource.namespaced ? namespace : '' },
-          name,
-          options,
-        );
-        return { object: written.object, bytes: Buffer.from(JSON.stringify(written.object)) };
+        await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options);
       } catch (error) {
         // Whoever was faster has done what was asked for.
-        if (error instanceof Error && 'code' in error && (error.code === 404 || error.code === 409))
-          return view;
-        throw error;
+        if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
       }
     }),
   );
-  return respondList(asked, scope, { ...listing, views }, representation, query.includeObject);
+  // The answer shows the objects as they were found.
+  return respondList(asked, scope, listing, representation, query.includeObject);
 }
 
 async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise<Response> {
   const { info } = asked;
   const { resource } = parent;
   const subresource = resource.subresources.find((candidate) => candidate.name === info.subresource);
-  if (!subresource || info.name === '') throw notFound(resource.group, resource.resource, info.name);
-  if (!subresource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+  if (!subresource || info.name === '') {
+    if (!resource.custom) throw routeNotFound();
+    throw notFound(resource.group, resource.resource, info.name);
+  }
+  if (!subresource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
   const scope: Scope = { ...parent, subresource };
   switch (subresource.name) {
     case 'status':
@@ -357,30 +373,34 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
       return info.verb === 'update' ? updateOne(asked, scope) : patchOne(asked, scope);
     case 'scale':
       return handleScale(asked, scope, subresource);
-    case 'finalize':
-    case 'approval': {
+    case 'approval':
       if (info.verb === 'get') return getOne(asked, scope);
-      if (info.verb === 'patch')
-        return patchOne(asked, { ...scope, subresource: { ...subresource, name: 'status' } });
+      return info.verb === 'update' ? updateOne(asked, scope) : patchOne(asked, scope);
+    case 'finalize': {
       const options = writeOptions(asked, 'UpdateOptions');
       const body = decodeWrite(asked, scope, options);
-      const change = subresource.name === 'finalize' ? finalizeNamespace : approveRequest;
-      const written = await change(scope, info.name, body, options);
+      const written = await finalizeNamespace(scope, info.name, body, options);
       return respondWritten(asked, scope, written, representationOf(asked));
     }
+    case 'token':
+      return serviceAccountToken(asked, scope);
     case 'log':
       return podLog(asked, parent);
     case 'binding':
     case 'eviction':
       return podAction(asked, parent, subresource);
     default:
-      throw failure(
-        501,
-        'NotImplemented',
-        `the subresource ${resource.resource}/${subresource.name} is not implemented by this server`,
-        { name: info.name, kind: resource.resource },
-      );
+      throw notImplemented(resource, subresource.name, info.name);
   }
+}
+
+function notImplemented(resource: Resource, subresource: string, name: string): Error {
+  return failure(
+    501,
+    'NotImplemented',
+    `the subresource ${resource.resource}/${subresource} is not implemented by this server`,
+    { name, kind: resource.resource },
+  );
 }
 
 async function handleScale(
@@ -401,9 +421,27 @@ async function handleScale(
   return valueResponse(200, await writeScale(scope, subresource, info.name, { patch: change }, options), how);
 }
 
+async function serviceAccountToken(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { request, info, server } = asked;
+  if (!server.requestToken) throw notImplemented(scope.resource, 'token', info.name);
+  const options = writeOptions(asked, 'CreateOptions');
+  const body = decodeBody(request.headers, request.body);
+  const answer = server.requestToken(scope, info.name, body, options);
+  return valueResponse(201, answer, rendering(asked, representationOf(asked)));
+}
+
 async function podLog(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const { object } = await get(scope, asked.info.name);
   return textResponse(200, simulatedLog(object, asked.info.query.get('container') ?? undefined));
+}
+
+/** POST of a Binding that names its pod by its own name. */
+async function bindByName(asked: ResourceRequest, scope: Scope, options: WriteOptions): Promise<Response> {
+  const pods = scope.server.resources(scope.cluster).find('', 'v1', 'pods');
+  if (!pods) throw routeNotFound();
+  const body = decodeWrite(asked, scope, options);
+  const status = await bindPod({ ...scope, resource: pods }, body.metadata.name ?? '', body, options);
+  return valueResponse(201, status, rendering(asked, { format: 'json', pretty: false }));
 }
 
 async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {

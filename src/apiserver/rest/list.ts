@@ -69,7 +69,9 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
   }
   const views: View[] = [];
   const records: StoreRecord[] = [];
-  const limit = query.limit;
+  // What may be of any age comes from memory, which other servers do not cut into chunks.
+  const limit =
+    query.resourceVersion === '0' && query.match !== 'Exact' && query.continue === '' ? 0 : query.limit;
 
   let after = start.after;
   let revision = start.revision;
@@ -173,7 +175,12 @@ export function resourceListBytes(scope: Scope, listing: Listing): Uint8Array {
   const apiVersion = formatApiVersion(group, version);
   if (custom) {
     const metadata = { continue: '', ...listing.metadata };
-    return listBytes(apiVersion, listKind, metadata, listing.views.map((view) => view.bytes));
+    return listBytes(
+      apiVersion,
+      listKind,
+      metadata,
+      listing.views.map((view) => view.bytes),
+    );
   }
   const head = Buffer.from(`{"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(kind)},`);
   const items = listing.views.map(({ object, bytes }) => {

@@ -31,9 +31,11 @@ const OWNER_FIELDS: ReadonlySet<string> = new Set([
   'blockOwnerDeletion',
 ]);
 
+/** As the typed decoder says it: without indices and keys of maps. */
 function wrong(path: string, value: JsonValue, type: string): Error {
-  const got = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-  return badRequest(`cannot decode ${path}: expected ${type}, got ${got}`);
+  const got = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+  const field = path.replace(/\[\d+\]/g, '');
+  return badRequest(`json: cannot unmarshal ${got} into Go struct field ObjectMeta.${field} of type ${type}`);
 }
 
 /**
@@ -46,7 +48,7 @@ export function coerceMetadata(object: JsonObject, path: string = 'metadata'): s
     object.metadata = {};
     return [];
   }
-  if (!isObject(given)) throw wrong(path, given, 'object');
+  if (!isObject(given)) throw wrong(path, given, 'v1.ObjectMeta');
   const unknown: string[] = [];
   const metadata: JsonObject = {};
   for (const key in given) {
@@ -69,46 +71,49 @@ function coerce(shape: Shape, value: JsonValue, path: string, unknown: string[])
     case 'time':
       if (typeof value !== 'string') throw wrong(path, value, 'string');
       if (shape === 'time' && value !== '' && Number.isNaN(Date.parse(value)))
-        throw badRequest(`cannot decode ${path}: ${JSON.stringify(value)} is not an RFC 3339 time`);
+        throw badRequest(
+          `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as "2006"`,
+        );
       return value;
     case 'integer':
-      if (typeof value !== 'number' || !Number.isInteger(value)) throw wrong(path, value, 'integer');
+      if (typeof value !== 'number' || !Number.isInteger(value)) throw wrong(path, value, 'int64');
       return value;
     case 'strings': {
-      if (!isObject(value)) throw wrong(path, value, 'object');
+      if (!isObject(value)) throw wrong(path, value, 'map[string]string');
       const out: JsonObject = {};
       for (const key in value) {
         const item = value[key] ?? null;
         if (item === null) out[key] = '';
-        else if (typeof item !== 'string') throw wrong(`${path}.${key}`, item, 'string');
+        else if (typeof item !== 'string') throw wrong(path, item, 'string');
         else out[key] = item;
       }
       return out;
     }
     case 'list':
-      if (!Array.isArray(value)) throw wrong(path, value, 'array');
+      if (!Array.isArray(value)) throw wrong(path, value, '[]string');
       value.forEach((item, index) => {
         if (typeof item !== 'string') throw wrong(`${path}[${index}]`, item, 'string');
       });
       return value;
     case 'owners':
-      if (!Array.isArray(value)) throw wrong(path, value, 'array');
+      if (!Array.isArray(value)) throw wrong(path, value, '[]v1.OwnerReference');
       return value.map((item, index) => {
-        if (!isObject(item)) throw wrong(`${path}[${index}]`, item, 'object');
+        if (!isObject(item)) throw wrong(path, item, 'v1.OwnerReference');
         const owner: JsonObject = {};
         for (const key in item) {
           const field = item[key];
           if (!OWNER_FIELDS.has(key)) unknown.push(`${path}[${index}].${key}`);
           else if (field !== undefined && field !== null) {
             const type = key === 'controller' || key === 'blockOwnerDeletion' ? 'boolean' : 'string';
-            if (typeof field !== type) throw wrong(`${path}[${index}].${key}`, field, type);
+            if (typeof field !== type)
+              throw wrong(`${path}.${key}`, field, type === 'boolean' ? 'bool' : type);
             owner[key] = field;
           }
         }
         return owner;
       });
     case 'managed':
-      if (!Array.isArray(value)) throw wrong(path, value, 'array');
+      if (!Array.isArray(value)) throw wrong(path, value, '[]v1.ManagedFieldsEntry');
       return value;
   }
 }

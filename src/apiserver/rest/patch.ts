@@ -1,13 +1,12 @@
 import { asJson, asObject, formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { badRequest, failure, invalid, notFound, StatusError } from '../../kube/status-error.ts';
+import { badRequest, failure, hasCode, invalid, notFound } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
-import { applyObject, formatConflicts, formatErrors } from '../../schema/apply/index.ts';
+import { applyObject, formatConflicts, formatErrors, headProblem } from '../../schema/apply/index.ts';
 import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { applyJsonPatch } from '../../schema/json-patch.ts';
 import { applyMergePatch } from '../../schema/merge-patch.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { PatchError } from '../../schema/patch-error.ts';
-import { prune } from '../../schema/prune.ts';
 import { applyStrategicMergePatch } from '../../schema/strategic-merge-patch.ts';
 import {
   type Body,
@@ -19,8 +18,8 @@ import {
 import type { Resource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
 import { prepareCreate } from './create.ts';
-import { decodeObject, reportStrict } from './decode.ts';
-import { coerceMetadata } from './metadata.ts';
+import { type Decoded, decodeObject, reportStrict } from './decode.ts';
+import { patchedText } from './patch-text.ts';
 import type { Scope, WriteOptions, Written } from './scope.ts';
 import { otherVersion } from './tracking.ts';
 import { prepareUpdate } from './update.ts';
@@ -37,14 +36,11 @@ const PATCH_TYPES: Readonly<Record<string, Patch['type']>> = {
   'application/strategic-merge-patch+json': 'strategic',
   'application/apply-patch+yaml': 'apply',
 };
+/** What custom resources take, as their 415 lists it. */
+const CUSTOM_PATCH_TYPES = Object.keys(PATCH_TYPES)
+  .filter((type) => PATCH_TYPES[type] !== 'strategic')
+  .join(', ');
 const MAX_OPERATIONS = 10_000;
-
-/** The patch types that a resource takes, as 415 lists them. */
-function acceptedTypes(resource: Resource): string {
-  return Object.keys(PATCH_TYPES)
-    .filter((type) => !resource.custom || PATCH_TYPES[type] !== 'strategic')
-    .join(', ');
-}
 
 /** Reads a patch body. Throws 400, 413 or 415. */
 export function decodePatch(
@@ -55,14 +51,16 @@ export function decodePatch(
 ): Patch {
   const type = PATCH_TYPES[contentType];
   if (type === undefined || (type === 'strategic' && resource.custom))
-    throw unsupportedMediaType(acceptedTypes(resource));
+    throw resource.custom
+      ? unsupportedMediaType(CUSTOM_PATCH_TYPES)
+      : failure(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
   const body = bytes ?? new Uint8Array();
   if (type === 'apply') return { type, body: parseYamlBody(body), force: force ?? false };
   if (force)
     throw invalid('meta.k8s.io', 'PatchOptions', '', [
       { type: 'Forbidden', path: 'force', detail: 'may not be specified for non-apply patch' },
     ]);
-  const parsed = parseJsonBody(body);
+  const parsed = parseJsonBody(body, (problem) => badRequest(`error decoding patch: ${problem}`));
   if (type === 'json' && Array.isArray(parsed.value) && parsed.value.length > MAX_OPERATIONS)
     throw failure(
       413,
@@ -78,29 +76,39 @@ export function patchedValue(live: JsonObject, patch: Patch, type: TypeSchema): 
   try {
     switch (patch.type) {
       case 'json':
+        if (!Array.isArray(patch.body.value)) throw wrongPatch(patch.body.value, '[]handlers.jsonPatchOp');
         result = applyJsonPatch(clone(live), patch.body.value);
         break;
       case 'merge':
-        result = applyMergePatch(clone(live), objectBody(patch.body, 'merge patch'));
+        result = applyMergePatch(clone(live), patchObject(patch.body));
         break;
       case 'strategic':
-        result = applyStrategicMergePatch(clone(live), objectBody(patch.body, 'strategic merge patch'), type);
+        result = applyStrategicMergePatch(clone(live), patchObject(patch.body), type);
         break;
       default:
         throw badRequest('an apply patch is not accepted here');
     }
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
-    if (error.reason === 'Malformed') throw badRequest(error.message);
+    if (error.reason === 'Malformed' && patch.type !== 'json') throw badRequest(error.message);
+    if (error.reason === 'Unusable') throw failure(500, '', error.message);
     if (error.reason === 'TooLarge')
       throw failure(413, 'RequestEntityTooLarge', `Request entity too large: ${error.message}`);
-    // What clients know of a patch that does not fit is this one sentence; the cause says what did not.
-    throw failure(422, 'Invalid', 'the server rejected our request due to an error in our request', {
-      causes: [{ message: error.message }],
-    });
+    // What clients know of a patch that does not fit is this one sentence, without causes.
+    throw failure(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
   }
   if (!isObject(result)) throw badRequest('the patch does not leave an object');
   return result;
+}
+
+function patchObject(body: Body): JsonObject {
+  if (isObject(body.value)) return body.value;
+  throw wrongPatch(body.value, 'map[string]interface {}');
+}
+
+function wrongPatch(value: JsonValue, type: string): Error {
+  const found = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+  return badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${type}`);
 }
 
 /** Patches an object; only an apply creates it when it is absent. */
@@ -111,19 +119,38 @@ export function patch(scope: Scope, name: string, change: Patch, options: WriteO
     if (!current) throw notFound(resource.group, resource.resource, name);
     const live = viewOf(resource, current).object;
     const value = patchedValue(live as unknown as JsonObject, change, resource.type);
-    const text = options.fieldValidation === 'Strict' ? JSON.stringify(value) : '';
+    // Decoding changes the value, which a refusal quotes as it was.
+    const quoted = clone(value);
+    const refuse = (why: string): Error =>
+      invalidPatch(patchedText(quoted, change, resource.type, resource.custom), why);
     checkIdentity(value, live);
-    const { object, strict } = decodeObject(resource, value, change.body.duplicates);
+    const { object, strict } = decodePatched(scope, value, change, refuse);
     if (strict.length > 0 && options.fieldValidation === 'Strict')
-      throw invalidPatch(text, `strict decoding error: ${strict.join(', ')}`);
+      throw refuse(`strict decoding error: ${strict.join(', ')}`);
     reportStrict(resource, strict, options.fieldValidation, scope.warn);
     return prepareUpdate(scope, object, live, options);
   });
 }
 
+/** Decodes what a patch has made. What cannot be decoded is the patch's fault. */
+function decodePatched(
+  scope: Scope,
+  value: JsonObject,
+  change: Patch,
+  refuse: (why: string) => Error,
+): Decoded {
+  const { resource } = scope;
+  try {
+    return decodeObject(resource, value, change.body.duplicates, scope.server.resources(scope.cluster));
+  } catch (error) {
+    if (resource.custom || !hasCode(error, 400)) throw error;
+    const prefix = / in version "[^"]*" cannot be handled as a [^:]*: /.exec(error.message);
+    throw refuse(prefix ? error.message.slice(prefix.index + prefix[0].length) : error.message);
+  }
+}
+
 function invalidPatch(value: string, detail: string): Error {
-  const error = invalid('', '', '', [{ type: 'Invalid', path: 'patch', value, detail }]);
-  return new StatusError({ ...error.status, message: (error.status.message ?? '').trimStart() });
+  return invalid('', '', '', [{ type: 'Invalid', path: 'patch', value, detail }]);
 }
 
 /** A patch may not make another object of it. */
@@ -134,7 +161,9 @@ function checkIdentity(value: JsonObject, live: KubeObject): void {
     if (given === undefined || given === null || given === '') metadata[field] = live.metadata[field];
     else if (given !== live.metadata[field])
       throw badRequest(
-        `the ${field} of the object (${String(given)}) does not match the ${field} on the URL (${live.metadata[field] ?? ''})`,
+        field === 'name'
+          ? `the name of the object (${String(given)}) does not match the name on the URL (${live.metadata.name ?? ''})`
+          : 'the namespace of the provided object does not match the namespace sent on the request',
       );
   }
   value.metadata = metadata;
@@ -151,15 +180,15 @@ function apply(
   const { resource, server } = scope;
   const applied = clone(objectBody(body, resource.kind));
   checkApplied(scope, applied, name);
-  const unknown = [...coerceMetadata(applied), ...prune(applied, resource.type, { isResourceRoot: true })];
-  const strict = [
-    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-    ...body.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-  ];
+  // Unknown fields need no report of their own: what the schema does not declare cannot be applied.
+  const strict = body.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
   if (strict.length > 0 && options.fieldValidation === 'Strict')
     throw badRequest(`error strict decoding YAML: ${strict.join(', ')}`);
   reportStrict(resource, strict, options.fieldValidation, scope.warn);
   const status = scope.subresource?.name === 'status';
+  // Errors name the object as the body does.
+  const named = clone(applied);
+  fillIdentity(scope, applied, name);
 
   return commit(scope, name, options.dryRun, (current): Decision => {
     if (!current && scope.subresource !== undefined) throw notFound(resource.group, resource.resource, name);
@@ -184,7 +213,7 @@ function apply(
       typeOf: (apiVersion) => otherVersion(scope, apiVersion),
       resetFields: status ? resource.strategy.resetFields.status : resource.strategy.resetFields.main,
     });
-    if ('errors' in result) throw badRequest(formatErrors(applied, result.errors));
+    if ('errors' in result) throw failure(500, '', formatErrors(named, result.errors));
     if ('conflicts' in result) {
       const { message, causes } = formatConflicts(result.conflicts);
       throw failure(409, 'Conflict', message, { causes: [...causes] });
@@ -199,27 +228,26 @@ function apply(
 function checkApplied(scope: Scope, applied: JsonObject, name: string): void {
   const { resource } = scope;
   const expected = formatApiVersion(resource.group, resource.version);
-  if (applied.apiVersion !== expected)
-    throw badRequest(
-      `Incorrect version specified in apply patch. Specified patch version: ${String(applied.apiVersion ?? '')}, expected: ${expected}`,
-    );
-  if (applied.kind !== resource.kind)
-    throw badRequest(
-      `invalid object type: ${expected}, Kind=${String(applied.kind ?? '')}; expected ${resource.kind}`,
-    );
+  const problem = headProblem(applied, expected, resource.kind);
+  if (problem !== undefined) throw badRequest(problem);
   const metadata = isObject(applied.metadata) ? applied.metadata : {};
-  applied.metadata = metadata;
-  const managed = metadata.managedFields;
-  if (managed !== undefined && managed !== null && !(Array.isArray(managed) && managed.length === 0))
-    throw badRequest('metadata.managedFields must be nil');
-  if (metadata.name === undefined || metadata.name === null) metadata.name = name;
-  else if (metadata.name !== name)
+  const given = metadata.name;
+  if (given === undefined || given === null || given === '')
     throw badRequest(
-      `the name of the object (${String(metadata.name)}) does not match the name on the URL (${name})`,
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
     );
-  const namespace = metadata.namespace;
-  if (!resource.namespaced) return;
-  if (namespace === undefined || namespace === null || namespace === '') metadata.namespace = scope.namespace;
-  else if (namespace !== scope.namespace)
+  if (given !== name)
+    throw badRequest(
+      `the name of the object (${String(given)}) does not match the name on the URL (${name})`,
+    );
+  const { namespace } = metadata;
+  if (resource.namespaced && namespace && namespace !== scope.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+function fillIdentity(scope: Scope, applied: JsonObject, name: string): void {
+  const metadata = isObject(applied.metadata) ? applied.metadata : {};
+  metadata.name = name;
+  if (scope.resource.namespaced) metadata.namespace = scope.namespace;
+  applied.metadata = metadata;
 }

@@ -1,11 +1,24 @@
-import type { KubeObject } from '../../kube/object.ts';
-import { badRequest, conflict, failure, invalid, notFound } from '../../kube/status-error.ts';
+import { asJson, asObject, formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import {
+  badRequest,
+  conflict,
+  failure,
+  hasCode,
+  internalError,
+  invalid,
+  notFound,
+} from '../../kube/status-error.ts';
+import { formatTime } from '../../runtime/index.ts';
+import { applyObject, formatConflicts, formatErrors } from '../../schema/apply/index.ts';
 import { at, clone, isObject, type JsonObject, numberAt } from '../../schema/json.ts';
+import type { TypeSchema } from '../../schema/open-api-schema.ts';
+import { objectBody } from '../request/index.ts';
 import type { Resource, Subresource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
 import { get } from './list.ts';
 import { type Patch, patchedValue } from './patch.ts';
 import type { Scope, WriteOptions } from './scope.ts';
+import { otherVersion } from './tracking.ts';
 import { prepareUpdate } from './update.ts';
 import { viewOf } from './view.ts';
 
@@ -50,16 +63,17 @@ function selectorText(value: unknown): string {
   return terms.join(',');
 }
 
-/** The `autoscaling/v1` Scale of an object. */
-export function scaleOf(resource: Resource, subresource: Subresource, object: KubeObject): KubeObject {
+/** The `autoscaling/v1` Scale of an object. Throws where a custom one that is read has no replicas at all. */
+export function scaleOf(
+  resource: Resource,
+  subresource: Subresource,
+  object: KubeObject,
+  reading: boolean = true,
+): KubeObject {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = paths(subresource);
   const replicas = numberAt(object, ...keysOf(specReplicasPath));
-  if (replicas === undefined && resource.custom)
-    throw failure(
-      500,
-      'InternalError',
-      `Internal error occurred: the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`,
-    );
+  if (replicas === undefined && resource.custom && reading)
+    throw internalError(`the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`);
   const selector = resource.custom
     ? labelSelectorPath === undefined
       ? ''
@@ -85,7 +99,17 @@ export function scaleOf(resource: Resource, subresource: Subresource, object: Ku
 }
 
 export async function getScale(scope: Scope, subresource: Subresource, name: string): Promise<KubeObject> {
-  return scaleOf(scope.resource, subresource, (await get(scope, name)).object);
+  try {
+    return scaleOf(scope.resource, subresource, (await get(scope, name)).object);
+  } catch (error) {
+    throw hasCode(error, 404) ? scaleNotFound(scope.resource, name) : error;
+  }
+}
+
+function scaleNotFound({ custom, group, resource }: Resource, name: string): Error {
+  if (custom) return notFound(group, resource, name);
+  // Upstream's storage of replication controllers names the group of the Scale, not its own.
+  return notFound(group === '' ? 'autoscaling' : group, `${resource}/scale`, name);
 }
 
 /** Writes the replicas of a Scale (a PUT body, or what a patch makes of the present one) into its object. */
@@ -98,28 +122,93 @@ export async function writeScale(
 ): Promise<KubeObject> {
   const { resource } = scope;
   const written = await commit(scope, name, options.dryRun, (current): Decision => {
-    if (!current) throw notFound(resource.group, resource.resource, name);
+    if (!current) throw scaleNotFound(resource, name);
     const live = viewOf(resource, current).object;
-    const present = scaleOf(resource, subresource, live) as unknown as JsonObject;
-    const value = 'body' in change ? change.body : scalePatched(present, change.patch);
+    const keys = keysOf(paths(subresource).specReplicasPath);
+    if ('patch' in change && change.patch.type === 'apply') {
+      const { body, force } = change.patch;
+      const replicas = checkScale(resource, name, objectBody(body, 'Scale'), live);
+      return withoutScaleTimes(applyReplicas(scope, live, keys, replicas, force, options));
+    }
+    const present = scaleOf(resource, subresource, live, false) as unknown as JsonObject;
+    const value = 'body' in change ? change.body : patchedValue(present, change.patch, UNTYPED);
     const replicas = checkScale(resource, name, value, live);
     const object = clone(live);
-    setAt(object as unknown as JsonObject, keysOf(paths(subresource).specReplicasPath), replicas);
-    return prepareUpdate(scope, object, live, options);
+    setAt(asJson(object), keys, replicas);
+    // Managers of other fields are not this endpoint's business: where nobody owns the replicas, nobody comes to.
+    const tracked = isOwned(live, keys);
+    const decision = prepareUpdate(scope, object, live, options, !tracked);
+    return tracked ? withoutScaleTimes(decision) : decision;
   });
-  return scaleOf(resource, subresource, written.object);
+  return scaleOf(resource, subresource, written.object, false);
 }
 
-function scalePatched(present: JsonObject, patch: Patch): JsonObject {
-  const type = { schema: {}, resolve: () => undefined };
-  if (patch.type !== 'apply') return patchedValue(present, patch, type);
-  return patchedValue(present, { type: 'merge', body: patch.body }, type);
+const UNTYPED: TypeSchema = { schema: {}, resolve: () => undefined };
+
+/** Server-side apply of a Scale: of nothing but the replicas of its object. */
+function applyReplicas(
+  scope: Scope,
+  live: KubeObject,
+  keys: readonly string[],
+  replicas: number,
+  force: boolean,
+  options: WriteOptions,
+): Decision {
+  const { resource, server } = scope;
+  const apiVersion = formatApiVersion(resource.group, resource.version);
+  const { name = '', namespace } = live.metadata;
+  const applied: JsonObject = {
+    apiVersion,
+    kind: resource.kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  };
+  setAt(applied, keys, replicas);
+  const result = applyObject({
+    live: asJson(live),
+    applied,
+    manager: options.fieldManager,
+    force,
+    subresource: 'scale',
+    apiVersion,
+    time: formatTime(server.runtime.clock.now()),
+    type: resource.type,
+    typeOf: (other) => otherVersion(scope, other),
+    resetFields: {},
+  });
+  if ('errors' in result) throw failure(500, '', formatErrors(applied, result.errors));
+  if ('conflicts' in result) {
+    const { message, causes } = formatConflicts(result.conflicts);
+    throw failure(409, 'Conflict', message, { causes: [...causes] });
+  }
+  return prepareUpdate(scope, asObject(result.object), live, options, true);
+}
+
+/** Whether any manager owns the field at `keys`. */
+function isOwned(object: KubeObject, keys: readonly string[]): boolean {
+  const path = keys.map((key) => `f:${key}`);
+  return (object.metadata.managedFields ?? []).some((entry) => at(entry, 'fieldsV1', ...path) !== undefined);
+}
+
+/** Ownership that went through a Scale has no time, since a Scale's managers have none. */
+function withoutScaleTimes(decision: Decision): Decision {
+  if (decision.action !== 'put') return decision;
+  const { object } = decision;
+  const managedFields = object.metadata.managedFields?.map((entry) => {
+    if (entry.subresource !== 'scale') return entry;
+    const { time: _time, ...rest } = entry;
+    return rest;
+  });
+  return managedFields === undefined
+    ? decision
+    : { action: 'put', object: { ...object, metadata: { ...object.metadata, managedFields } } };
 }
 
 function checkScale(resource: Resource, name: string, value: JsonObject, live: KubeObject): number {
   const { kind } = value;
   if (kind !== undefined && kind !== 'Scale')
-    throw badRequest(`wrong object passed to Scale update: ${String(kind)}`);
+    throw badRequest(
+      `${String(kind)} in version "v1" cannot be handled as a Scale: converting (v1.${String(kind)}) to (autoscaling.Scale): unknown conversion`,
+    );
   const metadata = isObject(value.metadata) ? value.metadata : {};
   const given = metadata.name;
   if (typeof given === 'string' && given !== '' && given !== name)
@@ -135,7 +224,8 @@ function checkScale(resource: Resource, name: string, value: JsonObject, live: K
   const replicas = at(value, 'spec', 'replicas') ?? 0;
   if (typeof replicas !== 'number' || !Number.isInteger(replicas))
     throw badRequest('spec.replicas of a Scale must be an integer');
-  if (replicas < 0)
+  // Custom resources are checked as wholes.
+  if (replicas < 0 && !resource.custom)
     throw invalid('autoscaling', 'Scale', name, [
       {
         type: 'Invalid',

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type { UserInfo } from '../auth/index.ts';
+import type { Body } from '../request/index.ts';
 import type { Resource, StrategyContext, Subresource } from '../resource.ts';
 import { namespacePrefix, objectKey } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
@@ -12,10 +13,14 @@ export interface RestServer {
   readonly admission: Admission;
   /** Objects that are decided on but not durable yet, so that allocation sees them. */
   readonly inFlight: InFlight;
+  /** What the server does about an object that was just created, before its creation is answered. */
+  readonly afterCreate?: (resource: Resource, record: StoreRecord) => Promise<void>;
   /** Names of built-in admission plugins that are switched off. */
   readonly disabledAdmission?: ReadonlySet<string>;
   /** The resources of a logical cluster, as of now. */
   resources(cluster: string): ResourceLookup;
+  /** Answers a create of `serviceaccounts/token`, where the server issues tokens. Throws the `StatusError` of a failure. */
+  requestToken?(scope: Scope, name: string, body: Body, options: WriteOptions): KubeObject;
 }
 
 /** The resources that a logical cluster serves. */
@@ -98,10 +103,15 @@ export function inFlight(): InFlight {
   };
 }
 
+/** The group that a resource's keys begin with: two groups may show the same objects. */
+function storageGroupOf({ group, storageGroup }: Resource): string {
+  return storageGroup ?? group;
+}
+
 export function keyOf(scope: Scope, name: string): string {
   const { resource } = scope;
   return objectKey(
-    resource.group,
+    storageGroupOf(resource),
     resource.resource,
     scope.cluster,
     resource.namespaced ? scope.namespace : '',
@@ -111,7 +121,8 @@ export function keyOf(scope: Scope, name: string): string {
 
 /** The prefix of a collection: one namespace, or the whole logical cluster. */
 export function collectionPrefix(scope: Scope): string {
-  const { group, resource, namespaced } = scope.resource;
+  const { resource, namespaced } = scope.resource;
+  const group = storageGroupOf(scope.resource);
   if (namespaced && scope.namespace === '')
     return namespacePrefix(group, resource, scope.cluster, '').slice(0, -2);
   return namespacePrefix(group, resource, scope.cluster, namespaced ? scope.namespace : '');

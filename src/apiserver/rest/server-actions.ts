@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { clone, isObject, listAt } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
-import type { NamespaceActions } from '../controllers/actions.ts';
+import type { NamespaceActions, ObjectActions } from '../controllers/actions.ts';
 import type { CleanupActions } from '../crd/index.ts';
 import { objectKey, parseKey } from '../store/key.ts';
 import { remove } from './delete.ts';
@@ -36,7 +36,7 @@ async function unlessGone(write: Promise<unknown>): Promise<void> {
 }
 
 /** What the server's controllers do, through the pipeline that serves requests. */
-export function serverActions(server: RestServer): NamespaceActions & CleanupActions {
+export function serverActions(server: RestServer): NamespaceActions & ObjectActions & CleanupActions {
   async function change(
     key: string,
     edit: (object: KubeObject) => KubeObject | undefined,
@@ -53,6 +53,7 @@ export function serverActions(server: RestServer): NamespaceActions & CleanupAct
     objectKey('', 'namespaces', cluster, '', name);
 
   return {
+    change,
     async delete(key, uid, propagation, revision) {
       const found = scopeOf(server, key);
       if (!found) return;

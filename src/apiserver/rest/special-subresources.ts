@@ -1,7 +1,16 @@
-import type { KubeObject } from '../../kube/object.ts';
-import { badRequest, conflict, failure, notFound, type Status } from '../../kube/status-error.ts';
+import { asJson, type KubeObject } from '../../kube/object.ts';
+import {
+  badRequest,
+  conflict,
+  failure,
+  internalError,
+  notFound,
+  type Status,
+} from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
-import { clone, isObject, type JsonObject, listAt, objectAt, stringAt } from '../../schema/json.ts';
+import { bringIntoForm } from '../../schema/built-in-form.ts';
+import { clone, isObject, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../../schema/json.ts';
+import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
 import { parseDeleteOptions } from '../request/index.ts';
 import { commit, type Decision } from './commit.ts';
 import { remove } from './delete.ts';
@@ -43,6 +52,9 @@ export function finalizeNamespace(
   body: KubeObject,
   options: WriteOptions,
 ): Promise<Written> {
+  const given = body.metadata.name ?? '';
+  if (given !== '' && given !== name)
+    throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
   return changeLive(scope, name, options, (object) => {
     checkVersion(scope, name, body, object);
     const spec = isObject(object.spec) ? object.spec : {};
@@ -50,27 +62,6 @@ export function finalizeNamespace(
     if (finalizers.length > 0) spec.finalizers = finalizers;
     else delete spec.finalizers;
     object.spec = spec;
-    return object;
-  });
-}
-
-/** PUT of `certificatesigningrequests/approval`: takes the conditions. */
-export function approveRequest(
-  scope: Scope,
-  name: string,
-  body: KubeObject,
-  options: WriteOptions,
-): Promise<Written> {
-  return changeLive(scope, name, options, (object) => {
-    checkVersion(scope, name, body, object);
-    const status = isObject(object.status) ? object.status : {};
-    const now = formatTime(scope.server.runtime.clock.now());
-    status.conditions = listAt(body, 'status', 'conditions').map((condition) =>
-      isObject(condition)
-        ? { status: 'True', lastUpdateTime: now, lastTransitionTime: now, ...condition }
-        : condition,
-    );
-    object.status = status;
     return object;
   });
 }
@@ -83,7 +74,7 @@ export async function bindPod(
   options: WriteOptions,
 ): Promise<Status> {
   const node = stringAt(body, 'target', 'name') ?? '';
-  if (node === '') throw badRequest('target.name of a Binding must be the name of a node');
+  checkTarget(stringAt(body, 'target', 'kind') ?? '', node);
   await commit(scope, name, options.dryRun, (current): Decision => {
     if (!current) throw notFound('', 'pods', name);
     const live = current.object;
@@ -101,6 +92,10 @@ export async function bindPod(
       );
     spec.nodeName = node;
     object.spec = spec;
+    for (const field of ['labels', 'annotations'] as const) {
+      const added = body.metadata[field];
+      if (added) object.metadata[field] = { ...object.metadata[field], ...added };
+    }
     const status = isObject(object.status) ? object.status : {};
     const others = listAt(status, 'conditions').filter(
       (condition) => stringAt(condition, 'type') !== 'PodScheduled',
@@ -108,10 +103,23 @@ export async function bindPod(
     const now = formatTime(scope.server.runtime.clock.now());
     status.conditions = [...others, { type: 'PodScheduled', status: 'True', lastTransitionTime: now }];
     object.status = status;
+    bringIntoForm(asJson(object), scope.resource.type);
     // The strategy of pods forbids clients what a binding does, so it is stored as it is.
     return { action: 'put', object };
   });
   return success(201);
+}
+
+/** The problems come as one error without a reason, as upstream's storage of pods has it. */
+function checkTarget(kind: string, node: string): void {
+  const problems: string[] = [];
+  if (kind !== '' && kind !== 'Node')
+    problems.push(
+      `target.kind: Unsupported value: ${JSON.stringify(kind)}: supported values: "Node", "<empty>"`,
+    );
+  if (node === '') problems.push('target.name: Required value');
+  if (problems.length > 0)
+    throw failure(500, '', problems.length === 1 ? (problems[0] ?? '') : `[${problems.join(', ')}]`);
 }
 
 /** POST of `pods/eviction`: deletes the pod unless a disruption budget allows no disruption. */
@@ -121,32 +129,48 @@ export async function evictPod(
   body: JsonObject,
   budgets: Iterable<KubeObject>,
 ): Promise<Status> {
+  const given = stringAt(body, 'metadata', 'name') ?? '';
+  if (given !== '' && given !== name) throw badRequest('name in URL does not match name in Eviction object');
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound('', 'pods', name);
-  const labels = record.object.metadata.labels ?? {};
-  for (const budget of budgets) {
-    const selector = objectAt(budget, 'spec', 'selector', 'matchLabels') ?? {};
-    const keys = Object.keys(selector);
-    if (keys.length === 0 || !keys.every((key) => labels[key] === selector[key])) continue;
-    const allowed = objectAt(budget, 'status')?.disruptionsAllowed;
-    if (typeof allowed === 'number' && allowed > 0) continue;
-    throw failure(
-      429,
-      'TooManyRequests',
-      "Cannot evict pod as it would violate the pod's disruption budget.",
-      {
-        causes: [
-          {
-            reason: 'DisruptionBudget',
-            message: `The disruption budget ${budget.metadata.name ?? ''} does not allow a disruption now`,
-          },
-        ],
-      },
-    );
+  const pod = record.object;
+  if (!isSettled(pod)) {
+    const concerned = [...budgets].filter((budget) => {
+      const { selector } = selectorFromObject(objectAt(budget, 'spec', 'selector'));
+      return matchesSelector(selector, pod.metadata.labels);
+    });
+    if (concerned.length > 1)
+      throw internalError(
+        'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
+      );
+    if (concerned[0]) checkBudget(concerned[0]);
   }
   const options = objectAt(body, 'deleteOptions');
   await remove(scope, name, parseDeleteOptions(options ?? {}, new URLSearchParams()));
   return success(201);
+}
+
+/** Pods that are over, or have not begun, disrupt nothing when they go. */
+function isSettled(pod: KubeObject): boolean {
+  const phase = stringAt(pod, 'status', 'phase') ?? '';
+  return pod.metadata.deletionTimestamp !== undefined || ['Succeeded', 'Failed', 'Pending'].includes(phase);
+}
+
+function checkBudget(budget: KubeObject): void {
+  const status = objectAt(budget, 'status');
+  const { name = '', generation = 0 } = budget.metadata;
+  const number = (key: string): number => numberAt(status, key) ?? 0;
+  const refuse = (message: string, retryAfterSeconds?: number): Error =>
+    failure(429, 'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.", {
+      causes: [{ reason: 'DisruptionBudget', message }],
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    });
+  if (number('observedGeneration') < generation)
+    throw refuse(`The disruption budget ${name} is still being processed by the server.`, 10);
+  if (number('disruptionsAllowed') <= 0)
+    throw refuse(
+      `The disruption budget ${name} needs ${number('desiredHealthy')} healthy pods and has ${number('currentHealthy')} currently`,
+    );
 }
 
 function success(code: number): Status {

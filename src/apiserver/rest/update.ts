@@ -1,8 +1,9 @@
 import { asJson, asObject, type KubeObject } from '../../kube/object.ts';
-import { badRequest, conflict, invalid, notFound } from '../../kube/status-error.ts';
+import { badRequest, conflict, failure, invalid, notFound } from '../../kube/status-error.ts';
 import { settleTimes } from '../../schema/apply/index.ts';
+import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
-import { fillZeroFields } from '../../schema/zero-fields.ts';
+import { parseRevision } from '../request/index.ts';
 import { commit, type Decision } from './commit.ts';
 import { bindNamespace, prepareCreate } from './create.ts';
 import { gone } from './delete.ts';
@@ -33,26 +34,29 @@ export function update(
       `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
     );
   return commit(scope, name, options.dryRun, (current): Decision => {
+    const { uid } = object.metadata;
+    const liveUid = current?.object.metadata.uid ?? '';
+    if (uid && uid !== liveUid)
+      throw conflict(
+        resource.group,
+        resource.resource,
+        name,
+        `StorageError: invalid object, Code: 4, Key: ${registryKey(scope, name)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${liveUid}`,
+      );
     if (!current) {
       if (!resource.strategy.allowCreateOnUpdate || scope.subresource !== undefined)
         throw notFound(resource.group, resource.resource, name);
-      if (object.metadata.uid)
-        throw conflict(
-          resource.group,
-          resource.resource,
-          name,
-          `Precondition failed: UID in precondition: ${object.metadata.uid}, UID in object meta: `,
-        );
       delete object.metadata.resourceVersion;
       scope.mayCreate?.();
       return { action: 'put', object: prepareCreate(scope, object, options) };
     }
     if (!object.metadata.resourceVersion && !resource.strategy.allowUnconditionalUpdate)
-      throw invalid(resource.group, resource.kind, name, [
+      // Told of the resource, not of the kind, as upstream's storage does.
+      throw invalid(resource.group, resource.resource, name, [
         {
           type: 'Invalid',
           path: 'metadata.resourceVersion',
-          value: 0,
+          valueText: '0x0',
           detail: 'must be specified for an update',
         },
       ]);
@@ -86,7 +90,9 @@ export function prepareUpdate(
   if (status) {
     object = keepAllButStatus(scope, object, live);
     strategy.prepareForStatusUpdate?.(object, live, context);
-  } else if (!NARROW.has(subresource?.name ?? '')) {
+  } else if (subresource !== undefined && NARROW.has(subresource.name)) {
+    strategy.prepareForSubresource?.(subresource.name, object, live, context);
+  } else {
     if (hasSubresource(resource, 'status')) copyField('status', live, object);
     strategy.prepareForUpdate?.(object, live, context);
   }
@@ -96,13 +102,14 @@ export function prepareUpdate(
   else setNextGeneration(resource, object, live);
   if (!status) allocate(scope, object, live);
   tidyMetadata(object);
-  validateUpdate(resource, object, live);
+  validateUpdate(resource, object, live, subresource?.name);
   server.admission.validate(request);
-  if (!resource.custom) fillZeroFields(asJson(object), resource.type);
+  for (const text of strategy.warnings?.(object, live) ?? []) scope.warn(text);
+  if (!resource.custom) bringIntoForm(asJson(object), resource.type);
 
-  if (gone(object)) return { action: 'delete', object };
   if (live.metadata.resourceVersion !== undefined)
     object.metadata.resourceVersion = live.metadata.resourceVersion;
+  if (gone(object)) return { action: 'delete', object };
   object = asObject(settleTimes(asJson(live), asJson(object)));
   return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
 }
@@ -110,14 +117,9 @@ export function prepareUpdate(
 function checkPreconditions(scope: Scope, object: KubeObject, live: KubeObject): void {
   const { group, resource } = scope.resource;
   const name = live.metadata.name ?? '';
-  const { uid, resourceVersion } = object.metadata;
-  if (uid && uid !== live.metadata.uid)
-    throw conflict(
-      group,
-      resource,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
-    );
+  const { resourceVersion } = object.metadata;
+  if (resourceVersion && parseRevision(resourceVersion) === undefined)
+    throw failure(500, '', `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`);
   if (resourceVersion && resourceVersion !== '0' && resourceVersion !== live.metadata.resourceVersion)
     throw conflict(group, resource, name, STALE);
 }
@@ -126,14 +128,15 @@ function checkPreconditions(scope: Scope, object: KubeObject, live: KubeObject):
 function restoreMetadata(object: KubeObject, live: KubeObject): void {
   const { metadata } = object;
   const old = live.metadata;
-  if (old.uid !== undefined) metadata.uid = old.uid;
-  if (!metadata.creationTimestamp && old.creationTimestamp)
-    metadata.creationTimestamp = old.creationTimestamp;
+  if (old.uid !== undefined && !metadata.uid) metadata.uid = old.uid;
+  if (old.creationTimestamp) metadata.creationTimestamp = old.creationTimestamp;
   if (old.generateName !== undefined && metadata.generateName === undefined)
     metadata.generateName = old.generateName;
   restoreGeneration(object, live);
-  if (old.deletionTimestamp !== undefined) metadata.deletionTimestamp = old.deletionTimestamp;
-  else if (!metadata.deletionTimestamp) delete metadata.deletionTimestamp;
+  if (!metadata.deletionTimestamp) {
+    if (old.deletionTimestamp === undefined) delete metadata.deletionTimestamp;
+    else metadata.deletionTimestamp = old.deletionTimestamp;
+  }
   if (old.deletionGracePeriodSeconds !== undefined && metadata.deletionGracePeriodSeconds === undefined)
     metadata.deletionGracePeriodSeconds = old.deletionGracePeriodSeconds;
 }
@@ -155,6 +158,24 @@ function keepAllButStatus(scope: Scope, object: KubeObject, live: KubeObject): K
   if (object.metadata.managedFields === undefined) delete next.metadata.managedFields;
   else next.metadata.managedFields = object.metadata.managedFields;
   return next;
+}
+
+/** Built-in resources whose name in messages about storage is not their own. */
+const REGISTRY_NAMES: Readonly<Record<string, string>> = {
+  endpoints: 'services/endpoints',
+  services: 'services/specs',
+  nodes: 'minions',
+  'networking.k8s.io/ingresses': 'ingress',
+};
+
+/** Where other servers keep an object: messages name it. */
+function registryKey(scope: Scope, name: string): string {
+  const { resource } = scope;
+  const { group } = resource;
+  const own = REGISTRY_NAMES[group === '' ? resource.resource : `${group}/${resource.resource}`];
+  const separate = resource.custom || group === 'apiextensions.k8s.io' || group === 'apiregistration.k8s.io';
+  const kept = own ?? (separate ? `${group}/${resource.resource}` : resource.resource);
+  return `/registry/${kept}/${resource.namespaced ? `${scope.namespace}/` : ''}${name}`;
 }
 
 function copyField(field: string, from: KubeObject, to: KubeObject): void {

@@ -1,6 +1,5 @@
-import type { KubeObject } from '../../kube/object.ts';
+import { asJson, type KubeObject } from '../../kube/object.ts';
 import { type FieldError, invalid } from '../../kube/status-error.ts';
-import type { JsonObject } from '../../schema/json.ts';
 import { validateValue } from '../../schema/validate.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../builtins/index.ts';
 import type { Resource } from '../resource.ts';
@@ -16,7 +15,7 @@ const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 /** The rule for names of kinds that have none of their own. */
 function subdomainProblems(name: string): string[] {
   const problems: string[] = [];
-  if (name.length > 253) problems.push('must be no more than 253 bytes');
+  if (name.length > 253) problems.push('must be no more than 253 characters');
   if (!name.split('.').every((label) => LABEL.test(label)))
     problems.push(
       "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -25,9 +24,18 @@ function subdomainProblems(name: string): string[] {
 }
 
 /** Custom resources are checked against their schema; built-ins were when they were decoded, beyond that by their strategy. */
-function schemaErrors(resource: Resource, object: KubeObject): FieldError[] {
+function schemaErrors(resource: Resource, object: KubeObject, subresource?: string): FieldError[] {
   if (!resource.custom) return [];
-  return validateValue(object as unknown as JsonObject, resource.type);
+  const { type } = resource;
+  const status = type.schema.properties?.status;
+  if (subresource !== 'status' || status === undefined) return validateValue(asJson(object), type);
+  // A write of the status is checked as if the status were all there is: the texts name fields from there.
+  const value = asJson(object).status;
+  if (value === undefined) return [];
+  return validateValue(value, { schema: status, resolve: type.resolve }).map((error) => ({
+    ...error,
+    path: error.path === '' ? 'status' : error.path.startsWith('<') ? error.path : `status.${error.path}`,
+  }));
 }
 
 export function validateCreate(resource: Resource, object: KubeObject): void {
@@ -43,11 +51,19 @@ export function validateCreate(resource: Resource, object: KubeObject): void {
   ]);
 }
 
-export function validateUpdate(resource: Resource, object: KubeObject, old: KubeObject): void {
+export function validateUpdate(
+  resource: Resource,
+  object: KubeObject,
+  old: KubeObject,
+  subresource?: string,
+): void {
   const { strategy } = resource;
+  const metadata = validateObjectMetaUpdate(object, old);
   refuse(resource, object, [
-    ...validateObjectMetaUpdate(object, old),
-    ...schemaErrors(resource, object),
+    ...metadata,
+    // Both the pipeline and the strategies of other servers check metadata, and clients see both causes.
+    ...metadata,
+    ...schemaErrors(resource, object, subresource),
     ...(strategy.validateUpdate?.(object, old) ?? strategy.validate?.(object) ?? []),
   ]);
 }

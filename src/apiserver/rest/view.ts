@@ -15,7 +15,9 @@ export interface View {
 const views = new WeakMap<Resource, WeakMap<StoreRecord, View>>();
 
 function isStoredForm(resource: Resource): boolean {
-  return !resource.custom && resource.version === resource.storageVersion;
+  return (
+    !resource.custom && resource.version === resource.storageVersion && resource.storageGroup === undefined
+  );
 }
 
 /**
@@ -38,9 +40,11 @@ export function viewOf(resource: Resource, record: StoreRecord): View {
 }
 
 function makeView(resource: Resource, record: StoreRecord): View {
-  const object = clone(record.object);
+  const { storedForm } = resource.strategy;
+  const stored = clone(record.object);
+  const object = storedForm ? storedForm.from(stored) : stored;
   object.apiVersion = formatApiVersion(resource.group, resource.version);
-  normalizeStored(resource, object);
+  if (!storedForm) normalizeStored(resource, object);
   if (deepEqual(object, record.object)) return record;
   return { object, bytes: Buffer.from(JSON.stringify(object)) };
 }
@@ -48,6 +52,7 @@ function makeView(resource: Resource, record: StoreRecord): View {
 /** Notes that `record` was just written in `resource`'s own form, so that reading it needs no parse. */
 export function noteFresh(resource: Resource, record: StoreRecord): void {
   if (isStoredForm(resource) || resource.version !== resource.storageVersion) return;
+  if (resource.storageGroup !== undefined) return;
   let known = views.get(resource);
   if (!known) {
     known = new WeakMap();

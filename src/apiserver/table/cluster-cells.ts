@@ -73,7 +73,11 @@ const configMap: Cells = (object, now) => [
   age(object, now),
 ];
 
-const nameAndAge: Cells = (object, now) => [nameOf(object), age(object, now)];
+const serviceAccount: Cells = (object, now) => [
+  nameOf(object),
+  objectsAt(object, 'secrets').length,
+  age(object, now),
+];
 
 /** Both event APIs; newer fields are named differently in each. */
 const event: Cells = (object, now) => {
@@ -138,7 +142,7 @@ const resourceQuota: Cells = (object, now) => {
     const text = `${name}: ${String(used[name] ?? 0)}/${String(hard[name])}`;
     (name.startsWith('limits.') ? limits : requests).push(text);
   }
-  return [nameOf(object), requests.join(', '), limits.join(', '), age(object, now)];
+  return [nameOf(object), age(object, now), requests.join(', '), limits.join(', ')];
 };
 
 const componentStatus: Cells = (object) => {
@@ -198,7 +202,7 @@ export const CLUSTER_CELLS: Readonly<Record<string, Cells>> = {
   '/nodes': node,
   '/resourcequotas': resourceQuota,
   '/secrets': secret,
-  '/serviceaccounts': nameAndAge,
+  '/serviceaccounts': serviceAccount,
   'apiregistration.k8s.io/apiservices': apiService,
   'coordination.k8s.io/leases': lease,
   'events.k8s.io/events': event,

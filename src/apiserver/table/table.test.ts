@@ -367,7 +367,7 @@ describe('printers of built-in kinds', () => {
     expect(
       cells('', 'resourcequotas', {
         status: { hard: { pods: '5', 'limits.cpu': '2' }, used: { pods: '1' } },
-      }).slice(1, 3),
+      }).slice(2, 4),
     ).toEqual(['pods: 1/5', 'limits.cpu: 0/2']);
   });
 

@@ -18,7 +18,7 @@ export interface TableOptions {
 
 /** Objects as a Table, in their order. Parts of the objects are shared, not copied. */
 export function tableOf(
-  resource: Pick<Resource, 'columns' | 'cells'>,
+  resource: Pick<Resource, 'columns' | 'cells' | 'hasPrinter'>,
   objects: readonly KubeObject[],
   options: TableOptions,
 ): JsonObject {
@@ -34,10 +34,14 @@ export function tableOf(
     apiVersion,
     metadata: { ...(options.metadata ?? {}) },
     columnDefinitions: options.columns === false ? null : resource.columns.map(columnDefinition),
-    rows: objects.map((object) => ({
-      cells: [...resource.cells(object, now)],
-      object: rowObject(object),
-    })),
+    // Upstream's table of kinds without a printer of their own has no list of rows at all when it has none.
+    rows:
+      objects.length === 0 && resource.hasPrinter === false
+        ? null
+        : objects.map((object) => ({
+            cells: [...resource.cells(object, now)],
+            object: rowObject(object),
+          })),
   };
 }
 

@@ -21,7 +21,7 @@ import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-fi
 import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
-import { type ServerCertificates, serverCertificates } from '../certificates.ts';
+import { type ServerCertificates, serverCertificates, serviceAccountKey } from '../certificates.ts';
 import { writePrivate } from '../fleet-directory.ts';
 import { parseTokenFile, type TokenEntry } from '../token-file.ts';
 
@@ -121,7 +121,10 @@ async function start(
         staticTokenAuthenticator(tokens),
       ),
       caCertificate: certificates.authority.certificate,
+      clientCa: certificates.authority,
+      serviceAccountKey: serviceAccountKey(join(directory, 'pki')),
       address,
+      anonymous: true,
       controllers: options.controllers !== 'none',
       disableAdmissionPlugins: options.disableAdmissionPlugins ?? [],
     });
@@ -181,7 +184,7 @@ function tokensOf(options: ApiServerCommand): TokenEntry[] {
   if (options.adminToken !== undefined)
     tokens.push({
       token: options.adminToken,
-      user: { name: 'admin', uid: 'admin', groups: [ADMINISTRATORS] },
+      user: { name: 'admin', uid: 'admin-uid', groups: [ADMINISTRATORS] },
     });
   if (options.tokenFile !== undefined)
     tokens.push(...parseTokenFile(options.tokenFile, readFileSync(options.tokenFile, 'utf8')));

@@ -175,6 +175,10 @@ export const CLUSTER: CustomKind = {
         appliedGeneration: integer(undefined, { format: 'int64' }),
         appliedAt: dateTime(''),
         health: text(),
+        kept: list(
+          record({ apiVersion: text(), kind: text(), namespace: text(), name: text() }),
+          'Objects that are kept though the order for them was deleted here. Absence never deletes.',
+        ),
       }),
     ),
     health: record({ status: text(), objectsHealthy: integer(), objectsTotal: integer() }),

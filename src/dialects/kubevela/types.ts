@@ -1,4 +1,4 @@
-import type { Condition, KubeObject } from '../../kube/object.ts';
+import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
 
 export interface ClusterInfo {
   kubernetesVersion?: string;
@@ -56,6 +56,8 @@ export interface ClusterStatus {
     appliedGeneration?: number;
     appliedAt?: string;
     health: string;
+    /** Objects that are kept though the order for them was deleted on the spoke. Absent while the order is there. */
+    kept?: ObjectRef[];
   }[];
   health?: { status: string; objectsHealthy: number; objectsTotal: number };
   drift?: { corrections: number; last?: Record<string, string> };

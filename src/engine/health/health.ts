@@ -23,10 +23,10 @@ const degraded = (reason: string, message: string): Health => ({ state: 'Degrade
 export function healthOf(object: KubeObject): Health {
   if (object.metadata.deletionTimestamp !== undefined)
     return progressing('Terminating', 'it is being deleted');
-  return (RULES[object.kind] ?? byConditions)(object);
+  return (RULES.get(object.kind) ?? byConditions)(object);
 }
 
-const RULES: Readonly<Record<string, Assess>> = {
+const RULES_BY_KIND: Readonly<Record<string, Assess>> = {
   Deployment(object) {
     const stale = notObserved(object);
     if (stale) return stale;
@@ -132,6 +132,9 @@ const RULES: Readonly<Record<string, Assess>> = {
   },
 };
 
+/** A map, since kinds are names of other people's choice: `constructor` is one. */
+const RULES = new Map(Object.entries(RULES_BY_KIND));
+
 const BAD_WAITS = new Set([
   'ImagePullBackOff',
   'ErrImagePull',
@@ -158,7 +161,7 @@ function byConditions(object: KubeObject): Health {
 function notObserved(object: KubeObject): Health | undefined {
   const observed = numberAt(object, 'status', 'observedGeneration');
   const generation = object.metadata.generation;
-  if (objectAt(object, 'status') === undefined && generation !== undefined && object.kind in RULES) {
+  if (objectAt(object, 'status') === undefined && generation !== undefined && RULES.has(object.kind)) {
     return progressing('NotObserved', 'its controller has not seen it yet');
   }
   if (observed === undefined || generation === undefined || observed >= generation) return undefined;

@@ -70,7 +70,7 @@ export function planIntent(intent: Intent, clusters: readonly ClusterFacts[], kn
 
 /** What must go when one dispatch follows another: everything the earlier one held or was still removing. */
 export function tombstonesBetween(
-  previous: DispatchSpec | undefined,
+  previous: Pick<DispatchSpec, 'objects' | 'tombstones'> | undefined,
   carriedOut: boolean,
   next: readonly ObjectRef[],
   reason: string,

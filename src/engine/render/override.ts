@@ -40,10 +40,12 @@ export function compileOverrides(
     if (!everywhere && rejectionOf(override, cluster) !== undefined) return;
     const targets = objects.filter((object) => isTarget(override.target, object));
     if (targets.length === 0) {
-      problems.push({
-        override: index,
-        message: `its target (${targetText(override.target)}) is none of the selected objects`,
-      });
+      // All of no objects is no mistake: the last one was deleted.
+      if (override.target !== undefined)
+        problems.push({
+          override: index,
+          message: `its target (${targetText(override.target)}) is none of the selected objects`,
+        });
       return;
     }
     let imagesFound = 0;
@@ -88,8 +90,7 @@ function isTarget(target: OverrideTarget | undefined, object: KubeObject): boole
   return issues.length === 0 && matchesSelector(selector, object.metadata.labels ?? {});
 }
 
-function targetText(target: OverrideTarget | undefined): string {
-  if (!target) return 'all objects';
+function targetText(target: OverrideTarget): string {
   const parts = [target.apiVersion, target.kind, target.name].filter((part) => part !== undefined);
   if (target.labelSelector !== undefined)
     parts.push(`labels ${JSON.stringify(target.labelSelector.matchLabels ?? target.labelSelector)}`);

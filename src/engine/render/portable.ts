@@ -28,14 +28,14 @@ export function portable(object: KubeObject): KubeObject {
   };
   delete copy['status'];
   const spec = copy['spec'];
-  if (isObject(spec)) STRIP[copy.kind]?.(spec, copy);
+  if (isObject(spec)) STRIP.get(copy.kind)?.(spec, copy);
   if (copy.kind === 'ServiceAccount') delete copy['secrets'];
   return dropNullTimestamps(copy);
 }
 
 type Strip = (spec: JsonObject, object: KubeObject) => void;
 
-const STRIP: Readonly<Record<string, Strip>> = {
+const STRIP_BY_KIND: Readonly<Record<string, Strip>> = {
   Service(spec) {
     if (spec['clusterIP'] !== 'None') {
       delete spec['clusterIP'];
@@ -73,6 +73,8 @@ const STRIP: Readonly<Record<string, Strip>> = {
     delete object['spec'];
   },
 };
+
+const STRIP = new Map(Object.entries(STRIP_BY_KIND));
 
 /** `creationTimestamp: null` in templates is how Go prints an empty time. It says nothing and would be owned by apply. */
 function dropNullTimestamps(object: KubeObject): KubeObject {

@@ -9,6 +9,7 @@ import {
 } from '../../kube/object.ts';
 import { isObject, type JsonValue } from '../../schema/json.ts';
 import { applyJsonPatch, PatchError } from '../../schema/json-patch.ts';
+import type { PatchOperation } from '../intent.ts';
 import type { ObjectPatch } from './override.ts';
 
 /** Objects as they shall be on one cluster, or what is wrong. */
@@ -48,7 +49,7 @@ export function applyPatches(
   let current: JsonValue = asJson(object);
   for (const patch of patches) {
     try {
-      current = applyJsonPatch(current, [...patch.operations] as unknown as JsonValue[]);
+      current = applyJsonPatch(current, strict(patch.operations) as unknown as JsonValue[]);
     } catch (error) {
       if (error instanceof PatchError) return { problem: error.message };
       throw error;
@@ -60,6 +61,21 @@ export function applyPatches(
     return { problem: 'an override may not change apiVersion, kind, metadata.name or metadata.namespace' };
   }
   return { object: patched };
+}
+
+/**
+ * By RFC 6902 a `replace` is a `remove` and an `add`. Written so, a path that is not there is an error also where API
+ * servers let it pass: an override that points nowhere is a slip.
+ */
+function strict(operations: readonly PatchOperation[]): PatchOperation[] {
+  return operations.flatMap((operation): PatchOperation[] =>
+    operation.op === 'replace' && operation.path !== ''
+      ? [
+          { op: 'remove', path: operation.path },
+          { ...operation, op: 'add' },
+        ]
+      : [operation],
+  );
 }
 
 function sameIdentity(a: ObjectRef, b: ObjectRef): boolean {

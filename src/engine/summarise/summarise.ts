@@ -11,6 +11,8 @@ export interface ClusterObservation {
   readonly observedAt?: number;
   /** Generation and revision that the hub wants there now. */
   readonly wantedGeneration: number;
+  /** Epoch of the hub; generations count within it. */
+  readonly wantedEpoch?: number;
   readonly status?: DispatchStatus;
   /** Set when the hub could not write its order. */
   readonly dispatchProblem?: string;
@@ -47,7 +49,8 @@ export function summariseCluster(observation: ClusterObservation): ClusterSummar
     return summary('Stale', 'NotConnected', observation.staleReason ?? 'the spoke is not connected');
   if (observation.dispatchProblem !== undefined)
     return summary('Degraded', 'NotDispatched', observation.dispatchProblem);
-  if ((status?.position?.generation ?? 0) < observation.wantedGeneration) {
+  const { epoch = 0, generation = 0 } = status?.position ?? {};
+  if (epoch < (observation.wantedEpoch ?? 0) || generation < observation.wantedGeneration) {
     const refused = status?.conditions?.find(
       (condition) => condition.type === 'Accepted' && condition.status === 'False',
     );

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Wire } from './exchange-server.ts';
 import { text } from './http2-server.ts';
+import { withWarningLines } from './warning-lines.ts';
 
 /** The exchange of an HTTP/1.1 request. */
 export function http1Wire(request: IncomingMessage, response: ServerResponse): Wire {
@@ -18,7 +19,8 @@ export function http1Wire(request: IncomingMessage, response: ServerResponse): W
     respond(status, responseHeaders, withBody): void {
       // A body that was not read to its end would be taken for the next request.
       const unread = hasBody && !request.readableEnded;
-      response.writeHead(status, unread ? { ...responseHeaders, connection: 'close' } : responseHeaders);
+      const lines = withWarningLines(responseHeaders);
+      response.writeHead(status, unread ? { ...lines, connection: 'close' } : lines);
       if (!withBody) response.end();
       // A stream's head goes out before its first chunk; a body at hand takes the head along in one write.
       else if (responseHeaders['content-length'] === undefined) response.flushHeaders();

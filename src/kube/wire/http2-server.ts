@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import type { Handler } from '../exchange.ts';
 import { type ExchangeLimits, type ExchangeServer, exchangeServer } from './exchange-server.ts';
+import { withWarningLines } from './warning-lines.ts';
 
 /** Bytes of request headers. Kubernetes clients send below 4 KiB, tokens with many groups up to 16. */
 export const MAX_HEADER_BYTES: number = 64 * 1024;
@@ -118,12 +119,12 @@ function http2Wire(
     ...(hasBody ? { source: stream } : {}),
     sink: stream,
     respond(status, responseHeaders, withBody): void {
-      const out: Record<string, string | number> = { ':status': status };
-      for (const name in responseHeaders) {
+      const out: Record<string, string | string[] | number> = { ':status': status };
+      const lines = withWarningLines(responseHeaders);
+      for (const name in lines) {
         if (CONNECTION_HEADERS.has(name)) continue;
-        const value = responseHeaders[name] ?? '';
-        validateHeaderValue(name, value);
-        out[name] = value;
+        validateHeaderValue(name, responseHeaders[name] ?? '');
+        out[name] = lines[name] ?? '';
       }
       stream.respond(out, { endStream: !withBody });
       // A client that still sends when it has its answer (413, 401) is told to stop.

@@ -100,10 +100,12 @@ function raisesGeneration(strategy: Strategy, object: KubeObject, old: KubeObjec
     case 'none':
       return false;
     case 'spec':
+    case 'spec-on-update':
       return specChanged;
     case 'spec-and-annotations':
       return specChanged || !deepEqual(object.metadata.annotations ?? {}, old.metadata.annotations ?? {});
-    case 'all-but-metadata': {
+    case 'all-but-metadata':
+    case 'all-and-labels': {
       const { metadata: _, status: __, ...now } = object;
       const { metadata: ___, status: ____, ...before } = old;
       return !deepEqual(now, before);

@@ -1,0 +1,156 @@
+import { type Checked, checkExpression } from './check/checker.ts';
+import { type CostEstimate, estimateCost } from './check/cost-estimate.ts';
+import { planExpression } from './evaluate/planner.ts';
+import type { Scope, Variable } from './evaluate/scope.ts';
+import type { Constant, FunctionDeclaration, Library } from './library/function.ts';
+import { type KubernetesVersion, kubernetesLibraries } from './library/kubernetes.ts';
+import { createProgram, type Program } from './program.ts';
+import type { ParsedExpression } from './syntax/ast.ts';
+import { type Macro, macroTable } from './syntax/macros.ts';
+import { type ParseOptions, type ParseResult, parseExpression } from './syntax/parser.ts';
+import type { ExpressionIssue } from './syntax/source-position.ts';
+import { DYN, type ObjectType, type Type } from './types/type.ts';
+import { adapterOf } from './types/type-adapter.ts';
+import { TypeValue } from './values/value.ts';
+
+export interface EnvironmentOptions {
+  /** The libraries and features that this release of Kubernetes lets new expressions use. The newest by default. */
+  readonly version?: KubernetesVersion;
+  /** Instead of a release's. The standard library must be among them. */
+  readonly libraries?: readonly Library[];
+  /** On top of a release's. */
+  readonly extraLibraries?: readonly Library[];
+  readonly variables?: Readonly<Record<string, Type>>;
+  /** Types that expressions may construct, `Name{field: value}`. */
+  readonly types?: readonly ObjectType[];
+  /** Names are looked up within it first. */
+  readonly container?: string;
+  /** Elements of a literal must agree in type, as Kubernetes wants; otherwise they may be anything. */
+  readonly homogeneousLiterals?: boolean;
+  readonly limits?: Partial<Pick<ParseOptions, 'maxLength' | 'maxDepth'>>;
+}
+
+export type CheckResult =
+  | { readonly checked: Checked; readonly issues?: undefined }
+  | { readonly checked?: undefined; readonly issues: readonly ExpressionIssue[] };
+
+export type CompileResult =
+  | {
+      readonly program: Program;
+      /** Static type of the result. */
+      readonly type: Type;
+      readonly issues?: undefined;
+      /** Before any evaluation, from the declared sizes of variables. */
+      readonly estimate: () => CostEstimate;
+    }
+  | { readonly program?: undefined; readonly issues: readonly ExpressionIssue[] };
+
+/** What expressions may use: functions, variables, types. */
+export interface Environment {
+  readonly parse: (expression: string) => ParseResult;
+  readonly check: (expression: string | ParsedExpression) => CheckResult;
+  /** Parses and checks. */
+  readonly compile: (expression: string) => CompileResult;
+  /** Without checking: types are looked at when values are. */
+  readonly compileUnchecked: (expression: string) => CompileResult;
+  /** The same, with more. */
+  readonly extend: (options: EnvironmentOptions) => Environment;
+}
+
+export const DEFAULT_MAX_LENGTH = 100_000;
+export const DEFAULT_MAX_DEPTH = 250;
+
+export function createEnvironment(options: EnvironmentOptions = {}): Environment {
+  const libraries = [
+    ...(options.libraries ?? kubernetesLibraries(options.version)),
+    ...(options.extraLibraries ?? []),
+  ];
+  const scope = scopeOf(libraries, options);
+  const optionals = libraries.some((library) => library.name === 'optionals');
+  const parseOptions: ParseOptions = {
+    macros: macroTable(libraries.flatMap((library): readonly Macro[] => library.macros ?? [])),
+    optionals,
+    quotedFields: true,
+    maxLength: options.limits?.maxLength ?? DEFAULT_MAX_LENGTH,
+    maxDepth: options.limits?.maxDepth ?? DEFAULT_MAX_DEPTH,
+  };
+  const checkOptions = { homogeneousLiterals: options.homogeneousLiterals ?? true };
+  const parse = (expression: string): ParseResult => parseExpression(expression, parseOptions);
+  const check = (expression: string | ParsedExpression): CheckResult => {
+    const parsed = typeof expression === 'string' ? parse(expression) : { ast: expression };
+    return parsed.ast ? checkExpression(parsed.ast, scope, checkOptions) : { issues: parsed.issues ?? [] };
+  };
+  return {
+    parse,
+    check,
+    compile: (expression) => {
+      const { checked, issues } = check(expression);
+      if (!checked) return { issues };
+      const { ast } = checked;
+      return {
+        program: createProgram(ast, planExpression(ast.expr, scope, checked.overloads)),
+        type: checked.type,
+        estimate: () => estimateCost(checked, scope),
+      };
+    },
+    compileUnchecked: (expression) => {
+      const { ast, issues } = parse(expression);
+      if (!ast) return { issues };
+      const unchecked: Checked = { ast, type: DYN, types: [], overloads: new Map() };
+      return {
+        program: createProgram(ast, planExpression(ast.expr, scope)),
+        type: DYN,
+        estimate: () => estimateCost(unchecked, scope),
+      };
+    },
+    extend: (more) =>
+      createEnvironment({
+        ...options,
+        ...more,
+        variables: { ...options.variables, ...more.variables },
+        types: [...(options.types ?? []), ...(more.types ?? [])],
+        extraLibraries: [...(options.extraLibraries ?? []), ...(more.extraLibraries ?? [])],
+      }),
+  };
+}
+
+function scopeOf(libraries: readonly Library[], options: EnvironmentOptions): Scope {
+  const variables = new Map<string, Variable>();
+  for (const [name, type] of Object.entries(options.variables ?? {})) {
+    variables.set(name, { name, type, adapter: adapterOf(type) });
+  }
+  const constants = new Map<string, Constant>();
+  for (const library of libraries)
+    for (const constant of library.constants ?? []) constants.set(constant.name, constant);
+  for (const type of options.types ?? []) {
+    const constant = {
+      name: type.name,
+      type: { kind: 'type', of: type },
+      value: new TypeValue(type.name),
+    } as const;
+    constants.set(type.name, constant);
+  }
+  return {
+    container: options.container ?? '',
+    variables,
+    constants,
+    functions: mergedFunctions(libraries),
+    types: new Map((options.types ?? []).map((type) => [type.name, type])),
+  };
+}
+
+/** Libraries may each add overloads to a function; of two with the same id the later one holds. */
+function mergedFunctions(libraries: readonly Library[]): Map<string, FunctionDeclaration> {
+  const merged = new Map<string, FunctionDeclaration>();
+  for (const { functions } of libraries) {
+    for (const { name, overloads } of functions) {
+      const before = merged.get(name)?.overloads ?? [];
+      const ids = new Set(overloads.map((overload) => overload.id));
+      merged.set(name, {
+        name,
+        overloads: [...before.filter((overload) => !ids.has(overload.id)), ...overloads],
+      });
+    }
+  }
+  return merged;
+}

@@ -1,0 +1,71 @@
+import { CelError, Unknown, type Value } from '../values/value.ts';
+
+/** The state of one evaluation. */
+export interface Frame {
+  /** Values of variables, by the places that the plan gave them; `undefined` until they are asked for. */
+  readonly slots: (Value | undefined)[];
+  readonly load: (slot: number) => Value;
+  cost: number;
+  readonly limit: number;
+  iterations: number;
+  readonly interrupted: (() => boolean) | undefined;
+  /** Attributes that are not known yet, each as a path. */
+  readonly unknowns: readonly AttributePath[] | undefined;
+}
+
+/** A piece of a compiled expression. */
+export type Step = (frame: Frame) => Value;
+
+export type AttributePath = readonly (string | number)[];
+
+/** Ends an evaluation from within; no operator can absorb it. */
+export class EvaluationStopped extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'EvaluationStopped';
+  }
+}
+
+export const COST_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
+export const INTERRUPTED = 'operation interrupted';
+
+/** Between interrupts of a loop; the number that Kubernetes uses. */
+const INTERRUPT_EVERY = 100;
+
+export function checkLimits(frame: Frame): void {
+  if (frame.cost > frame.limit) throw new EvaluationStopped(COST_EXCEEDED);
+}
+
+export function countIteration(frame: Frame): void {
+  if (frame.cost > frame.limit) throw new EvaluationStopped(COST_EXCEEDED);
+  if (++frame.iterations % INTERRUPT_EVERY === 0 && frame.interrupted?.() === true) {
+    throw new EvaluationStopped(INTERRUPTED);
+  }
+}
+
+/** Whether an attribute, or something that belongs to it, is declared as unknown. */
+export function unknownAt(frame: Frame, path: AttributePath): Unknown | undefined {
+  let found: string[] | undefined;
+  for (const pattern of frame.unknowns ?? []) {
+    const common = Math.min(pattern.length, path.length);
+    let same = true;
+    for (let index = 0; index < common && same; index++) {
+      same = pattern[index] === '*' || pattern[index] === path[index];
+    }
+    if (same) {
+      found ??= [];
+      found.push(formatPath(pattern.length < path.length || pattern.includes('*') ? path : pattern));
+    }
+  }
+  return found && new Unknown(found);
+}
+
+export function formatPath(path: AttributePath): string {
+  return path
+    .map((part, index) => (index === 0 ? String(part) : typeof part === 'number' ? `[${part}]` : `.${part}`))
+    .join('');
+}
+
+export function noSuchOverload(name: string, at: number): CelError {
+  return new CelError(`no such overload: ${name}`, at);
+}
