@@ -15,6 +15,7 @@ const steps = [
   { name: 'build', run: () => counted(attempt(ensureBuilt)) },
   { name: 'unit', run: () => vitest('unit') },
   { name: 'simulation', run: () => vitest('simulation') },
+  { name: 'conformance', run: () => vitest('conformance') },
   {
     name: 'e2e',
     run: () => {

@@ -97,6 +97,11 @@ export interface Strategy {
   validate?(object: KubeObject): FieldError[];
   /** All that must hold of an update: what `validate` checks, and what may not change. */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
+  /**
+   * Rules of the schema that are expressions, about the object and, on update, its change. Asked only where the form of the
+   * object is right: `schemaErrors` is what its schema refuses.
+   */
+  rules?(object: KubeObject, old: KubeObject | undefined, schemaErrors: readonly FieldError[]): FieldError[];
   /** Checks the name; RFC 1123 subdomain by default. */
   validateName?(name: string): string[];
   /**

@@ -4,7 +4,6 @@ import { notFound, StatusError } from '../kube/status-error.ts';
 import type { Connection } from '../kube/wire/index.ts';
 import { errorText, type Runtime } from '../runtime/index.ts';
 import { clone } from '../schema/json.ts';
-import type { TypeSchema } from '../schema/open-api-schema.ts';
 import {
   admissionChain,
   namespaceLifecycle,
@@ -29,7 +28,6 @@ import {
   type RequestAttributes,
   resourceAttributes,
   type UserInfo,
-  unionAuthenticator,
 } from './auth/index.ts';
 import { clusterExists, namespaceContents, seedCluster } from './bootstrap.ts';
 import { builtinResources } from './builtin-resources.ts';
@@ -52,6 +50,7 @@ import {
 } from './controllers/index.ts';
 import { definitionCleanup, isDefinitionResource, resourceRegistry } from './crd/index.ts';
 import { type Documents, documentsOf, handlePath } from './handle-path.ts';
+import { serverIdentity } from './identity.ts';
 import { followRbac, roleAggregation, storedRbac } from './rbac-source.ts';
 import {
   errorResponse,
@@ -59,7 +58,6 @@ import {
   parseRequestInfo,
   type Representation,
   type RequestInfo,
-  splitCluster,
 } from './request/index.ts';
 import { handleResource } from './rest/handle-resource.ts';
 import { openWatches } from './rest/open-watches.ts';
@@ -69,13 +67,7 @@ import { answerReview } from './reviews.ts';
 import { forwardToSpace, refuseWrites, type Space } from './space.ts';
 import type { StorageDriver } from './storage/index.ts';
 import { openStore, type Store, type StoreOptions } from './store/index.ts';
-import {
-  bearerAuthenticator,
-  bootstrapTokenAuthenticator,
-  issuerDocument,
-  requestToken,
-  serviceAccountTokens,
-} from './tokens/index.ts';
+import { issuerDocument, signingKey } from './tokens/index.ts';
 
 export interface ApiServerOptions {
   readonly runtime: Runtime;
@@ -140,6 +132,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const { runtime } = options;
   const { clock, log } = runtime;
   const catalogue = loadCatalogue();
+  // Read before anything is opened: a bad key must leave nothing open behind.
+  const key = options.serviceAccountKey === undefined ? undefined : signingKey(options.serviceAccountKey);
   const store = await openStore(runtime, options.storage, options.store);
   const registry = resourceRegistry(
     store,
@@ -156,22 +150,15 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     certificateSigning(authorizer),
     certificateSubjectRestriction,
   ].filter(({ name }) => !disabled.has(name));
-  const tokens = serviceAccountTokens(runtime, {
+  const identity = serverIdentity(runtime, {
     store,
-    ...(options.serviceAccountKey === undefined ? {} : { key: options.serviceAccountKey }),
-    ...(options.serviceAccountIssuer === undefined ? {} : { issuer: options.serviceAccountIssuer }),
+    catalogue,
+    authenticate: options.authenticate,
+    signingKey: key,
+    issuer: options.serviceAccountIssuer,
+    authorityOf: (cluster) =>
+      cluster !== ROOT_CLUSTER && options.spaces?.(cluster) ? ROOT_CLUSTER : cluster,
   });
-  const bearers = [tokens.authenticate, bootstrapTokenAuthenticator(store, clock, tokens.audiences)];
-  /** The logical cluster whose accounts may ask: clusters that someone else serves have none here. */
-  const accountsOf = (request: Request): string => {
-    const { cluster } = splitCluster(request.path);
-    return cluster !== ROOT_CLUSTER && options.spaces?.(cluster) ? ROOT_CLUSTER : cluster;
-  };
-  const authenticator = unionAuthenticator(
-    options.authenticate ?? nobody,
-    bearerAuthenticator(bearers, accountsOf, tokens.audiences),
-  );
-  const reviewer = { authenticators: bearers, other: options.authenticate, audiences: tokens.audiences };
   const rest: RestServer = {
     runtime,
     store,
@@ -186,13 +173,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       terminatingDefinition((cluster, resource) => registry.of(cluster).terminating(resource)),
       rbacEscalation(rbac),
     ]),
-    requestToken: (scope, name, body, write) =>
-      requestToken(tokens, tokenRequestType(), scope, name, body, write),
-  };
-  const tokenRequestType = (): TypeSchema => {
-    const type = catalogue.typeOf('authentication.k8s.io', 'v1', 'TokenRequest');
-    if (type === undefined) throw new Error('the catalogue does not know TokenRequest');
-    return type;
+    requestToken: identity.requestToken,
   };
   const apiServices = localApiServices(runtime, {
     store,
@@ -230,7 +211,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       startServiceAccountSecrets(runtime, {
         store,
         actions,
-        tokens,
+        tokens: identity.tokens,
         caCertificate: options.caCertificate ?? '',
       }).stop,
       startCertificateController(runtime, {
@@ -258,7 +239,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     return answer(request, connection, async () => {
       // Whoever shows a token must have a good one, even where none is needed.
       if (isPublic && bearerToken(request) === undefined) return undefined;
-      const user = await authenticate(authenticator, request, connection, options.anonymous);
+      const user = await authenticate(identity.authenticate, request, connection, options.anonymous);
       return isPublic ? undefined : user;
     });
   }
@@ -366,12 +347,12 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
         if (!allowed.allowed) throw forbidden(asked, allowed.reason);
       },
       review: (resource, body, namespace) =>
-        answerReview(rbac, reviewer, resource, { user, cluster: info.cluster, namespace }, body),
+        answerReview(rbac, identity.reviewer, resource, { user, cluster: info.cluster, namespace }, body),
     });
   }
 
   function servePath(request: Request, info: RequestInfo): Response {
-    const issuer = issuerDocument(tokens, info, address);
+    const issuer = issuerDocument(identity.tokens, info, address);
     if (issuer) return issuer;
     const served: Documents = documents(info.cluster);
     return handlePath(request, info, served, {
@@ -427,8 +408,6 @@ interface Tracked {
 }
 
 const NOBODY: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-
-const nobody: Authenticator = () => Promise.resolve(undefined);
 
 function attributesOf(info: RequestInfo, user: UserInfo): RequestAttributes {
   if (!info.isResourceRequest) return pathAttributes(user, info.cluster, info.verb, info.path);

@@ -103,9 +103,9 @@ describe('trees as the reference implementation prints them', () => {
       const found = ast ? debugText(ast.expr) : textOf(issues);
       // Characters that cannot be seen are escaped there.
       const wanted = test.ast.replace(
-        /\\u([0-9a-f]{4})|\\U([0-9a-f]{8})/g,
-        (_all, short?: string, long?: string) =>
-          String.fromCodePoint(Number.parseInt(short ?? long ?? '', 16)),
+        /\\\\|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})/g,
+        (all, short?: string, long?: string) =>
+          all === '\\\\' ? all : String.fromCodePoint(Number.parseInt(short ?? long ?? '', 16)),
       );
       return found === wanted ? undefined : `${found}\ninstead of\n${wanted}`;
     });

@@ -1,5 +1,6 @@
 import { type Checked, checkExpression } from './check/checker.ts';
 import { type CostEstimate, estimateCost } from './check/cost-estimate.ts';
+import { literalIssues } from './check/validate-literals.ts';
 import { planExpression } from './evaluate/planner.ts';
 import type { Scope, Variable } from './evaluate/scope.ts';
 import type { Constant, FunctionDeclaration, Library } from './library/function.ts';
@@ -25,6 +26,8 @@ export interface EnvironmentOptions {
   readonly types?: readonly ObjectType[];
   /** Names are looked up within it first. */
   readonly container?: string;
+  /** Durations, timestamps and regular expressions that are written out must be ones; Kubernetes asks it since 1.29. */
+  readonly validLiterals?: boolean;
   /** Elements of a literal must agree in type, as Kubernetes wants; otherwise they may be anything. */
   readonly homogeneousLiterals?: boolean;
   readonly limits?: Partial<Pick<ParseOptions, 'maxLength' | 'maxDepth'>>;
@@ -61,24 +64,27 @@ export const DEFAULT_MAX_LENGTH = 100_000;
 export const DEFAULT_MAX_DEPTH = 250;
 
 export function createEnvironment(options: EnvironmentOptions = {}): Environment {
-  const libraries = [
-    ...(options.libraries ?? kubernetesLibraries(options.version)),
-    ...(options.extraLibraries ?? []),
-  ];
+  const ground = options.libraries ?? kubernetesLibraries(options.version);
+  const extra = options.extraLibraries ?? [];
+  const libraries = extra.length === 0 ? ground : [...ground, ...extra];
   const scope = scopeOf(libraries, options);
   const optionals = libraries.some((library) => library.name === 'optionals');
   const parseOptions: ParseOptions = {
-    macros: macroTable(libraries.flatMap((library): readonly Macro[] => library.macros ?? [])),
+    macros: baseOf(libraries).macros,
     optionals,
     quotedFields: true,
     maxLength: options.limits?.maxLength ?? DEFAULT_MAX_LENGTH,
     maxDepth: options.limits?.maxDepth ?? DEFAULT_MAX_DEPTH,
   };
+  const validLiterals = options.validLiterals ?? options.version !== '1.28';
   const checkOptions = { homogeneousLiterals: options.homogeneousLiterals ?? true };
   const parse = (expression: string): ParseResult => parseExpression(expression, parseOptions);
   const check = (expression: string | ParsedExpression): CheckResult => {
     const parsed = typeof expression === 'string' ? parse(expression) : { ast: expression };
-    return parsed.ast ? checkExpression(parsed.ast, scope, checkOptions) : { issues: parsed.issues ?? [] };
+    if (!parsed.ast) return { issues: parsed.issues ?? [] };
+    const result = checkExpression(parsed.ast, scope, checkOptions);
+    const issues = result.checked && validLiterals ? literalIssues(parsed.ast) : [];
+    return issues.length > 0 ? { issues } : result;
   };
   return {
     parse,
@@ -114,14 +120,35 @@ export function createEnvironment(options: EnvironmentOptions = {}): Environment
   };
 }
 
+interface Base {
+  readonly functions: ReadonlyMap<string, FunctionDeclaration>;
+  readonly constants: ReadonlyMap<string, Constant>;
+  readonly macros: ReadonlyMap<string, Macro>;
+}
+
+const BASES = new WeakMap<readonly Library[], Base>();
+
+/** What a set of libraries amounts to; environments that differ in their variables alone share it. */
+function baseOf(libraries: readonly Library[]): Base {
+  const known = BASES.get(libraries);
+  if (known) return known;
+  const constants = libraries.flatMap((library): readonly Constant[] => library.constants ?? []);
+  const base: Base = {
+    functions: mergedFunctions(libraries),
+    constants: new Map(constants.map((constant) => [constant.name, constant])),
+    macros: macroTable(libraries.flatMap((library): readonly Macro[] => library.macros ?? [])),
+  };
+  BASES.set(libraries, base);
+  return base;
+}
+
 function scopeOf(libraries: readonly Library[], options: EnvironmentOptions): Scope {
   const variables = new Map<string, Variable>();
   for (const [name, type] of Object.entries(options.variables ?? {})) {
     variables.set(name, { name, type, adapter: adapterOf(type) });
   }
-  const constants = new Map<string, Constant>();
-  for (const library of libraries)
-    for (const constant of library.constants ?? []) constants.set(constant.name, constant);
+  const base = baseOf(libraries);
+  const constants = new Map(base.constants);
   for (const type of options.types ?? []) {
     const constant = {
       name: type.name,
@@ -134,7 +161,7 @@ function scopeOf(libraries: readonly Library[], options: EnvironmentOptions): Sc
     container: options.container ?? '',
     variables,
     constants,
-    functions: mergedFunctions(libraries),
+    functions: base.functions,
     types: new Map((options.types ?? []).map((type) => [type.name, type])),
   };
 }

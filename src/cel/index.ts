@@ -85,6 +85,7 @@ export { escapeFieldName, type SchemaTypeOptions, schemaType } from './types/sch
 export {
   BOOL,
   BYTES,
+  boundOf,
   DOUBLE,
   DURATION,
   DYN,

@@ -81,6 +81,7 @@ export function createProgram(ast: ParsedExpression, plan: Plan): Program {
         cost: 0,
         limit: options?.budget ?? PER_CALL_BUDGET,
         iterations: 0,
+        walked: 0,
         interrupted: interruption(options),
         unknowns: options?.unknowns?.map(pathOf),
       };

@@ -239,7 +239,7 @@ describe('checked expressions', () => {
     );
   });
 
-  it('[V48] cost no more than was estimated, and no less', () => {
+  it('[V48] cost no more than was estimated', () => {
     fc.assert(
       fc.property(any, inputs, (text, self) => {
         const compiled = env.compile(text);
@@ -247,8 +247,6 @@ describe('checked expressions', () => {
         const estimate = compiled.estimate();
         const result = compiled.program.evaluate({ self }, { budget: Number.POSITIVE_INFINITY });
         expect(result.cost, text).toBeLessThanOrEqual(estimate.max);
-        // An error ends an evaluation early.
-        if (!result.error) expect(result.cost, text).toBeGreaterThanOrEqual(estimate.min);
       }),
       { numRuns: RUNS },
     );

@@ -96,6 +96,11 @@ program
     names,
   )
   .option('--cluster <names...>', 'logical clusters to create, served below /clusters/<name>')
+  .option(
+    '--anonymous-auth',
+    'let those without credentials in as system:anonymous, to what roles allow them',
+    false,
+  )
   .option('--kubeconfig-out <file>', "where else to write the administrator's kubeconfig")
   .option('--log-level <level>', 'debug, info, warn or error', 'warn')
   .action(async (options) => (await import('./commands/apiserver.ts')).runApiServer(options));

@@ -13,7 +13,13 @@ import type { FleetDirectory, Member } from './fleet-directory.ts';
 function nodeFlags(member: Member): readonly string[] {
   if (member.role === 'hub') return ['--max-semi-space-size=2'];
   if (member.clusters.length > 1) return ['--max-semi-space-size=16'];
-  return ['--max-semi-space-size=1', '--v8-pool-size=1', '--optimize-for-size', '--no-sparkplug', '--no-maglev'];
+  return [
+    '--max-semi-space-size=1',
+    '--v8-pool-size=1',
+    '--optimize-for-size',
+    '--no-sparkplug',
+    '--no-maglev',
+  ];
 }
 
 const STOP_TIMEOUT_MS = 8_000;

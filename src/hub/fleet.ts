@@ -26,6 +26,8 @@ export interface SpokeSession {
   dispatch(name: string): Dispatch | undefined;
   dispatches(): readonly Dispatch[];
   cluster(): Cluster | undefined;
+  /** Set where the engine there goes by another name: it takes only orders that are signed for its own. */
+  misnamed(): string | undefined;
   /** Looks again for a spoke engine. */
   look(): Promise<void>;
 }
@@ -108,10 +110,7 @@ function openSession(
 
   function startWatching(): void {
     const watching = startInformer<Dispatch>(runtime, client, DISPATCHES, { namespace: SYSTEM_NAMESPACE });
-    const self = startInformer<Cluster>(runtime, client, CLUSTERS, {
-      namespace: SYSTEM_NAMESPACE,
-      fieldSelector: `metadata.name=${name}`,
-    });
+    const self = startInformer<Cluster>(runtime, client, CLUSTERS, { namespace: SYSTEM_NAMESPACE });
     dispatches = watching;
     clusters = self;
     watching.onChange(({ type, object, previous }) => {
@@ -175,6 +174,12 @@ function openSession(
         : remembered.find((dispatch) => dispatch.metadata.name === dispatchName),
     dispatches: () => (dispatches?.synced ? dispatches.list() : remembered),
     cluster: () => (clusters?.synced ? clusters.get(SYSTEM_NAMESPACE, name) : rememberedCluster),
+    misnamed(): string | undefined {
+      if (!clusters?.synced || clusters.get(SYSTEM_NAMESPACE, name)) return undefined;
+      const other = clusters.list()[0]?.metadata.name;
+      if (other === undefined) return undefined;
+      return `the engine on this cluster calls itself ${other}: name its SpokeCluster ${other}, or start the engine with --name ${name}`;
+    },
     look,
     close(): void {
       closed = true;

@@ -216,10 +216,13 @@ export function startInventory(
   /** What the spoke says of itself, from the session's copies. */
   function pulled(
     name: string,
-  ): Pick<SpokeFindings, 'engine' | 'dispatchedRevision' | 'appliedRevision' | 'health'> {
+  ): Pick<SpokeFindings, 'registered' | 'engine' | 'dispatchedRevision' | 'appliedRevision' | 'health'> {
     const session = fleet.session(name);
     const status = session?.cluster()?.status;
     if (session?.engine === false) return { engine: '' };
+    const misnamed = session?.misnamed();
+    if (misnamed !== undefined)
+      return { registered: { ok: false, reason: 'NameMismatch', message: misnamed } };
     if (!session?.live || !status) return {};
     const dispatched = fleetRevision(
       session

@@ -274,7 +274,7 @@ export function startPropagator(
     // Not knowing what shall be there is no reason to take anything away.
     if (!source || (!item.plan && !item.retracting)) return;
     const chosen = isChosen(item, spoke);
-    const blocked = chosen ? item.plan?.blocked.get(spoke) : undefined;
+    const blocked = session.misnamed() ?? (chosen ? item.plan?.blocked.get(spoke) : undefined);
     if (blocked !== undefined) {
       noteProblem(key, item, spoke, blocked);
       return;

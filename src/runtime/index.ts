@@ -6,8 +6,8 @@
  */
 export { type Clock, formatMicroTime, formatTime, parseTime, sleep, type Timer } from './clock.ts';
 export { errorText, type LogFields, type Logger, silentLogger } from './log.ts';
-export { jitter, nameSuffix, type Random, seededRandom, systemRandom, uuid } from './random.ts';
 export { AlreadyRunning, isAlive, PROCESS_TITLE, readPidFile, takePidFile } from './pid-file.ts';
+export { jitter, nameSuffix, type Random, seededRandom, systemRandom, uuid } from './random.ts';
 export { type Runtime, systemRuntime, type VirtualRuntime, virtualRuntime } from './runtime.ts';
 export { untilStopped } from './shutdown.ts';
 export { systemClock } from './system-clock.ts';

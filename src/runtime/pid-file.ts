@@ -69,7 +69,7 @@ function isOurs(pid: number): boolean {
 
 function isZombie(pid: number): boolean {
   const stat = readProc(pid, 'stat');
-  return stat !== undefined && stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z');
+  return stat?.slice(stat.lastIndexOf(')') + 2).startsWith('Z') ?? false;
 }
 
 function readProc(pid: number, file: string): string | undefined {

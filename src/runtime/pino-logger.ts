@@ -10,7 +10,16 @@ export function pinoLogger(level: LogLevel, base: LogFields = {}): Logger {
       level,
       base: { ...base },
       timestamp: pino.stdTimeFunctions.isoTime,
-      redact: ['token', 'authorization', 'privateKey', 'data', 'stringData', '*.token', '*.authorization', '*.privateKey'],
+      redact: [
+        'token',
+        'authorization',
+        'privateKey',
+        'data',
+        'stringData',
+        '*.token',
+        '*.authorization',
+        '*.privateKey',
+      ],
     },
     pino.destination({ fd: 1, sync: true }),
   );

@@ -105,9 +105,9 @@ function readString(scanner: Scanner): void {
     if (char === undefined || char < ' ') fail(scanner, 'in string literal');
     if (char !== '\\') continue;
     scanner.at += 1;
-    const escape = scanner.text[scanner.at] ?? '';
-    if (escape !== 'u') {
-      if (escape === '' || !'bfnrt\\/"'.includes(escape)) fail(scanner, 'in string escape code');
+    const escaped = scanner.text[scanner.at] ?? '';
+    if (escaped !== 'u') {
+      if (escaped === '' || !'bfnrt\\/"'.includes(escaped)) fail(scanner, 'in string escape code');
       continue;
     }
     for (let digits = 0; digits < 4; digits++) {

@@ -146,7 +146,8 @@ function checkString(value: JsonValue, schema: OpenApiSchema, place: Place, issu
         '[]uint8',
         place,
         issues,
-        `illegal base64 data at input byte ${at >= 0 ? at : value.length}`,
+        // Of a group of four that is not complete, its beginning is told.
+        `illegal base64 data at input byte ${at >= 0 ? at : value.length - (value.length % 4)}`,
       );
     }
   }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createApiServer, memoryDriver } from '../../src/apiserver/index.ts';
-import { startEngine } from '../../src/cli/engine.ts';
+import { type Engine, startEngine } from '../../src/cli/engine.ts';
 import type { SpokeClusterStatus } from '../../src/dialects/kubevela/types.ts';
 import type { Handler, Response } from '../../src/kube/exchange.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -307,6 +307,47 @@ describe('a cluster that is only connected', () => {
     expect(far()?.metadata.uid).toBe(uid);
     expect(far()?.['spec']).toMatchObject({ blueprintRef: { name: 'base', revision: 'v3' } });
     await fleet.run(Promise.all([engine.stop(), server.close()]));
+  });
+});
+
+describe('a cluster whose engine goes by another name', () => {
+  it('is told apart, and gets nothing until the names agree', async () => {
+    const target: { handler: Handler } = { handler: always(503) };
+    fleet = await simulateFleet(5, [], { direct: { far: (request) => target.handler(request) } });
+    const { runtime } = fleet;
+    const server = await fleet.run(createApiServer({ runtime, storage: memoryDriver() }));
+    target.handler = server.as({ name: 'admin', groups: ['system:masters'] });
+    const startAs = (name: string): Promise<Engine> =>
+      startEngine(runtime, {
+        name,
+        client: createClient(server.as({ name: 'engine', groups: ['system:masters'] }), {
+          clock: runtime.clock,
+        }),
+        version: 'test',
+        links: {
+          tunnel: () => undefined,
+          onTunnel: () => undefined,
+          forget: () => undefined,
+          direct: () => {
+            throw new Error('no links');
+          },
+        },
+        credentials: { resolve: async () => [], rules: {} },
+        roles: { spoke: true },
+      });
+    const wrong = await fleet.run(startAs('elsewhere'));
+    await store(kubeconfig());
+    await register(DIRECT);
+    await openShop(fleet);
+    await fleet.until(() => conditionOf(far(), 'Registered') === 'False/NameMismatch', 'the mismatch');
+    expect(conditionMessage(far(), 'Registered')).toContain('name its SpokeCluster elsewhere');
+    await fleet.until(() => conditionOf(shop(fleet), 'Ready').startsWith('False/'), 'not ready');
+    expect(conditionMessage(shop(fleet), 'Ready')).toContain('--name far');
+    await fleet.run(wrong.stop());
+    const right = await fleet.run(startAs('far'));
+    await ready(fleet, 1);
+    await fleet.until(() => conditionOf(far(), 'Registered') === 'True/Registered', 'registered');
+    await fleet.run(Promise.all([right.stop(), server.close()]));
   });
 });
 

@@ -92,7 +92,6 @@ export function startNamespaceController(
     });
   }
 
-  // biome-ignore lint/suspicious/noConfusingVoidType: the shape that the controller loop asks for
   async function reconcile(id: string): Promise<Result | void> {
     const slash = id.indexOf('/');
     const cluster = id.slice(0, slash);

@@ -105,7 +105,7 @@ describe('custom resource definitions', () => {
     const resources = (await get('/apis/example.com/v1')).body.resources.map(
       (item: { name: string }) => item.name,
     );
-    expect(resources).toEqual(['crontabs', 'crontabs/scale', 'crontabs/status']);
+    expect(resources).toEqual(['crontabs', 'crontabs/status', 'crontabs/scale']);
     expect((await get('/openapi/v3/apis/example.com/v1')).text).toContain('schedule');
   });
 
@@ -266,6 +266,7 @@ describe('custom resource definitions', () => {
       details: { group: 'example.com', kind: 'CronTab', name: 'a' },
     });
     expect(invalid.body.details.causes.map((cause: { field: string }) => cause.field).sort()).toEqual([
+      '.spec.replicas',
       'spec.replicas',
       'spec.schedule',
     ]);

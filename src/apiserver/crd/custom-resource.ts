@@ -8,6 +8,7 @@ import type { Resource, Strategy, Subresource, Verb } from '../resource.ts';
 import { crdColumns } from '../table/index.ts';
 import type { Definition, DefinitionVersion } from './definition.ts';
 import { embeddedErrors } from './embedded.ts';
+import { blockedErrors, type RuleNode, ruleErrors, ruleTree } from './rules/index.ts';
 
 const VERBS: readonly Verb[] = [
   'delete',
@@ -120,6 +121,15 @@ function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Stra
     ...embeddedErrors(asJson(object), { schema, resolve: () => undefined }),
     ...scaleErrors(version.subresources?.scale, object),
   ];
+  // Compiled when the first object comes: most servers hold many more definitions than kinds in use.
+  let compiled: { readonly tree: RuleNode | undefined } | undefined;
+  const rules: Strategy['rules'] = (object, old, schemaErrors) => {
+    compiled ??= { tree: ruleTree(schema, '') };
+    const { tree } = compiled;
+    if (!tree) return [];
+    const blocked = blockedErrors(schemaErrors);
+    return blocked.length > 0 ? blocked : ruleErrors(tree, asJson(object), old && asJson(old));
+  };
   return {
     generation: 'all-but-metadata',
     allowUnconditionalUpdate: false,
@@ -140,6 +150,7 @@ function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Stra
       status: { 'f:spec': {} },
     },
     validate,
+    rules,
   };
 }
 

@@ -2,6 +2,7 @@ import type { FieldError } from '../../kube/status-error.ts';
 import { deepEqual } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import { type Definition, type DefinitionVersion, isEstablished } from './definition.ts';
+import { definitionRuleErrors } from './rules/index.ts';
 import { structuralErrors } from './structural.ts';
 
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -136,6 +137,7 @@ function versionErrors(definition: Definition): FieldError[] {
     else errors.push(...structuralErrors(schema, `${path}.schema.openAPIV3Schema`));
     errors.push(...extrasErrors(version, path, schema));
   });
+  errors.push(...ruleErrors(versions));
   for (const stored of definition.status?.storedVersions ?? [])
     if (!seen.has(stored))
       errors.push({
@@ -145,6 +147,18 @@ function versionErrors(definition: Definition): FieldError[] {
         detail: 'must appear in spec.versions',
       });
   return errors;
+}
+
+/** Rules in CEL, by version; a schema that all versions share is named as theirs together. */
+function ruleErrors(versions: readonly DefinitionVersion[]): FieldError[] {
+  const schemas = versions.map((version) => version.schema?.openAPIV3Schema);
+  const [first] = schemas;
+  if (first && schemas.every((schema) => deepEqual(schema, first))) {
+    return definitionRuleErrors(first, 'spec.validation.openAPIV3Schema');
+  }
+  return schemas.flatMap((schema, index) =>
+    schema ? definitionRuleErrors(schema, `spec.versions[${index}].schema.openAPIV3Schema`) : [],
+  );
 }
 
 function extrasErrors(

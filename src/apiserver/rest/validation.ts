@@ -40,14 +40,16 @@ function schemaErrors(resource: Resource, object: KubeObject, subresource?: stri
 
 export function validateCreate(resource: Resource, object: KubeObject): void {
   const { strategy } = resource;
+  const schema = schemaErrors(resource, object);
   refuse(resource, object, [
     ...validateObjectMeta(object, {
       namespaced: resource.namespaced,
       validateName: strategy.validateName ?? subdomainProblems,
       custom: resource.custom,
     }),
-    ...schemaErrors(resource, object),
+    ...schema,
     ...(strategy.validate?.(object) ?? []),
+    ...(strategy.rules?.(object, undefined, schema) ?? []),
   ]);
 }
 
@@ -59,12 +61,14 @@ export function validateUpdate(
 ): void {
   const { strategy } = resource;
   const metadata = validateObjectMetaUpdate(object, old);
+  const schema = schemaErrors(resource, object, subresource);
   refuse(resource, object, [
     ...metadata,
     // Both the pipeline and the strategies of other servers check metadata, and clients see both causes.
     ...metadata,
-    ...schemaErrors(resource, object, subresource),
+    ...schema,
     ...(strategy.validateUpdate?.(object, old) ?? strategy.validate?.(object) ?? []),
+    ...(strategy.rules?.(object, old, schema) ?? []),
   ]);
 }
 

@@ -65,17 +65,17 @@ export interface ServiceAccountTokens {
 
 export interface ServiceAccountTokenOptions {
   readonly store: Store;
-  /** Private key, PEM. One is made when it is first needed otherwise, and its tokens end with the process. */
-  readonly key?: string;
+  /** One is made when it is first needed otherwise, and its tokens end with the process. */
+  readonly key?: SigningKey;
   readonly issuer?: string;
 }
 
 export function serviceAccountTokens(
   runtime: Runtime,
-  { store, key: pem, issuer = DEFAULT_ISSUER }: ServiceAccountTokenOptions,
+  { store, key: given, issuer = DEFAULT_ISSUER }: ServiceAccountTokenOptions,
 ): ServiceAccountTokens {
   const { clock, random } = runtime;
-  let made: SigningKey | undefined = pem === undefined ? undefined : signingKey(pem);
+  let made = given;
   const key = (): SigningKey => {
     made ??= signingKey(generateSigningKey());
     return made;

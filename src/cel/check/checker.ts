@@ -131,9 +131,28 @@ function withLocal<T>(checker: Checker, name: string, type: Type, body: () => T)
 }
 
 function check(checker: Checker, expr: Expr): Type {
-  const type = typeOf(checker, expr);
+  let type = typeOf(checker, expr);
+  if (typeWeight(type) > MAX_TYPE)
+    type = report(checker, expr.at, 'the type of the expression is too complex');
   checker.types[expr.id] = type;
   return type;
+}
+
+/** Parts of a type; a map whose keys and values have the same type doubles it, again and again. */
+const MAX_TYPE = 2_000;
+const WEIGHTS = new WeakMap<Type, number>();
+
+function typeWeight(type: Type): number {
+  if (type.kind !== 'list' && type.kind !== 'map' && type.kind !== 'opaque') return 1;
+  let weight = WEIGHTS.get(type);
+  if (weight === undefined) {
+    weight = 1;
+    if (type.kind === 'list') weight += typeWeight(type.element);
+    else if (type.kind === 'map') weight += typeWeight(type.key) + typeWeight(type.value);
+    else for (const param of type.params) weight += typeWeight(param);
+    WEIGHTS.set(type, weight);
+  }
+  return weight;
 }
 
 function typeOf(checker: Checker, expr: Expr): Type {

@@ -2,7 +2,7 @@ import type { Overload } from '../library/function.ts';
 import { DYN } from '../types/type.ts';
 import { kindTest, typeNameOf } from '../values/convert.ts';
 import { CelError, Failure, firstFailure, type Value } from '../values/value.ts';
-import { checkLimits, type Frame, type Step } from './frame.ts';
+import { checkLimits, countWalked, type Frame, type Step } from './frame.ts';
 
 interface Candidate {
   readonly overload: Overload;
@@ -34,21 +34,23 @@ export function invoke(dispatch: Dispatch, args: Value[], frame: Frame): Value {
     let fits = true;
     for (let index = 0; index < tests.length && fits; index++)
       fits = tests[index]?.(args[index] as Value) === true;
-    if (fits) return finish(dispatch, overload, overload.run(...args), args, frame);
+    if (fits) return perform(dispatch, overload, args, frame);
   }
   return mismatch(dispatch, args);
 }
 
-function finish(
-  dispatch: Dispatch,
-  overload: Overload,
-  result: Value,
-  args: readonly Value[],
-  frame: Frame,
-): Value {
-  if (overload.cost === undefined) frame.cost++;
-  else {
-    frame.cost += overload.cost(args, result);
+function perform(dispatch: Dispatch, overload: Overload, args: readonly Value[], frame: Frame): Value {
+  if (overload.cost === undefined) {
+    frame.cost++;
+    const [first] = args;
+    if (typeof first === 'string') countWalked(frame, first.length);
+  } else {
+    frame.cost += overload.cost(args);
+    checkLimits(frame);
+  }
+  const result = overload.run(...args);
+  if (overload.resultCost !== undefined) {
+    frame.cost += overload.resultCost(result);
     checkLimits(frame);
   }
   return result instanceof CelError && result.at === -1 ? new CelError(result.message, dispatch.at) : result;
@@ -80,7 +82,7 @@ function unaryStep(dispatch: Dispatch, { overload, tests }: Candidate, arg: Step
     const value = arg(frame);
     if (value instanceof Failure) return value;
     if (!test(value)) return mismatch(dispatch, [value]);
-    return finish(dispatch, overload, overload.run(value), [value], frame);
+    return perform(dispatch, overload, [value], frame);
   };
 }
 
@@ -91,6 +93,6 @@ function binaryStep(dispatch: Dispatch, { overload, tests }: Candidate, first: S
     const b = second(frame);
     if (a instanceof Failure || b instanceof Failure) return firstFailure([a, b]) ?? null;
     if (!testFirst(a) || !testSecond(b)) return mismatch(dispatch, [a, b]);
-    return finish(dispatch, overload, overload.run(a, b), [a, b], frame);
+    return perform(dispatch, overload, [a, b], frame);
   };
 }

@@ -8,6 +8,8 @@ export interface Frame {
   cost: number;
   readonly limit: number;
   iterations: number;
+  /** Characters walked through by functions that are counted as if texts were short. */
+  walked: number;
   readonly interrupted: (() => boolean) | undefined;
   /** Attributes that are not known yet, each as a path. */
   readonly unknowns: readonly AttributePath[] | undefined;
@@ -34,6 +36,14 @@ const INTERRUPT_EVERY = 100;
 
 export function checkLimits(frame: Frame): void {
   if (frame.cost > frame.limit) throw new EvaluationStopped(COST_EXCEEDED);
+}
+
+const MAX_WALKED = 500_000_000;
+
+/** Kubernetes counts `size(text)` and the like as one, however long the text is. This is what keeps them from taking for ever. */
+export function countWalked(frame: Frame, characters: number): void {
+  frame.walked += characters;
+  if (frame.walked > MAX_WALKED) throw new EvaluationStopped(COST_EXCEEDED);
 }
 
 export function countIteration(frame: Frame): void {

@@ -98,10 +98,6 @@ function textFromBytes(value: Uint8Array): Value {
   }
 }
 
-const INT_TEXT: Partial<Overload> = { estimate: () => ({ cost: fixed(1), resultSize: { min: 1, max: 20 } }) };
-const LONG_TEXT: Partial<Overload> = {
-  estimate: () => ({ cost: fixed(1), resultSize: { min: 1, max: 35 } }),
-};
 const SAME_SIZE: Partial<Overload> = {
   estimate: ([value]) => ({ cost: fixed(1), resultSize: value?.size ?? UNKNOWN_SIZE }),
 };
@@ -133,13 +129,13 @@ export const conversions: readonly FunctionDeclaration[] = [
   ]),
   conversion('string', STRING, [
     [STRING, same, SAME_SIZE],
-    [BOOL, (value) => String(value), INT_TEXT],
-    [INT, (value) => String(value), INT_TEXT],
-    [UINT, (value) => String((value as Uint).value), INT_TEXT],
-    [DOUBLE, (value) => doubleText(number(value)), LONG_TEXT],
+    [BOOL, (value) => String(value)],
+    [INT, (value) => String(value)],
+    [UINT, (value) => String((value as Uint).value)],
+    [DOUBLE, (value) => doubleText(number(value))],
     [BYTES, (value) => textFromBytes(value as Uint8Array), traversal(0, 1, { resultIsSize: true })],
-    [TIMESTAMP, (value) => formatTimestamp(value as Timestamp), LONG_TEXT],
-    [DURATION, (value) => formatDuration(value as Duration), LONG_TEXT],
+    [TIMESTAMP, (value) => formatTimestamp(value as Timestamp)],
+    [DURATION, (value) => formatDuration(value as Duration)],
   ]),
   conversion('bytes', BYTES, [
     [BYTES, same, SAME_SIZE],

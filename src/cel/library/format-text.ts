@@ -124,7 +124,14 @@ function exponentText(value: number, places: number): string {
 
 const MAX_DEPTH = 100;
 
-function plainText(value: Value, depth: number): string {
+function plainText(value: Value, depth: number, room: { left: number } = { left: MAX_TEXT }): string {
+  const text = plainPart(value, depth, room);
+  room.left -= text.length;
+  if (room.left < 0) throw new FormatProblem('the text would become too long');
+  return text;
+}
+
+function plainPart(value: Value, depth: number, room: { left: number }): string {
   if (depth > MAX_DEPTH) throw new FormatProblem('the value nests too deeply');
   if (typeof value === 'string') return value;
   if (value === null || typeof value !== 'object') return String(value);
@@ -137,12 +144,12 @@ function plainText(value: Value, depth: number): string {
   if (value instanceof List)
     return `[${value
       .toArray()
-      .map((item) => plainText(item, depth + 1))
+      .map((item) => plainText(item, depth + 1, room))
       .join(', ')}]`;
   if (value instanceof CelMap) {
     const entries = Array.from(
       value.entries(),
-      ([key, item]) => [plainText(key, depth + 1), plainText(item, depth + 1)] as const,
+      ([key, item]) => [plainText(key, depth + 1, room), plainText(item, depth + 1, room)] as const,
     );
     entries.sort(([a], [b]) => compareTexts(a, b));
     return `{${entries.map(([key, item]) => `${key}: ${item}`).join(', ')}}`;

@@ -27,8 +27,10 @@ export interface Overload {
   readonly member: boolean;
   /** Gets values of the parameters' kinds. Errors are returned. */
   readonly run: (...args: Value[]) => Value;
-  /** Of a call that was made; 1 where it is absent. */
-  readonly cost?: (args: readonly Value[], result: Value) => number;
+  /** Of a call that is about to be made, so that one beyond the budget is not made; 1 where it is absent. */
+  readonly cost?: (args: readonly Value[]) => number;
+  /** What is known only afterwards. */
+  readonly resultCost?: (result: Value) => number;
   /** Before a call is made; 1 where it is absent. */
   readonly estimate?: (args: readonly ArgumentEstimate[]) => CallEstimate;
   /** Gets failures too, instead of passing them on. */
@@ -55,7 +57,7 @@ export interface Library {
   readonly constants?: readonly Constant[];
 }
 
-type Details = Pick<Overload, 'cost' | 'estimate' | 'lenient'>;
+type Details = Pick<Overload, 'cost' | 'resultCost' | 'estimate' | 'lenient'>;
 
 /** `name(params)` */
 export function globalOverload(

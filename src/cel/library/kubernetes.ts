@@ -53,10 +53,17 @@ const LIBRARIES: readonly Introduced[] = [
   { since: 34, library: listsLibrary },
 ];
 
-/** What expressions may use in a release. */
+const BY_MINOR = new Map<number, readonly Library[]>();
+
+/** What expressions may use in a release. The same list for the same release. */
 export function kubernetesLibraries(version: KubernetesVersion = '1.36'): readonly Library[] {
   const minor = Number(version.slice(version.indexOf('.') + 1));
-  return LIBRARIES.filter(({ since, until = Infinity }) => minor >= since && minor < until).map(
-    ({ library }) => library,
-  );
+  let libraries = BY_MINOR.get(minor);
+  if (!libraries) {
+    libraries = LIBRARIES.filter(({ since, until = Infinity }) => minor >= since && minor < until).map(
+      ({ library }) => library,
+    );
+    BY_MINOR.set(minor, libraries);
+  }
+  return libraries;
 }

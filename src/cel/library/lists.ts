@@ -176,9 +176,11 @@ function flatten(value: Value, depth: Value = 1): Value {
     for (const item of items) {
       if (item instanceof List && left > 0) add(item, left - 1);
       else out.push(item);
+      if (out.length > MAX_RANGE) return;
     }
   };
   add(list(value), Math.min(levels, 100));
+  if (out.length > MAX_RANGE) return new CelError(`the list would become longer than ${MAX_RANGE}`);
   return new List(out);
 }
 
@@ -243,8 +245,9 @@ const squared: Pick<Overload, 'cost' | 'estimate'> = {
   },
 };
 
-const perResult: Pick<Overload, 'cost' | 'estimate'> = {
-  cost: (_, result) => 1 + (result instanceof List ? result.size : 0),
+const perResult: Pick<Overload, 'cost' | 'resultCost' | 'estimate'> = {
+  cost: () => 1,
+  resultCost: (result) => (result instanceof List ? result.size : 0),
   estimate: () => ({ cost: { min: 1, max: UNKNOWN_SIZE.max }, resultSize: UNKNOWN_SIZE }),
 };
 const linear = perElement(0);

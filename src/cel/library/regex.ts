@@ -14,8 +14,9 @@ import { globalOverload, type Library, memberOverload, type Overload } from './f
 
 const COMPILED = new Map<string, Search>();
 const MAX_COMPILED = 256;
-/** Instructions of the machine for one call: seconds at worst, where looking for each match walks through the rest of the text. */
-const MAX_STEPS = 20_000_000;
+/** Visits of each instruction for each character: few are needed unless looking for each match walks through all that follows. */
+const MAX_PASSES = 4;
+const MIN_STEPS = 10_000;
 const MAX_TEXT = 16 * 1024 * 1024;
 
 function searchFor(pattern: Value): Search | CelError {
@@ -37,7 +38,8 @@ function guarded(
     const search = searchFor(pattern as Value);
     if (search instanceof CelError) return search;
     try {
-      return run(search, text as string, { left: MAX_STEPS }, rest);
+      const left = MIN_STEPS + MAX_PASSES * (text as string).length * search.size;
+      return run(search, text as string, { left }, rest);
     } catch (error) {
       if (error instanceof StepsExceeded) return new CelError(error.message);
       throw error;

@@ -76,7 +76,7 @@ const smallerSize: Pick<Overload, 'estimate'> = {
 };
 
 const joining: Pick<Overload, 'cost' | 'estimate'> = {
-  cost: (_args, result) => Math.ceil(costSize(result) * TEXT_FACTOR),
+  cost: ([left, right]) => Math.ceil((costSize(left ?? null) + costSize(right ?? null)) * TEXT_FACTOR),
   estimate: ([left, right]) => {
     const resultSize = plus(left?.size ?? UNKNOWN_SIZE, right?.size ?? UNKNOWN_SIZE);
     return { cost: scale(resultSize, TEXT_FACTOR), resultSize };
@@ -157,7 +157,7 @@ const operators: readonly FunctionDeclaration[] = [
       globalOverload('add_int64', [INT, INT], INT, (a, b) => addInts(int(a), int(b))),
       globalOverload('add_uint64', [UINT, UINT], UINT, (a, b) => uintResult(uint(a).value + uint(b).value)),
       globalOverload('add_double', [DOUBLE, DOUBLE], DOUBLE, (a, b) => new Double(double(a) + double(b))),
-      globalOverload('add_string', [STRING, STRING], STRING, (a, b) => text(a) + text(b), joining),
+      globalOverload('add_string', [STRING, STRING], STRING, (a, b) => joinTexts(text(a), text(b)), joining),
       globalOverload(
         'add_bytes',
         [BYTES, BYTES],
@@ -252,6 +252,13 @@ const operators: readonly FunctionDeclaration[] = [
 function contains(list: List, item: Value): boolean {
   for (let index = 0; index < list.size; index++) if (equalValues(item, list.get(index))) return true;
   return false;
+}
+
+/** Longer texts than any request could bring are not built. */
+const MAX_TEXT = 64 * 1024 * 1024;
+
+function joinTexts(a: string, b: string): Value {
+  return a.length + b.length > MAX_TEXT ? new CelError('the text would become too long') : a + b;
 }
 
 function joinBytes(a: Uint8Array, b: Uint8Array): Uint8Array {

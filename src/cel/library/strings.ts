@@ -138,8 +138,11 @@ function split(value: Value, separator: Value, limit: Value = -1): Value {
 
 function join(list: Value, separator: Value = ''): Value {
   const parts: string[] = [];
+  let length = 0;
   for (const item of list as List) {
     if (typeof item !== 'string') return new CelError('join takes a list of strings');
+    length += item.length + text(separator).length;
+    if (length > MAX_TEXT) return new CelError('the text would become too long');
     parts.push(item);
   }
   return parts.join(text(separator));
@@ -192,13 +195,15 @@ const splitting: Pick<Overload, 'cost' | 'estimate'> = {
   cost: traversal(0, 2).cost,
   estimate: ([whole, , limit]) => {
     const size = whole?.size ?? UNKNOWN_SIZE;
-    const most = typeof limit?.literal === 'number' && limit.literal >= 0 ? limit.literal : size.max;
+    const most =
+      typeof limit?.literal === 'number' && limit.literal >= 0 ? limit.literal : Math.max(1, size.max);
     return { cost: scale(size, 2 * TEXT_FACTOR), resultSize: { min: 0, max: most } };
   },
 };
 
-const joiningTexts: Pick<Overload, 'cost' | 'estimate'> = {
-  cost: (_, result) => Math.ceil(costSize(result) * 2 * TEXT_FACTOR),
+const joiningTexts: Pick<Overload, 'cost' | 'resultCost' | 'estimate'> = {
+  cost: () => 0,
+  resultCost: (result) => Math.ceil(costSize(result) * 2 * TEXT_FACTOR),
   estimate: ([list, separator]) => {
     const count = list?.size ?? UNKNOWN_SIZE;
     const gaps = { min: Math.max(0, count.min - 1), max: Math.max(0, count.max - 1) };
@@ -210,8 +215,9 @@ const joiningTexts: Pick<Overload, 'cost' | 'estimate'> = {
   },
 };
 
-const formatting: Pick<Overload, 'cost' | 'estimate'> = {
-  cost: (_, result) => Math.ceil(costSize(result) * TEXT_FACTOR),
+const formatting: Pick<Overload, 'cost' | 'resultCost' | 'estimate'> = {
+  cost: () => 0,
+  resultCost: (result) => Math.ceil(costSize(result) * TEXT_FACTOR),
   estimate: () => ({ cost: { min: 0, max: UNBOUNDED }, resultSize: UNKNOWN_SIZE }),
 };
 

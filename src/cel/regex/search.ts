@@ -7,6 +7,8 @@ export type Match = readonly number[];
 /** An RE2 expression that says where it matches, in time that grows with its size times the length of the text. */
 export interface Search {
   readonly groupCount: number;
+  /** Instructions. */
+  readonly size: number;
   /** The leftmost match from a place on, the one that a backtracking engine would find first. */
   readonly find: (text: string, from: number, budget: StepBudget) => Match | undefined;
 }
@@ -120,7 +122,7 @@ export function compileSearch(source: string): Search | { readonly error: string
     emit(tree);
     push({ op: 'save', slot: 1 });
     push({ op: 'match' });
-    return { groupCount, find: searcher(program, groupCount) };
+    return { groupCount, size: program.length, find: searcher(program, groupCount) };
   } catch (error) {
     if (error instanceof RegexSyntaxError) return { error: `error parsing regexp: ${error.message}` };
     throw error;

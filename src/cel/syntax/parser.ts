@@ -1,5 +1,13 @@
-import { Double, Uint } from '../values/value.ts';
-import type { CallExpr, Expr, FieldEntry, ListExpr, MapEntry, ParsedExpression } from './ast.ts';
+import { Double } from '../values/value.ts';
+import {
+  type CallExpr,
+  childrenOf,
+  type Expr,
+  type FieldEntry,
+  type ListExpr,
+  type MapEntry,
+  type ParsedExpression,
+} from './ast.ts';
 import { nextToken, RESERVED, type Token } from './lexer.ts';
 import type { Macro, MacroFactory } from './macros.ts';
 import { isIntLiteral, negated } from './number-literal.ts';
@@ -45,6 +53,7 @@ interface Parser extends MacroFactory {
   token: Token;
   depth: number;
   readonly macroCalls: Map<number, CallExpr>;
+  readonly weights: Map<Expr, number>;
 }
 
 export function parseExpression(source: string, options: ParseOptions): ParseResult {
@@ -68,6 +77,7 @@ export function parseExpression(source: string, options: ParseOptions): ParseRes
       depth: 0,
       token: nextToken(source, 0),
       macroCalls: new Map(),
+      weights: new Map(),
       nextId: () => ids++,
     };
     const expr = parseTernary(parser);
@@ -186,22 +196,21 @@ function parseUnary(parser: Parser): Expr {
     return parseMember(parser, parsePrimary(parser));
   enter(parser);
   let count = 0;
-  let last = token.at;
   while (isSymbol(parser, token.text)) {
-    last = advance(parser).at;
+    advance(parser);
     count++;
   }
   let operand: Expr;
   const literal = parser.token;
-  if (token.text === '-' && literal.kind === 'literal' && isNumeric(literal.value)) {
-    // The last sign belongs to the number.
+  if (token.text === '-' && count === 1 && literal.kind === 'literal' && isNumeric(literal.value)) {
+    // A single sign belongs to the number.
     advance(parser);
     count--;
     operand = parseMember(parser, {
       kind: 'literal',
       id: parser.nextId(),
-      at: last,
-      value: checkedInt(negated(literal.value), last),
+      at: token.at,
+      value: checkedInt(negated(literal.value), token.at),
     });
   } else {
     operand = parseMember(parser, parsePrimary(parser));
@@ -409,15 +418,27 @@ function expandCall(parser: Parser, at: number, name: string, target: Expr | und
   const macro = macros.get(macroKey(name, receiver, args.length)) ?? macros.get(macroKey(name, receiver, -1));
   const expanded = macro?.expand(parser, written);
   if (!expanded) return written;
+  if (weight(parser, expanded) > MAX_NODES) {
+    throw syntaxError(at, `expression has more than ${MAX_NODES} nodes once its macros are expanded`);
+  }
   parser.macroCalls.set(expanded.id, written);
   return expanded;
+}
+
+/** Some macros use what they are given twice, so that a chain of them doubles with each. */
+const MAX_NODES = 100_000;
+
+function weight(parser: Parser, expr: Expr): number {
+  let known = parser.weights.get(expr);
+  if (known === undefined) {
+    known = 1;
+    for (const child of childrenOf(expr)) known += weight(parser, child);
+    parser.weights.set(expr, known);
+  }
+  return known;
 }
 
 /** `count` is −1 for a macro that takes any number of arguments. */
 export function macroKey(name: string, receiver: boolean, count: number): string {
   return `${name}:${receiver ? 'method' : 'function'}:${count}`;
-}
-
-export function isUint(value: unknown): value is Uint {
-  return value instanceof Uint;
 }

@@ -1,5 +1,4 @@
 import type { Expr, LiteralValue } from '../syntax/ast.ts';
-import { quoteBytes, quoteText } from '../syntax/quoted-literal.ts';
 import { doubleText } from '../values/double-text.ts';
 import { Double, Uint } from '../values/value.ts';
 
@@ -8,13 +7,38 @@ export function debugText(expr: Expr): string {
   return write(expr, '');
 }
 
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\v': '\\v',
+};
+
+function quoted(text: string, ascii: boolean): string {
+  const parts = Array.from(text, (char) => {
+    const code = char.codePointAt(0) ?? 0;
+    const plain = code >= 0x20 && (ascii ? code < 0x7f : code !== 0x7f);
+    return ESCAPES[char] ?? (plain ? char : `\\x${code.toString(16).padStart(2, '0')}`);
+  });
+  return `"${parts.join('')}"`;
+}
+
 function literal(value: LiteralValue): string {
   if (value === null) return 'null^#*expr.Constant_NullValue#';
   if (typeof value === 'boolean') return `${value}^#*expr.Constant_BoolValue#`;
-  if (typeof value === 'string') return `${quoteText(value)}^#*expr.Constant_StringValue#`;
+  if (typeof value === 'string') return `${quoted(value, false)}^#*expr.Constant_StringValue#`;
   if (value instanceof Uint) return `${value.value}u^#*expr.Constant_Uint64Value#`;
   if (value instanceof Double) return `${doubleText(value.value)}^#*expr.Constant_DoubleValue#`;
-  if (value instanceof Uint8Array) return `${quoteBytes(value)}^#*expr.Constant_BytesValue#`;
+  if (value instanceof Uint8Array && Buffer.from(Buffer.from(value).toString('utf8')).equals(value)) {
+    return `b${quoted(Buffer.from(value).toString('utf8'), false)}^#*expr.Constant_BytesValue#`;
+  }
+  if (value instanceof Uint8Array)
+    return `b${quoted(Buffer.from(value).toString('latin1'), true)}^#*expr.Constant_BytesValue#`;
   return `${value}^#*expr.Constant_Int64Value#`;
 }
 

@@ -38,6 +38,7 @@ export interface ApiServerCommand {
   readonly disableAdmissionPlugins?: readonly string[];
   readonly cluster?: readonly string[];
   readonly kubeconfigOut?: string;
+  readonly anonymousAuth: boolean;
   readonly logLevel: string;
 }
 
@@ -124,7 +125,7 @@ async function start(
       clientCa: certificates.authority,
       serviceAccountKey: serviceAccountKey(join(directory, 'pki')),
       address,
-      anonymous: true,
+      anonymous: options.anonymousAuth,
       controllers: options.controllers !== 'none',
       disableAdmissionPlugins: options.disableAdmissionPlugins ?? [],
     });
