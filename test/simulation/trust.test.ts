@@ -250,7 +250,7 @@ describe('what a spoke believes', () => {
   it('accepts nothing that is signed by a stranger, whatever it says', async () => {
     await open();
     fleet.spoke('a').link.cut();
-    const stranger = (await import('../../src/engine/dispatch/index.ts')).createSigningKey();
+    const stranger = (await import('../../src/hub/signing-key.ts')).createSigningKey();
     const sign = dispatchSigner(stranger.privateKey);
     const { spec, metadata } = order();
     const { signature: _signature, ...unsigned } = spec;

@@ -23,4 +23,4 @@ export {
   type Tombstone,
 } from './dispatch.ts';
 export { BUNDLE, DISPATCH, OWNERSHIP_RECORD } from './kinds.ts';
-export { createSigningKey, dispatchSigner, type SigningKey, verifyDispatch } from './signature.ts';
+export { dispatchSigner, verifyDispatch } from './signature.ts';

@@ -1,20 +1,6 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
 import { canonicalJson } from '../../schema/json.ts';
 import type { DispatchSpec } from './dispatch.ts';
-
-/** Keys of a hub: PKCS#8 PEM and base64 of the SPKI. Every dispatch is signed for one spoke: a copy on another spoke does not verify. */
-export interface SigningKey {
-  readonly privateKey: string;
-  readonly publicKey: string;
-}
-
-export function createSigningKey(): SigningKey {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  return {
-    privateKey: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
-    publicKey: publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
-  };
-}
 
 /** A function that signs with the key, parsed once. */
 export function dispatchSigner(
