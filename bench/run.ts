@@ -4,10 +4,16 @@
  */
 import { parseArgs } from 'node:util';
 import { apiServerBenchmark } from './api-server.ts';
+import { celBenchmark } from './cel.ts';
 import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
 import { type Benchmark, describeMeasurement, writeResults } from './measure.ts';
 
-const benchmarks: readonly Benchmark[] = [propagationBenchmark, apiServerBenchmark, footprintBenchmark];
+const benchmarks: readonly Benchmark[] = [
+  propagationBenchmark,
+  apiServerBenchmark,
+  footprintBenchmark,
+  celBenchmark,
+];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

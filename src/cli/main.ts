@@ -97,9 +97,8 @@ program
   )
   .option('--cluster <names...>', 'logical clusters to create, served below /clusters/<name>')
   .option(
-    '--anonymous-auth',
-    'let those without credentials in as system:anonymous, to what roles allow them',
-    false,
+    '--no-anonymous-auth',
+    'refuse requests without credentials; by default they are system:anonymous, as in any Kubernetes',
   )
   .option('--kubeconfig-out <file>', "where else to write the administrator's kubeconfig")
   .option('--log-level <level>', 'debug, info, warn or error', 'warn')
