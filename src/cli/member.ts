@@ -80,6 +80,8 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     key: certificates.server.key,
     clientCa: certificates.authority.certificate,
     handle: (request, connection) => server.handle(request, connection),
+  }).catch((error: unknown) => {
+    throw portProblem(error, options.port);
   });
   const several = options.clusters.length > 1;
   for (const cluster of options.clusters) {
@@ -108,6 +110,8 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       name: options.name,
       port,
       directory: options.directory,
+    }).catch((error: unknown) => {
+      throw portProblem(error, port);
     });
     stops.push(() => listener.close());
     return listener.port;
@@ -148,6 +152,13 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       await server.close();
     },
   };
+}
+
+/** A port of before may have been taken by someone else meanwhile. */
+function portProblem(error: unknown, port: number): unknown {
+  if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') return error;
+  const message = `port ${port} on 127.0.0.1 is taken by another program: stop that, or give this member another "port" in fleet.json`;
+  return new Error(message, { cause: error });
 }
 
 /** Writes by anyone but the engine itself, one JSON line each. */
