@@ -1,3 +1,4 @@
+import type { FieldIssue } from '../schema/field-issue.ts';
 /** `metav1.Status` causes: one per field or conflict. */
 export interface StatusCause {
   reason?: string;
@@ -111,28 +112,7 @@ export function internalError(message: string, cause?: unknown): StatusError {
 }
 
 /** One problem of a field, as Kubernetes' `field.Error`: `path: Invalid value: "x": detail`. */
-export interface FieldError {
-  readonly type:
-    | 'Required'
-    | 'Invalid'
-    | 'NotSupported'
-    | 'Duplicate'
-    | 'Forbidden'
-    | 'TooLong'
-    | 'TooMany'
-    | 'TooFew'
-    | 'NotFound'
-    | 'TypeInvalid'
-    | 'Internal';
-  /** For example `spec.containers[0].name`. */
-  readonly path: string;
-  readonly value?: unknown;
-  /** For `NotSupported`: the supported values are in `supported`, not here. */
-  readonly detail: string;
-  readonly supported?: readonly string[];
-  /** How the value is printed where its JSON is not it; empty to print none. */
-  readonly valueText?: string;
-}
+export type FieldError = FieldIssue;
 
 const FIELD_ERROR_TEXT: Record<FieldError['type'], { text: string; reason: string; printsValue: boolean }> = {
   Required: { text: 'Required value', reason: 'FieldValueRequired', printsValue: false },

@@ -21,6 +21,8 @@ export interface FieldIssue {
   readonly detail: string;
   /** For `NotSupported`: what is supported. */
   readonly supported?: readonly string[];
+  /** How the value is printed where its JSON is not it; empty to print none. */
+  readonly valueText?: string;
 }
 
 /** `parent.key`, or `key` at the root. */
