@@ -104,3 +104,8 @@ export function fingerprint(object: KubeObject): string {
   const { group, kind } = gvkOf(object);
   return canonicalJson({ group, kind, uid, generation, labels, own, body, deletionTimestamp });
 }
+
+/** resourceVersions of one API server grow; they tell which of two reads is newer. */
+export function revisionOf(object: KubeObject): number {
+  return Number(object.metadata.resourceVersion ?? 0);
+}
