@@ -8,7 +8,7 @@ const floors = [
   ['engine', 'apiserver', 'link'],
   ['dialects'],
   ['hub', 'spoke', 'provision'],
-  ['cli', 'ui'],
+  ['cli', 'ui', 'testing'],
 ];
 
 const room = (...names) => `^types/src/(${names.join('|')})/`;
@@ -39,6 +39,13 @@ export default {
       'link',
     ),
     apart('hub and spoke meet in what they dispatch, never in code', 'hub', 'spoke', 'provision'),
+    {
+      name: 'testing-is-for-others',
+      comment: 'nothing that the product runs may need what only tests need',
+      severity: 'error',
+      from: { path: '^types/src/', pathNot: '^types/src/testing/' },
+      to: { path: room('testing') },
+    },
     {
       name: 'schema-below-its-floor',
       comment: 'schemas are used by cel and kube, never the other way round',

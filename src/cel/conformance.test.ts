@@ -18,7 +18,11 @@ import { debugText } from './testing/debug-text.fixture.ts';
 import { BOOL, BYTES, DOUBLE, formatType, INT, NULL, STRING, type Type, UINT } from './types/type.ts';
 
 const LEFT_OUT = leftOut();
-const language = createEnvironment({ libraries: languageLibraries, homogeneousLiterals: false });
+const language = createEnvironment({
+  libraries: languageLibraries,
+  homogeneousLiterals: false,
+  validLiterals: false,
+});
 
 function environmentOf(test: SuiteTest, variables: Record<string, Type> = {}): Environment {
   const functions = declaredFunctions(test);
@@ -28,6 +32,7 @@ function environmentOf(test: SuiteTest, variables: Record<string, Type> = {}): E
     variables: { ...variables, ...declaredVariables(test) },
     container: test.container,
     homogeneousLiterals: false,
+    validLiterals: false,
   });
 }
 

@@ -154,6 +154,9 @@ describe('limits', () => {
   it('counts what Kubernetes does not', () => {
     const many = { l: Array.from({ length: 150_000 }, (_, index) => index), s: 'é'.repeat(100_000) };
     expect(run('l.all(x, size(s) > x - 1000000)', many)).toMatchObject({ reason: 'BudgetExceeded' });
+    const long = Array.from({ length: 50_000 }, () => 'x');
+    const twice = { ...many, a: { x: [long], y: [[...long]] } };
+    expect(run('l.all(x, a.x == a.y)', twice)).toMatchObject({ reason: 'BudgetExceeded' });
   });
 
   it('ends when it is interrupted', () => {

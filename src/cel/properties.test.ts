@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createEnvironment, DYN, type Environment, listType, mapType, schemaType, unparse } from './index.ts';
+import {
+  createEnvironment,
+  DYN,
+  type Environment,
+  kubernetesLibraries,
+  listType,
+  mapType,
+  schemaType,
+  toJson,
+  unparse,
+} from './index.ts';
 import { languageLibraries } from './library/all.ts';
 import { debugText } from './testing/debug-text.fixture.ts';
 
@@ -221,6 +231,108 @@ const inputs = fc.record({
   sizes: fc.array(fc.integer(), { maxLength: 4 }),
   labels: fc.dictionary(fc.constantFrom('a', 'B', 'c'), word(5), { maxKeys: 4 }),
   items: fc.array(fc.record({ id: word(6), ok: fc.boolean() }), { maxLength: 4 }),
+});
+
+describe('evaluation', () => {
+  const libraries = [
+    ...kubernetesLibraries(),
+    ...languageLibraries.filter((library) => library.name !== 'standard'),
+  ];
+  const env = createEnvironment({ libraries, variables: { a: DYN, b: DYN, x: DYN } });
+  const literals = fc.constantFrom(
+    ...[
+      "''",
+      "'a'",
+      "'1.2.3'",
+      "'10.0.0.1'",
+      "'10.0.0.0/8'",
+      "'1Gi'",
+      "'[a-'",
+      "'(a|b)*'",
+      "'https://a/b?c=d'",
+      "'%s%5d%'",
+    ],
+    ...[
+      '0',
+      '-1',
+      '3',
+      '9223372036854775807',
+      '1u',
+      '18446744073709551615u',
+      '0.0',
+      '-1.5',
+      '1e300',
+      "double('NaN')",
+    ],
+    ...[
+      'true',
+      'null',
+      "b'a\\xff'",
+      '[]',
+      '[1, 2]',
+      "['a', 'b']",
+      '[[1], []]',
+      "{'a': 1}",
+      '{}',
+      '{1: 2}',
+      'int',
+      'a',
+      'b',
+    ],
+    ...[
+      "timestamp('9999-12-31T23:59:59Z')",
+      "duration('1h')",
+      'optional.none()',
+      'optional.of(1)',
+      "quantity('1')",
+      "ip('::1')",
+    ],
+    ...[
+      "cidr('::/0')",
+      "semver('1.0.0')",
+      "url('/a')",
+      'format.uuid()',
+      "'UTC'",
+      "'Europe/Berlin'",
+      "'+25:99'",
+    ],
+  );
+  const names = [...new Set(libraries.flatMap((library) => library.functions.map(({ name }) => name)))];
+  const functions = names.filter((name) => /^[a-zA-Z.]+$/.test(name));
+  const call = fc
+    .tuple(fc.constantFrom(...functions), fc.array(literals, { maxLength: 4 }), fc.boolean())
+    .map(([name, [first = 'a', ...rest], member]) =>
+      member && !name.includes('.')
+        ? `${first}.${name}(${rest.join(', ')})`
+        : `${name}(${[first, ...rest].join(', ')})`,
+    );
+  const operation = fc
+    .tuple(literals, fc.constantFrom('+', '-', '*', '/', '%', '<', '>=', '==', 'in', '&&', '||'), literals)
+    .map(([left, operator, right]) => `${left} ${operator} ${right}`);
+  const host = fc.anything({
+    withBigInt: true,
+    withDate: true,
+    withMap: true,
+    withNullPrototype: true,
+    withTypedArray: true,
+    maxDepth: 3,
+  });
+
+  it('[V47] gives a value, an error or an unknown for whatever is called on whatever', () => {
+    fc.assert(
+      fc.property(fc.oneof(call, operation, anyExpression.expr), host, host, (text, a, b) => {
+        for (const how of ['compile', 'compileUnchecked'] as const) {
+          const compiled = env[how](text);
+          if (!compiled.program) continue;
+          compiled.estimate();
+          const result = compiled.program.evaluate({ a, b }, { unknowns: ['x'] });
+          expect(result.cost).toBeGreaterThanOrEqual(0);
+          if (result.value !== undefined) toJson(result.value);
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
 });
 
 describe('checked expressions', () => {

@@ -1,11 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import {
-  emptyKubeconfig,
-  formatKubeconfig,
-  type Kubeconfig,
-  mergeKubeconfigs,
-  parseKubeconfig,
-} from '../kube/kubeconfig.ts';
+import { contextKubeconfig } from '../kube/context-kubeconfig.ts';
+import { emptyKubeconfig, formatKubeconfig, mergeKubeconfigs, parseKubeconfig } from '../kube/kubeconfig.ts';
 import type { ServerCertificates } from './certificates.ts';
 import { writePrivate } from './fleet-directory.ts';
 
@@ -16,27 +11,16 @@ export function writeMemberKubeconfig(
   port: number,
   certificates: ServerCertificates,
 ): void {
-  const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
   const several = clusters.length > 1;
-  const config: Kubeconfig = {
-    ...emptyKubeconfig(),
-    clusters: clusters.map((name) => ({
+  const config = contextKubeconfig(
+    clusters.map((name) => ({
       name,
-      cluster: {
-        server: `https://127.0.0.1:${port}${several ? `/clusters/${name}` : ''}`,
-        'certificate-authority-data': base64(certificates.authority.certificate),
-      },
+      server: `https://127.0.0.1:${port}${several ? `/clusters/${name}` : ''}`,
+      authority: certificates.authority.certificate,
+      user: `${name}-admin`,
+      credentials: certificates.admin,
     })),
-    users: clusters.map((name) => ({
-      name: `${name}-admin`,
-      user: {
-        'client-certificate-data': base64(certificates.admin.certificate),
-        'client-key-data': base64(certificates.admin.key),
-      },
-    })),
-    contexts: clusters.map((name) => ({ name, context: { cluster: name, user: `${name}-admin` } })),
-    'current-context': clusters[0] ?? '',
-  };
+  );
   // JSON is YAML: a member need not load a YAML library for it.
   writePrivate(path, `${JSON.stringify(config, null, 2)}\n`);
 }

@@ -25,6 +25,7 @@ export type {
 } from './client.ts';
 export { type ClusterEndpoint, checkEndpoint, type EndpointRules, type Resolve } from './cluster-endpoint.ts';
 export { findCondition, isTrue, type NewCondition, setCondition } from './conditions.ts';
+export { type CertificateContext, contextKubeconfig } from './context-kubeconfig.ts';
 export type { Controller, Result } from './controller.ts';
 export { type ControllerOptions, startController } from './controller-loop.ts';
 export { type EventRecorder, type EventRecorderOptions, startEventRecorder } from './events.ts';

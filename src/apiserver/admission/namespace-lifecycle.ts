@@ -9,7 +9,7 @@ const UNDELETABLE: ReadonlySet<string> = new Set(['default', 'kube-system', 'kub
 /** Nothing is created in a namespace that is absent or going away, and the system's own namespaces stay. */
 export const namespaceLifecycle: AdmissionPlugin = {
   name: 'NamespaceLifecycle',
-  validate({ operation, scope, name, object }): void {
+  mutate({ operation, scope, name, object }): void {
     const { resource, cluster, server } = scope;
     if (resource.group === '' && resource.resource === 'namespaces') {
       if (operation === 'DELETE' && UNDELETABLE.has(name))

@@ -1,21 +1,13 @@
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { failure } from '../../kube/status-error.ts';
+import { conflict, failure } from '../../kube/status-error.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix } from '../store/key.ts';
 import { type StoreRecord, TooLarge } from '../store/store.ts';
+import type { Decision, Waiting } from './decision.ts';
 import { keyOf, type Scope, type Written } from './scope.ts';
 import { noteFresh, viewOf } from './view.ts';
 
-/** What to do with the newest state of an object. `object` is what the client gets to see. */
-export type Decision =
-  | { readonly action: 'put'; readonly object: KubeObject }
-  /** Removes the key; the client sees `object`, or the last stored state. */
-  | {
-      readonly action: 'delete';
-      readonly object?: KubeObject /** Whether the client sees `object` at the revision of the deletion. */;
-      readonly atDeletion?: true;
-    }
-  | { readonly action: 'keep' };
+export type { Decision } from './decision.ts';
 
 /** The object in the form in which its resource is stored. */
 function stored(resource: Resource, object: KubeObject): KubeObject {
@@ -25,9 +17,40 @@ function stored(resource: Resource, object: KubeObject): KubeObject {
   return { ...(strategy.storedForm?.to(object) ?? object), apiVersion };
 }
 
+/** How often a write is decided anew because its object changed while others were asked about it. */
+const MAX_RESTARTS = 16;
+
+/** A decision that has to wait, and the revision of the object that it is about (0 where there is none). */
+interface Paused {
+  readonly decision: Waiting;
+  readonly revision: number;
+}
+
+/** Carries a {@link Paused} out of the store's decision, in which nothing can wait. */
+class Pause extends Error {
+  readonly paused: Paused;
+  constructor(paused: Paused) {
+    super('the decision waits for an answer');
+    this.paused = paused;
+  }
+}
+
+/** Decides, or goes on with what was decided before if the object is still the same. Throws {@link Pause}. */
+function decideNow(
+  current: StoreRecord | undefined,
+  paused: Paused | undefined,
+  decide: (current: StoreRecord | undefined) => Decision,
+): Exclude<Decision, Waiting> {
+  const revision = current?.revision ?? 0;
+  const decision = paused?.revision === revision ? paused.decision.next() : decide(current);
+  if (decision.action === 'wait') throw new Pause({ decision, revision });
+  return decision;
+}
+
 /**
- * Runs `decide` against the newest state of `name` and makes its decision durable, unless `dryRun`. `decide` is called
- * once, synchronously; what it throws reaches the caller and nothing is written.
+ * Runs `decide` against the newest state of `name` and makes its decision durable, unless `dryRun`. What it throws reaches
+ * the caller and nothing is written. `decide` is called once, synchronously, unless it has to wait for somebody: it is
+ * called again when the object has changed by then, and must not depend on what an earlier call did.
  */
 export async function commit(
   scope: Scope,
@@ -35,17 +58,56 @@ export async function commit(
   dryRun: boolean,
   decide: (current: StoreRecord | undefined) => Decision,
 ): Promise<Written> {
+  let paused: Paused | undefined;
+  for (let restarts = 0; restarts <= MAX_RESTARTS; ) {
+    try {
+      return dryRun
+        ? rehearse(scope, name, paused, decide)
+        : await attempt(scope, name, paused, decide);
+    } catch (error) {
+      if (!(error instanceof Pause)) throw error;
+      if (paused && paused.revision !== error.paused.revision) restarts += 1;
+      paused = error.paused;
+    }
+    await answered(scope, paused.decision);
+  }
+  throw conflict(
+    scope.resource.group,
+    scope.resource.resource,
+    name,
+    'the object has been modified; please apply your changes to the latest version and try again',
+  );
+}
+
+/** Waits for those who are asked. What was allocated to the object stays reserved meanwhile. */
+async function answered(scope: Scope, { until, object }: Waiting): Promise<void> {
+  const { resource, server, cluster } = scope;
+  if (object === undefined || resource.strategy.allocate === undefined) return until;
+  const prefix = clusterPrefix(resource.group, resource.resource, cluster);
+  server.inFlight.add(prefix, object);
+  try {
+    await until;
+  } finally {
+    server.inFlight.remove(prefix, object);
+  }
+}
+
+async function attempt(
+  scope: Scope,
+  name: string,
+  paused: Paused | undefined,
+  decide: (current: StoreRecord | undefined) => Decision,
+): Promise<Written> {
   const { server, resource } = scope;
   const key = keyOf(scope, name);
-  if (dryRun) return rehearse(scope, server.store.get(key), decide);
-
   let decided: KubeObject | undefined;
   let answer: KubeObject | undefined;
   let atDeletion = false;
+  let release: (() => void) | undefined;
   const prefix = clusterPrefix(resource.group, resource.resource, scope.cluster);
   try {
     const result = await server.store.write(key, (current) => {
-      const decision = decide(current);
+      const decision = decideNow(current, paused, decide);
       if (decision.action === 'keep') return undefined;
       if (decision.action === 'delete') {
         answer = decision.object;
@@ -53,6 +115,7 @@ export async function commit(
         return null;
       }
       decided = decision.object;
+      release = decision.release;
       if (resource.strategy.allocate) server.inFlight.add(prefix, decided);
       return stored(resource, decided);
     });
@@ -80,17 +143,22 @@ export async function commit(
     throw error;
   } finally {
     if (decided) server.inFlight.remove(prefix, decided);
+    release?.();
   }
 }
 
 function rehearse(
   scope: Scope,
-  current: StoreRecord | undefined,
+  name: string,
+  paused: Paused | undefined,
   decide: (current: StoreRecord | undefined) => Decision,
 ): Written {
-  const decision = decide(current);
-  if (decision.action === 'put')
+  const current = scope.server.store.get(keyOf(scope, name));
+  const decision = decideNow(current, paused, decide);
+  if (decision.action === 'put') {
+    decision.release?.();
     return { object: decision.object, record: undefined, outcome: current ? 'updated' : 'created' };
+  }
   const object = decision.action === 'delete' ? decision.object : undefined;
   if (!current) throw new Error('a decision about nothing must put something');
   return {

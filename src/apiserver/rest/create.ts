@@ -5,6 +5,7 @@ import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone } from '../../schema/json.ts';
 import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
+import { afterwards, thenDecide } from './decision.ts';
 import { setInitialGeneration } from './generation.ts';
 import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
 import { hasSubresource, type Scope, strategyContext, type WriteOptions, type Written } from './scope.ts';
@@ -61,12 +62,20 @@ function commitNew(scope: Scope, name: string, object: KubeObject, options: Writ
     prepareCreate(scope, object, options);
     throw badRequest('name or generateName is required');
   }
+  const original = repeatable(scope, object);
   return commit(scope, name, options.dryRun, (current): Decision => {
     // What is wrong with the object is said before that there is one already.
-    const prepared = prepareCreate(scope, object, options);
-    if (current) throw exists(scope, name, current);
-    return { action: 'put', object: prepared };
+    return thenDecide(prepareCreate(scope, original(), options), (decision) => {
+      if (current === undefined) return decision;
+      if (decision.action === 'put') decision.release?.();
+      throw exists(scope, name, current);
+    });
   });
+}
+
+/** Gives `object` as it came, for each time that a write is decided on: a copy where that may be more than once. */
+export function repeatable(scope: Scope, object: KubeObject): () => KubeObject {
+  return scope.server.admission.mayWait(scope) ? () => clone(object) : () => object;
 }
 
 function exists(scope: Scope, name: string, current: StoreRecord): Error {
@@ -81,7 +90,7 @@ export function prepareCreate(
   given: KubeObject,
   options: WriteOptions,
   applied: boolean = false,
-): KubeObject {
+): Decision {
   const { resource, server } = scope;
   const { clock, random } = server.runtime;
   const now = clock.now();
@@ -97,20 +106,25 @@ export function prepareCreate(
     object,
     old: undefined,
     dryRun: options.dryRun,
+    options,
   };
-  server.admission.mutate(request);
-  object.metadata.uid = uuid(random);
-  object.metadata.creationTimestamp = formatTime(now);
-  setInitialGeneration(resource, object);
-  resource.strategy.prepareForCreate?.(object, strategyContext(scope, now));
-  allocate(scope, object, undefined);
-  tidyMetadata(object);
-  validateCreate(resource, object);
-  server.admission.validate(request);
-  for (const text of resource.strategy.warnings?.(object, undefined) ?? []) scope.warn(text);
-  // Strategies and plugins may have added what has fields that are always there.
-  if (!resource.custom) bringIntoForm(asJson(object), resource.type);
-  return object;
+  const { admission } = server;
+  return afterwards(admission.mutate(request), () => {
+    object.metadata.uid = uuid(random);
+    object.metadata.creationTimestamp = formatTime(now);
+    setInitialGeneration(resource, object);
+    resource.strategy.prepareForCreate?.(object, strategyContext(scope, now));
+    allocate(scope, object, undefined);
+    tidyMetadata(object);
+    validateCreate(resource, object);
+    const decide = (): Decision => {
+      for (const text of resource.strategy.warnings?.(object, undefined) ?? []) scope.warn(text);
+      // Strategies and plugins may have added what has fields that are always there.
+      if (!resource.custom) bringIntoForm(asJson(object), resource.type);
+      return { action: 'put', object, ...admission.charge(request) };
+    };
+    return afterwards(admission.validate(request), decide, object);
+  });
 }
 
 /** What only the server may set. */

@@ -5,6 +5,7 @@ import { clone, deepEqual } from '../../schema/json.ts';
 import type { DeleteQuery } from '../request/query-options.ts';
 import type { Resource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
+import { afterwards } from './decision.ts';
 import { raiseForDeletion } from './generation.ts';
 import { type Scope, strategyContext, type Written } from './scope.ts';
 import { viewOf } from './view.ts';
@@ -40,15 +41,19 @@ export function remove(scope: Scope, name: string, options: DeleteQuery): Promis
     if (!current) throw notFound(resource.group, resource.resource, name);
     const live = viewOf(resource, current).object;
     checkPreconditions(resource, live, options);
-    server.admission.validate({
-      operation: 'DELETE',
+    const request = {
+      operation: 'DELETE' as const,
       scope,
       name,
       object: undefined,
       old: live,
       dryRun: options.dryRun,
-    });
-    return decide(scope, live, options);
+      deletion: options,
+    };
+    const { admission } = server;
+    return afterwards(admission.mutate(request), () =>
+      afterwards(admission.validate(request), () => decide(scope, live, options)),
+    );
   });
 }
 

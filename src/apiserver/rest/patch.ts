@@ -221,7 +221,7 @@ function apply(
     const { object } = decodeObject(resource, clone(result.object));
     if (live) return prepareUpdate(scope, object, live, options, true);
     scope.mayCreate?.();
-    return { action: 'put', object: prepareCreate(scope, object, options, true) };
+    return prepareCreate(scope, object, options, true);
   });
 }
 

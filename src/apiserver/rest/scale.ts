@@ -15,6 +15,7 @@ import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { objectBody } from '../request/index.ts';
 import type { Resource, Subresource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
+import { thenDecide } from './decision.ts';
 import { get } from './list.ts';
 import { type Patch, patchedValue } from './patch.ts';
 import type { Scope, WriteOptions } from './scope.ts';
@@ -191,16 +192,18 @@ function isOwned(object: KubeObject, keys: readonly string[]): boolean {
 
 /** Ownership that went through a Scale has no time, since a Scale's managers have none. */
 function withoutScaleTimes(decision: Decision): Decision {
-  if (decision.action !== 'put') return decision;
-  const { object } = decision;
-  const managedFields = object.metadata.managedFields?.map((entry) => {
-    if (entry.subresource !== 'scale') return entry;
-    const { time: _time, ...rest } = entry;
-    return rest;
+  return thenDecide(decision, (settled) => {
+    if (settled.action !== 'put') return settled;
+    const { object } = settled;
+    const managedFields = object.metadata.managedFields?.map((entry) => {
+      if (entry.subresource !== 'scale') return entry;
+      const { time: _time, ...rest } = entry;
+      return rest;
+    });
+    return managedFields === undefined
+      ? settled
+      : { ...settled, object: { ...object, metadata: { ...object.metadata, managedFields } } };
   });
-  return managedFields === undefined
-    ? decision
-    : { action: 'put', object: { ...object, metadata: { ...object.metadata, managedFields } } };
 }
 
 function checkScale(resource: Resource, name: string, value: JsonObject, live: KubeObject): number {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type { UserInfo } from '../auth/index.ts';
-import type { Body } from '../request/index.ts';
+import type { Body, DeleteQuery } from '../request/index.ts';
 import type { Resource, StrategyContext, Subresource } from '../resource.ts';
 import { namespacePrefix, objectKey } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
@@ -60,12 +60,29 @@ export interface AdmissionRequest {
   readonly object: KubeObject | undefined;
   readonly old: KubeObject | undefined;
   readonly dryRun: boolean;
+  /** With what options the object is written; absent for DELETE, which has {@link deletion}. */
+  readonly options?: WriteOptions;
+  readonly deletion?: DeleteQuery;
 }
 
-/** Both phases throw a `StatusError` to refuse. They are synchronous because they run where the store decides. */
+/**
+ * All phases throw a `StatusError` to refuse. They run where the store decides, so they are synchronous unless somebody
+ * outside has to be asked: then they return a promise, which rejects to refuse.
+ */
 export interface Admission {
-  mutate(request: AdmissionRequest): void;
-  validate(request: AdmissionRequest): void;
+  /** Changes the object. */
+  mutate(request: AdmissionRequest): Promise<void> | undefined;
+  /** Checks it. */
+  validate(request: AdmissionRequest): Promise<void> | undefined;
+  /** The last word, at the moment of the write: takes what the object costs of what is left. */
+  charge(request: AdmissionRequest): Charge | undefined;
+  /** Whether anybody outside might have to be asked about writes of this scope. */
+  mayWait(scope: Scope): boolean;
+}
+
+/** What was taken is given back by `release`, once the write is over and counted. */
+export interface Charge {
+  readonly release: () => void;
 }
 
 export interface WriteOptions {

@@ -5,7 +5,8 @@ import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
 import { parseRevision } from '../request/index.ts';
 import { commit, type Decision } from './commit.ts';
-import { bindNamespace, prepareCreate } from './create.ts';
+import { bindNamespace, prepareCreate, repeatable } from './create.ts';
+import { afterwards } from './decision.ts';
 import { gone } from './delete.ts';
 import { setNextGeneration } from './generation.ts';
 import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
@@ -33,7 +34,9 @@ export function update(
     throw badRequest(
       `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
     );
+  const original = repeatable(scope, object);
   return commit(scope, name, options.dryRun, (current): Decision => {
+    const object = original();
     const { uid } = object.metadata;
     const liveUid = current?.object.metadata.uid ?? '';
     if (uid && uid !== liveUid)
@@ -48,7 +51,7 @@ export function update(
         throw notFound(resource.group, resource.resource, name);
       delete object.metadata.resourceVersion;
       scope.mayCreate?.();
-      return { action: 'put', object: prepareCreate(scope, object, options) };
+      return prepareCreate(scope, object, options);
     }
     if (!object.metadata.resourceVersion && !resource.strategy.allowUnconditionalUpdate)
       // Told of the resource, not of the kind, as upstream's storage does.
@@ -96,22 +99,37 @@ export function prepareUpdate(
     if (hasSubresource(resource, 'status')) copyField('status', live, object);
     strategy.prepareForUpdate?.(object, live, context);
   }
-  const request = { operation: 'UPDATE' as const, scope, name, object, old: live, dryRun: options.dryRun };
-  server.admission.mutate(request);
-  if (status) restoreGeneration(object, live);
-  else setNextGeneration(resource, object, live);
-  if (!status) allocate(scope, object, live);
-  tidyMetadata(object);
-  validateUpdate(resource, object, live, subresource?.name);
-  server.admission.validate(request);
-  for (const text of strategy.warnings?.(object, live) ?? []) scope.warn(text);
-  if (!resource.custom) bringIntoForm(asJson(object), resource.type);
+  const updated = object;
+  const request = {
+    operation: 'UPDATE' as const,
+    scope,
+    name,
+    object: updated,
+    old: live,
+    dryRun: options.dryRun,
+    options,
+  };
+  const { admission } = server;
+  return afterwards(admission.mutate(request), () => {
+    if (status) restoreGeneration(updated, live);
+    else setNextGeneration(resource, updated, live);
+    if (!status) allocate(scope, updated, live);
+    tidyMetadata(updated);
+    validateUpdate(resource, updated, live, subresource?.name);
+    const decide = (): Decision => {
+      for (const text of strategy.warnings?.(updated, live) ?? []) scope.warn(text);
+      if (!resource.custom) bringIntoForm(asJson(updated), resource.type);
 
-  if (live.metadata.resourceVersion !== undefined)
-    object.metadata.resourceVersion = live.metadata.resourceVersion;
-  if (gone(object)) return { action: 'delete', object };
-  object = asObject(settleTimes(asJson(live), asJson(object)));
-  return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
+      if (live.metadata.resourceVersion !== undefined)
+        updated.metadata.resourceVersion = live.metadata.resourceVersion;
+      if (gone(updated)) return { action: 'delete', object: updated };
+      const settled = asObject(settleTimes(asJson(live), asJson(updated)));
+      return deepEqual(settled, live)
+        ? { action: 'keep' }
+        : { action: 'put', object: settled, ...admission.charge(request) };
+    };
+    return afterwards(admission.validate(request), decide, updated);
+  });
 }
 
 function checkPreconditions(scope: Scope, object: KubeObject, live: KubeObject): void {

@@ -289,17 +289,17 @@ function runStore(
   }
 
   function watch(
-    prefix: string,
+    prefix: string | readonly string[],
     fromRevision: number,
     onEvents: (events: readonly StoreEvent[]) => void,
   ): Watch {
     if (fromRevision < past.floor) throw new Compacted(past.floor);
     const kept: StoreEvent[] = [];
     if (fromRevision < revision) {
-      const { start, end } = rangeOf(prefix);
+      const ranges = (typeof prefix === 'string' ? [prefix] : prefix).map((one) => rangeOf(one));
       past.forward(fromRevision, (event) => {
         const { key } = event.record;
-        if (key >= start && key < end) kept.push(event);
+        if (ranges.some(({ start, end }) => key >= start && key < end)) kept.push(event);
       });
     }
     return hub.add(prefix === '' ? '/' : prefix, Math.max(fromRevision, revision), kept, onEvents);
@@ -372,7 +372,7 @@ function changeOf(event: StoreEvent): StoredChange {
 }
 
 /** Whether two states differ in nothing but the resource version, which the store owns. */
-function sameObject(a: KubeObject, b: KubeObject): boolean {
+export function sameObject(a: KubeObject, b: KubeObject): boolean {
   if (a === b) return true;
   for (const key in a) if (key !== 'metadata' && !deepEqual(a[key], b[key])) return false;
   for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;

@@ -42,9 +42,14 @@ export interface Store {
   /**
    * Events under `prefix` with a revision above `fromRevision`, first those kept, then live, without a gap.
    * Throws {@link Compacted} when `fromRevision` is below the window. `onEvents` gets each turn's events at once, and
-   * those kept before `watch` returns. The array is shared between watchers.
+   * those kept before `watch` returns. The array is shared between watchers. Several prefixes, none of which is below
+   * another, make one watch in one order.
    */
-  watch(prefix: string, fromRevision: number, onEvents: (events: readonly StoreEvent[]) => void): Watch;
+  watch(
+    prefix: string | readonly string[],
+    fromRevision: number,
+    onEvents: (events: readonly StoreEvent[]) => void,
+  ): Watch;
 
   /** Calls back at once when `revision` is reached already, else when it is. Used to wait for freshness. */
   waitFor(revision: number, timeoutMs: number): Promise<boolean>;
@@ -66,6 +71,8 @@ export interface StoreRecord {
   readonly bytes: Uint8Array;
   /** The object, parsed on demand and cached weakly. Never change it: copy first. */
   readonly object: KubeObject;
+  /** Whether this is what every logical cluster begins with, computed rather than stored. */
+  readonly shared?: true;
 }
 
 export interface StoreList {

@@ -10,8 +10,13 @@ type Listener = (events: readonly StoreEvent[]) => void;
  * Nothing is queued here: a listener takes the events or drops itself.
  */
 export interface WatchHub {
-  /** Listens to what comes after `since`. `kept` is handed over at once. */
-  add(prefix: string, since: number, kept: readonly StoreEvent[], listener: Listener): Watch;
+  /** Listens to what comes after `since`. `kept` is handed over at once. Several prefixes are one watch. */
+  add(
+    prefix: string | readonly string[],
+    since: number,
+    kept: readonly StoreEvent[],
+    listener: Listener,
+  ): Watch;
   /** `events` are in revision order. */
   publish(events: readonly StoreEvent[]): void;
   /** Drops all watchers. */
@@ -22,6 +27,8 @@ interface Watcher {
   /** Events up to here are not for this watcher: it has had them, or did not ask for them. */
   readonly since: number;
   readonly listener: Listener;
+  /** For watchers of several prefixes: what the batch being published holds for them. */
+  readonly gathered: StoreEvent[][] | undefined;
 }
 
 interface Node {
@@ -54,19 +61,20 @@ export function watchHub(log: Logger): WatchHub {
 
   return {
     add(prefix, since, kept, listener) {
-      let node = nodes.get(prefix);
-      if (node === undefined) {
-        node = { watchers: new Set(), batch: [] };
-        nodes.set(prefix, node);
+      const prefixes = typeof prefix === 'string' ? [prefix] : prefix;
+      const watcher: Watcher = { since, listener, gathered: prefixes.length > 1 ? [] : undefined };
+      for (const one of prefixes) {
+        const node = nodes.get(one) ?? { watchers: new Set(), batch: [] };
+        nodes.set(one, node);
+        node.watchers.add(watcher);
       }
-      const { watchers } = node;
-      const watcher: Watcher = { since, listener };
-      watchers.add(watcher);
       if (kept.length > 0) hand(watcher, kept);
       return {
         stop: () => {
-          if (watchers.delete(watcher) && watchers.size === 0 && nodes.get(prefix)?.watchers === watchers)
-            nodes.delete(prefix);
+          for (const one of prefixes) {
+            const node = nodes.get(one);
+            if (node?.watchers.delete(watcher) && node.watchers.size === 0) nodes.delete(one);
+          }
         },
       };
     },
@@ -84,10 +92,20 @@ export function watchHub(log: Logger): WatchHub {
           if (end < 0) break;
         }
       }
+      const joining: Watcher[] = [];
       for (const node of touched) {
         const { batch } = node;
         node.batch = [];
-        for (const watcher of node.watchers) deliver(watcher, batch);
+        for (const watcher of node.watchers) {
+          if (watcher.gathered === undefined) deliver(watcher, batch);
+          else if (watcher.gathered.push(batch) === 1) joining.push(watcher);
+        }
+      }
+      for (const watcher of joining) {
+        const [first = [], ...more] = watcher.gathered?.splice(0) ?? [];
+        const batch =
+          more.length === 0 ? first : [first, ...more].flat().sort((a, b) => a.revision - b.revision);
+        deliver(watcher, batch);
       }
     },
     clear() {

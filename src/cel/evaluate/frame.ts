@@ -8,7 +8,7 @@ export interface Frame {
   cost: number;
   readonly limit: number;
   iterations: number;
-  /** Characters walked through by functions that are counted as if texts were short. */
+  /** Characters and elements walked through by what is counted as if texts were short and values flat. */
   walked: number;
   readonly interrupted: (() => boolean) | undefined;
   /** Attributes that are not known yet, each as a path. */
@@ -39,11 +39,19 @@ export function checkLimits(frame: Frame): void {
 }
 
 const MAX_WALKED = 500_000_000;
+/** Looking at an element takes as long as at so many characters. */
+const ELEMENT = 50;
 
 /** Kubernetes counts `size(text)` and the like as one, however long the text is. This is what keeps them from taking for ever. */
 export function countWalked(frame: Frame, characters: number): void {
   frame.walked += characters;
   if (frame.walked > MAX_WALKED) throw new EvaluationStopped(COST_EXCEEDED);
+}
+
+/** After a comparison that counted elements into the frame. */
+export function countCompared(frame: Frame, before: number): void {
+  const elements = frame.walked - before;
+  if (elements > 0) countWalked(frame, elements * ELEMENT);
 }
 
 export function countIteration(frame: Frame): void {

@@ -1,8 +1,10 @@
 import { compareTexts, compareValues, equalValues } from '../values/equality.ts';
 import { addInts, subtractInts } from '../values/integer.ts';
+import { List } from '../values/list.ts';
+import { CelMap } from '../values/map.ts';
 import { costSize } from '../values/size.ts';
 import { type CelError, Failure, mergeFailures, Opaque, type Value } from '../values/value.ts';
-import { noSuchOverload, type Step } from './frame.ts';
+import { checkLimits, countCompared, noSuchOverload, type Step } from './frame.ts';
 
 /** Two operands of which at least one has no value. */
 function failed(a: Value, b: Value): Failure | undefined {
@@ -29,7 +31,11 @@ export function equalityStep(left: Step, right: Step, wanted: boolean): Step {
     const failure = failed(a, b);
     if (failure) return failure;
     frame.cost += compareCost(a, b);
-    return equalValues(a, b) === wanted;
+    if (typeof a !== 'object') return equalValues(a, b) === wanted;
+    const before = frame.walked;
+    const equal = equalValues(a, b, frame);
+    countCompared(frame, before);
+    return equal === wanted;
   };
 }
 
@@ -126,5 +132,28 @@ export function conditionalStep(condition: Step, whenTrue: Step, whenFalse: Step
     if (chosen === true) return whenTrue(frame);
     if (chosen === false) return whenFalse(frame);
     return chosen instanceof Failure ? chosen : noSuchOverload('_?_:_ with a condition that is no bool', at);
+  };
+}
+
+/** `element in list` and `key in map` */
+export function membershipStep(element: Step, container: Step, at: number): Step {
+  return (frame) => {
+    const wanted = element(frame);
+    const inside = container(frame);
+    const failure = failed(wanted, inside);
+    if (failure) return failure;
+    if (inside instanceof CelMap) {
+      frame.cost++;
+      return inside.get(wanted) !== undefined;
+    }
+    if (!(inside instanceof List)) return noSuchOverload('@in', at);
+    frame.cost += inside.size;
+    checkLimits(frame);
+    const before = frame.walked;
+    let found = false;
+    for (let index = 0; index < inside.size && !found; index++)
+      found = equalValues(wanted, inside.get(index), frame);
+    countCompared(frame, before);
+    return found;
   };
 }

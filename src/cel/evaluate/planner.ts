@@ -22,6 +22,7 @@ import {
   equalityStep,
   isRelation,
   logicalStep,
+  membershipStep,
   relationStep,
 } from './operators.ts';
 import {
@@ -204,6 +205,7 @@ function planCall(planner: Planner, expr: CallExpr): Step {
       if (name === '_==_' || name === '_!=_') {
         return equalityStep(plan(planner, first), plan(planner, second), name === '_==_');
       }
+      if (name === '@in') return membershipStep(plan(planner, first), plan(planner, second), at);
       if (isRelation(name)) return relationStep(name, plan(planner, first), plan(planner, second), at);
       if (name === '_?_:_' && third) {
         return conditionalStep(plan(planner, first), plan(planner, second), plan(planner, third), at);

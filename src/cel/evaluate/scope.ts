@@ -1,4 +1,4 @@
-import type { Constant, FunctionDeclaration, Overload } from '../library/function.ts';
+import type { Constant, FunctionDeclaration } from '../library/function.ts';
 import type { Expr } from '../syntax/ast.ts';
 import { qualifiedName } from '../syntax/parser.ts';
 import type { ObjectType, Type } from '../types/type.ts';
@@ -87,5 +87,3 @@ export function resolveNamespaced(
   const found = resolveFunction(scope, `${prefix}.${name}`);
   return found?.overloads.some((overload) => !overload.member) ? found : undefined;
 }
-
-export type { Overload };

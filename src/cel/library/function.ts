@@ -1,7 +1,7 @@
 import type { Cost, SizeRange } from '../check/cost-range.ts';
 import type { Macro } from '../syntax/macros.ts';
 import type { Type } from '../types/type.ts';
-import type { Failure, Value } from '../values/value.ts';
+import type { Value } from '../values/value.ts';
 
 /** What an estimate may ask of an argument. */
 export interface ArgumentEstimate {
@@ -80,5 +80,3 @@ export function memberOverload(
 ): Overload {
   return { id, params, result, member: true, run, ...details };
 }
-
-export type { Failure };

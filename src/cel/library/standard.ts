@@ -1,4 +1,4 @@
-import { fixed, LIST_COST, plus, scale, TEXT_FACTOR, times, UNKNOWN_SIZE } from '../check/cost-range.ts';
+import { fixed, plus, scale, TEXT_FACTOR, times, UNKNOWN_SIZE } from '../check/cost-range.ts';
 import { standardMacros } from '../syntax/macros.ts';
 import {
   BOOL,
@@ -18,8 +18,7 @@ import {
   UINT,
 } from '../types/type.ts';
 import { concatenate } from '../values/concat-list.ts';
-import { kindTest, typeNameOf } from '../values/convert.ts';
-import { compareValues, equalValues } from '../values/equality.ts';
+import { typeNameOf } from '../values/convert.ts';
 import {
   addInts,
   divideInts,
@@ -33,7 +32,6 @@ import {
   uintResult,
 } from '../values/integer.ts';
 import type { List } from '../values/list.ts';
-import type { CelMap } from '../values/map.ts';
 import { costSize, sizeOf } from '../values/size.ts';
 import { addToTimestamp, durationResult, timestampDifference } from '../values/time.ts';
 import {
@@ -139,16 +137,11 @@ const operators: readonly FunctionDeclaration[] = [
   {
     name: '@in',
     overloads: [
-      globalOverload('in_list', [A, listType(A)], BOOL, (item, list) => contains(list as List, item), {
+      globalOverload('in_list', [A, listType(A)], BOOL, never, {
         cost: ([, list]) => (list as List).size,
         estimate: ([, list]) => ({ cost: list?.size ?? UNKNOWN_SIZE }),
       }),
-      globalOverload(
-        'in_map',
-        [A, mapType(A, B)],
-        BOOL,
-        (key, map) => (map as CelMap).get(key) !== undefined,
-      ),
+      globalOverload('in_map', [A, mapType(A, B)], BOOL, never),
     ],
   },
   {
@@ -248,11 +241,6 @@ const operators: readonly FunctionDeclaration[] = [
     ],
   },
 ];
-
-function contains(list: List, item: Value): boolean {
-  for (let index = 0; index < list.size; index++) if (equalValues(item, list.get(index))) return true;
-  return false;
-}
 
 /** Longer texts than any request could bring are not built. */
 const MAX_TEXT = 64 * 1024 * 1024;
@@ -397,5 +385,3 @@ export const standardLibrary: Library = {
     typeConstant('google.protobuf.Duration', DURATION),
   ],
 };
-
-export { compareValues, kindTest, LIST_COST };

@@ -195,8 +195,7 @@ const splitting: Pick<Overload, 'cost' | 'estimate'> = {
   cost: traversal(0, 2).cost,
   estimate: ([whole, , limit]) => {
     const size = whole?.size ?? UNKNOWN_SIZE;
-    const most =
-      typeof limit?.literal === 'number' && limit.literal >= 0 ? limit.literal : Math.max(1, size.max);
+    const most = typeof limit?.literal === 'number' && limit.literal >= 0 ? limit.literal : size.max + 1;
     return { cost: scale(size, 2 * TEXT_FACTOR), resultSize: { min: 0, max: most } };
   },
 };

@@ -1,6 +1,6 @@
 import { INT, type Type } from '../types/type.ts';
 import { toInt } from './integer.ts';
-import { type Adapter, List } from './list.ts';
+import { List } from './list.ts';
 import { CelMap, EntryMap, ObjectMap, type ObjectShape } from './map.ts';
 import { formatDuration, formatTimestamp, timestampFromDate } from './time.ts';
 import {
@@ -218,5 +218,3 @@ export function kindTest(type: Type): (value: Value) => boolean {
       return () => true;
   }
 }
-
-export type { Adapter };

@@ -13,8 +13,9 @@ import {
   unionAuthenticator,
 } from '../../apiserver/index.ts';
 import { startWorkloads } from '../../apiserver/workloads/index.ts';
+import { type CertificateContext, contextKubeconfig } from '../../kube/context-kubeconfig.ts';
 import { prefixedHandler } from '../../kube/exchange.ts';
-import { emptyKubeconfig, type Kubeconfig } from '../../kube/kubeconfig.ts';
+import type { Kubeconfig } from '../../kube/kubeconfig.ts';
 import { createClient } from '../../kube/rest-client.ts';
 import { errorText } from '../../runtime/log.ts';
 import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
@@ -198,30 +199,17 @@ function kubeconfigOf(
   clusters: readonly string[],
   certificates: ServerCertificates,
 ): Kubeconfig {
-  const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
-  const entry = (name: string, path: string): Kubeconfig['clusters'][number] => ({
+  const context = (name: string, path: string): CertificateContext => ({
     name,
-    cluster: {
-      server: server + path,
-      'certificate-authority-data': base64(certificates.authority.certificate),
-    },
+    server: server + path,
+    authority: certificates.authority.certificate,
+    user: `${NAME}-admin`,
+    credentials: certificates.admin,
   });
-  const user = `${NAME}-admin`;
-  return {
-    ...emptyKubeconfig(),
-    clusters: [entry(NAME, ''), ...clusters.map((name) => entry(name, `/clusters/${name}`))],
-    users: [
-      {
-        name: user,
-        user: {
-          'client-certificate-data': base64(certificates.admin.certificate),
-          'client-key-data': base64(certificates.admin.key),
-        },
-      },
-    ],
-    contexts: [NAME, ...clusters].map((name) => ({ name, context: { cluster: name, user } })),
-    'current-context': NAME,
-  };
+  return contextKubeconfig([
+    context(NAME, ''),
+    ...clusters.map((name) => context(name, `/clusters/${name}`)),
+  ]);
 }
 
 function howToUse(server: string, kubeconfig: string, options: ApiServerCommand): string {
