@@ -1,18 +1,16 @@
 import { type Compiled, compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
-import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
+import { describeOverrides, describePlacement, describeSelection } from '../dialects/propagation/describe.ts';
 import { type PropagationFindings, reportPropagation } from '../dialects/propagation/report.ts';
-import type { Propagation, PropagationStatus } from '../dialects/propagation/types.ts';
+import type { Propagation } from '../dialects/propagation/types.ts';
 import { dispatchName } from '../engine/dispatch/index.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import { selects } from '../engine/select/select.ts';
 import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
-import type { Client, ResourceId } from '../kube/client.ts';
-import type { Controller, Result } from '../kube/controller.ts';
+import type { Client } from '../kube/client.ts';
+import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
-import { resourceIdOf } from '../kube/custom-resource.ts';
-import type { Change, Informer } from '../kube/informer.ts';
+import type { Change } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
-import { refText } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { customResourceDefinitions } from '../kube/well-known.ts';
 import { errorText } from '../runtime/log.ts';
@@ -22,6 +20,8 @@ import { createDispatcher, lacksContent } from './dispatcher.ts';
 import type { Fleet } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 import type { Inventory } from './inventory.ts';
+import { createLanes } from './lanes.ts';
+import { openPropagations } from './propagations.ts';
 import { createSources } from './sources.ts';
 
 export interface Propagator {
@@ -37,9 +37,6 @@ const CATCH_UP_MS = 30;
 const BEHIND_MS = 1_000;
 /** Recorded instead of a plan's digest when everything is to go. */
 const RETRACTED = 'retracted';
-/** Dispatches that are written to one spoke at the same time. */
-const LANE_WIDTH = 4;
-const KINDS = [PROPAGATION, CLUSTER_PROPAGATION].map(resourceIdOf);
 
 /** What is known of one propagation, in memory. Everything here can be computed again from the API server and the spokes. */
 interface Tracked {
@@ -71,39 +68,24 @@ export function startPropagator(
   fleet: Fleet,
   inventory: Inventory,
 ): Propagator {
-  const { clock, log } = runtime;
+  const { clock } = runtime;
   const tracked = new Map<string, Tracked>();
-  const informers = new Map<string, Informer<Propagation>>();
-  const sources = createSources(runtime, client, onSourceChange, () =>
-    everyPropagation((key) => planLoop.enqueue(key)),
-  );
+  const propagations = openPropagations(runtime, client, (key) => planLoop.enqueue(key, GATHER_MS));
+  const sources = createSources(runtime, client, onSourceChange, () => planAll(0));
   const definitions = startInformer(runtime, client, customResourceDefinitions);
   const dispatcher = createDispatcher(runtime, identity, (ref) => sources.exists(ref));
   const planLoop = startController(runtime, { name: 'propagate', concurrency: 4, reconcile: plan });
-  /** One lane a spoke, by name: a spoke that is slow or hangs costs the others nothing. */
-  const lanes = new Map<string, Controller>();
+  const lanes = createLanes(runtime, 'dispatch', dispatch);
   const reportLoop = startController(runtime, { name: 'summarise', concurrency: 4, reconcile: report });
 
-  for (const resource of KINDS) {
-    const informer = startInformer<Propagation>(runtime, client, resource);
-    informers.set(resource.kind, informer);
-    informer.onChange(({ type, object, previous }) => {
-      const key = keyOf(resource, object);
-      const relevant =
-        type !== 'updated' ||
-        !deepEqual(object.spec, previous?.spec) ||
-        object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
-      if (relevant) planLoop.enqueue(key, GATHER_MS);
-    });
-  }
   definitions.onChange(({ type }) => {
     if (type === 'updated') return;
     sources.retryUnknown();
-    everyPropagation((key) => planLoop.enqueue(key, 100));
+    planAll(100);
   });
   inventory.onChange(() => {
-    for (const [spoke, lane] of lanes) if (!inventory.has(spoke)) closeLane(spoke, lane);
-    everyPropagation((key) => planLoop.enqueue(key, GATHER_MS));
+    lanes.keep((spoke) => inventory.has(spoke));
+    planAll(GATHER_MS);
   });
   fleet.onChange(({ spoke, dispatch: name, order, cluster }) => {
     for (const [key, item] of tracked) {
@@ -112,7 +94,7 @@ export function startPropagator(
       if (cluster) {
         // What a spoke says of itself matters for an order that is not there.
         const intent = dispatchNameOf(key, item);
-        if (intent !== undefined && !fleet.session(spoke)?.dispatch(intent)) enqueueDispatch(spoke, key);
+        if (intent !== undefined && !fleet.session(spoke)?.dispatch(intent)) lanes.enqueue(spoke, key);
         continue;
       }
       reportLoop.enqueue(key, REPORT_MS);
@@ -123,40 +105,16 @@ export function startPropagator(
         leaving ||
         lacksContent(fleet.session(spoke)?.dispatch(name))
       )
-        enqueueDispatch(spoke, key);
+        lanes.enqueue(spoke, key);
     }
   });
 
-  function enqueueDispatch(spoke: string, key: string): void {
-    let lane = lanes.get(spoke);
-    if (!lane) {
-      const reconcile = (intent: string): ReturnType<typeof dispatch> => dispatch(spoke, intent);
-      lane = startController(runtime, { name: 'dispatch', concurrency: LANE_WIDTH, reconcile });
-      lanes.set(spoke, lane);
-    }
-    lane.enqueue(key);
-  }
-
-  function closeLane(spoke: string, lane: Controller): void {
-    lanes.delete(spoke);
-    lane
-      .stop()
-      .catch((error: unknown) => log.error('a lane did not end well', { spoke, why: errorText(error) }));
-  }
-
-  function everyPropagation(act: (key: string) => void): void {
-    for (const resource of KINDS)
-      for (const object of informers.get(resource.kind)?.list() ?? []) act(keyOf(resource, object));
-  }
-
-  function find(key: string): { resource: ResourceId; propagation: Propagation | undefined } {
-    const [kind = '', namespace = '', name = ''] = key.split('/');
-    const resource = KINDS.find((item) => item.kind === kind) ?? resourceIdOf(PROPAGATION);
-    return { resource, propagation: informers.get(kind)?.get(namespace, name) };
+  function planAll(afterMs: number): void {
+    for (const [key] of propagations.entries()) planLoop.enqueue(key, afterMs);
   }
 
   function sourceOfKey(key: string, item: Tracked): Plan['source'] | undefined {
-    const { propagation } = find(key);
+    const propagation = propagations.get(key);
     return item.plan?.source ?? (propagation && sourceOf(propagation));
   }
 
@@ -166,28 +124,28 @@ export function startPropagator(
   }
 
   function onSourceChange({ object, previous }: Change): void {
-    everyPropagation((key) => {
-      const { propagation } = find(key);
-      if (!propagation) return;
+    for (const [key, propagation] of propagations.entries()) {
       const hit = effectiveSelectors(propagation).some(
         (selector) => selects(selector, object) || (previous !== undefined && selects(selector, previous)),
       );
       if (hit) planLoop.enqueue(key, GATHER_MS);
-    });
+    }
   }
 
-  async function plan(key: string): Promise<Result | void> {
-    const { resource, propagation } = find(key);
+  async function plan(key: string): Promise<Result | undefined> {
+    const propagation = propagations.get(key);
     if (!propagation) {
       tracked.delete(key);
-      return;
+      return undefined;
     }
     await inventory.whenSynced();
     const item = track(key, propagation);
-    if (propagation.metadata.deletionTimestamp !== undefined)
-      return retract(key, resource, propagation, item);
+    if (propagation.metadata.deletionTimestamp !== undefined) {
+      await retract(key, propagation, item);
+      return undefined;
+    }
     if (!propagation.metadata.finalizers?.includes(PROPAGATION_FINALIZER)) {
-      await setFinalizers(resource, propagation, [
+      await propagations.setFinalizers(propagation, [
         ...(propagation.metadata.finalizers ?? []),
         PROPAGATION_FINALIZER,
       ]);
@@ -204,30 +162,25 @@ export function startPropagator(
     item.selection = describeSelection(compiled, blockers);
     if (blockers.length > 0) {
       reportLoop.enqueue(key, REPORT_MS);
-      return;
+      return undefined;
     }
     const next = planIntent(compiled.intent, inventory.clusters(), item.latest);
     item.latest = next;
     // While suspended, what was recorded before is sent and nothing newer.
-    if (!compiled.intent.suspend) await commit(resource, propagation, item, next);
+    if (!compiled.intent.suspend) await commit(propagation, item, next);
     else if (next.digest === item.digest) item.plan = next;
-    for (const cluster of item.dispatchedTo) enqueueDispatch(cluster, key);
+    for (const cluster of item.dispatchedTo) lanes.enqueue(cluster, key);
     reportLoop.enqueue(key, REPORT_MS);
   }
 
   /** Before anything is sent: which generation this is, and whom it concerns, durable at the hub. */
-  async function commit(
-    resource: ResourceId,
-    propagation: Propagation,
-    item: Tracked,
-    next: Plan,
-  ): Promise<void> {
+  async function commit(propagation: Propagation, item: Tracked, next: Plan): Promise<void> {
     const targets = new Set([...item.dispatchedTo, ...next.decision.chosen]);
     const known = [...targets].filter((name) => inventory.has(name)).sort();
     const changed = item.digest !== next.digest;
     const generation = changed ? item.generation + 1 : item.generation;
     if (changed || known.some((name) => !item.dispatchedTo.has(name))) {
-      await writeStatus(resource, propagation, {
+      await propagations.writeStatus(propagation, {
         dispatchGeneration: generation,
         dispatchDigest: next.digest,
         dispatchedTo: known,
@@ -240,15 +193,13 @@ export function startPropagator(
   }
 
   /** The propagation is being deleted: everything it brought is ordered away; it goes when that is done everywhere. */
-  async function retract(
-    key: string,
-    resource: ResourceId,
-    propagation: Propagation,
-    item: Tracked,
-  ): Promise<void> {
+  async function retract(key: string, propagation: Propagation, item: Tracked): Promise<void> {
     if (!item.retracting) {
       const generation = item.generation + 1;
-      await writeStatus(resource, propagation, { dispatchGeneration: generation, dispatchDigest: RETRACTED });
+      await propagations.writeStatus(propagation, {
+        dispatchGeneration: generation,
+        dispatchDigest: RETRACTED,
+      });
       item.retracting = true;
       item.generation = generation;
       item.digest = RETRACTED;
@@ -258,26 +209,26 @@ export function startPropagator(
       const finalizers = (propagation.metadata.finalizers ?? []).filter(
         (name) => name !== PROPAGATION_FINALIZER,
       );
-      await setFinalizers(resource, propagation, finalizers);
+      await propagations.setFinalizers(propagation, finalizers);
       tracked.delete(key);
       return;
     }
-    for (const cluster of item.dispatchedTo) enqueueDispatch(cluster, key);
+    for (const cluster of item.dispatchedTo) lanes.enqueue(cluster, key);
     reportLoop.enqueue(key, REPORT_MS);
   }
 
-  async function dispatch(spoke: string, key: string): Promise<Result | void> {
+  async function dispatch(spoke: string, key: string): Promise<Result | undefined> {
     const item = tracked.get(key);
     const session = fleet.session(spoke);
-    if (!item?.dispatchedTo.has(spoke) || !session?.live) return;
+    if (!item?.dispatchedTo.has(spoke) || !session?.live) return undefined;
     const source = sourceOfKey(key, item);
     // Not knowing what shall be there is no reason to take anything away.
-    if (!source || (!item.plan && !item.retracting)) return;
+    if (!source || (!item.plan && !item.retracting)) return undefined;
     const chosen = isChosen(item, spoke);
     const blocked = session.misnamed() ?? (chosen ? item.plan?.blocked.get(spoke) : undefined);
     if (blocked !== undefined) {
       noteProblem(key, item, spoke, blocked);
-      return;
+      return undefined;
     }
     try {
       const result = await dispatcher.send(session, {
@@ -294,7 +245,7 @@ export function startPropagator(
         reportLoop.enqueue(key, REPORT_MS);
       }
     } catch (error) {
-      if (!session.live) return;
+      if (!session.live) return undefined;
       // The spoke wrote its status in between, or the copy here is behind: look again when it has caught up.
       if (hasCode(error, 409) || hasCode(error, 404)) return { requeueAfterMs: CATCH_UP_MS };
       noteProblem(
@@ -314,10 +265,10 @@ export function startPropagator(
     reportLoop.enqueue(key, REPORT_MS);
   }
 
-  async function report(key: string): Promise<Result | void> {
-    const { resource, propagation } = find(key);
+  async function report(key: string): Promise<Result | undefined> {
+    const propagation = propagations.get(key);
     const item = tracked.get(key);
-    if (!propagation || !item) return;
+    if (!propagation || !item) return undefined;
     const summary = summariseFleet(observe(item, sourceOf(propagation)));
     const decision = item.latest?.decision;
     const unknown = decision?.unknown ?? [];
@@ -335,10 +286,10 @@ export function startPropagator(
       overrides: describeOverrides(item.latest),
     };
     const status = reportPropagation(found, propagation.status, clock.now());
-    if (deepEqual(status, propagation.status)) return;
+    if (deepEqual(status, propagation.status)) return undefined;
     try {
       // Only over what was read: a plan that was recorded meanwhile must not be undone.
-      await writeStatus(resource, propagation, status, propagation.metadata.resourceVersion);
+      await propagations.writeStatus(propagation, status, propagation.metadata.resourceVersion);
     } catch (error) {
       if (hasCode(error, 409)) return { requeueAfterMs: REPORT_MS };
       if (!hasCode(error, 404)) throw error;
@@ -381,42 +332,14 @@ export function startPropagator(
     return item;
   }
 
-  async function writeStatus(
-    resource: ResourceId,
-    propagation: Propagation,
-    status: PropagationStatus,
-    resourceVersion?: string,
-  ): Promise<void> {
-    const { namespace = '', name = '' } = propagation.metadata;
-    const patch = resourceVersion === undefined ? { status } : { metadata: { resourceVersion }, status };
-    await client.patch(resource, namespace, name, 'merge', patch, { subresource: 'status' });
-  }
-
-  async function setFinalizers(
-    resource: ResourceId,
-    propagation: Propagation,
-    finalizers: string[],
-  ): Promise<void> {
-    const { namespace = '', name = '', resourceVersion } = propagation.metadata;
-    try {
-      await client.patch(resource, namespace, name, 'merge', { metadata: { finalizers, resourceVersion } });
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
-  }
-
   return {
     async stop(): Promise<void> {
-      for (const informer of informers.values()) informer.stop();
+      propagations.stop();
       definitions.stop();
       sources.stop();
-      await Promise.all([planLoop, reportLoop, ...lanes.values()].map((loop) => loop.stop()));
+      await Promise.all([planLoop, reportLoop, lanes].map((loop) => loop.stop()));
     },
   };
-}
-
-function keyOf(resource: ResourceId, object: Propagation): string {
-  return `${resource.kind}/${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`;
 }
 
 function sourceOf(propagation: Propagation): Plan['source'] {
@@ -426,63 +349,4 @@ function sourceOf(propagation: Propagation): Plan['source'] {
 
 function isChosen(item: Tracked, spoke: string): boolean {
   return !item.retracting && (item.plan?.decision.chosen.includes(spoke) ?? false);
-}
-
-function describeSelection(
-  compiled: Compiled,
-  blockers: readonly string[],
-): PropagationFindings['selection'] {
-  if (blockers.length > 0)
-    return {
-      ok: false,
-      reason: compiled.problems.length > 0 ? 'InvalidSelector' : 'KindNotServed',
-      message: `${[...new Set(blockers)].join('; ')}. Nothing is changed on the spokes meanwhile`,
-    };
-  const skipped = compiled.skipped[0];
-  if (skipped)
-    return {
-      ok: false,
-      reason: 'NeverPropagated',
-      message: `${refText(skipped.ref)} is selected but never propagated: ${skipped.reason}`,
-    };
-  if (compiled.emptySelectors.length > 0) {
-    const list = compiled.emptySelectors.map((index) => `resourceSelectors[${index}]`).join(', ');
-    return {
-      ok: false,
-      reason: 'NothingSelected',
-      message: `${list} match${compiled.emptySelectors.length === 1 ? 'es' : ''} no object; objects that come to match are propagated at once`,
-    };
-  }
-  return { ok: true, reason: 'Selected', message: `${compiled.intent.objects.length} objects are selected` };
-}
-
-function describePlacement(
-  problem: string | undefined,
-  chosen: number,
-  unknown: readonly string[],
-): PropagationFindings['placement'] {
-  if (problem !== undefined) return { ok: false, reason: 'InvalidPlacement', message: problem };
-  if (unknown.length > 0)
-    return {
-      ok: false,
-      reason: 'UnknownCluster',
-      message: `no SpokeCluster is named ${unknown.join(', ')}; see: kubectl get spokeclusters -A`,
-    };
-  if (chosen === 0)
-    return {
-      ok: false,
-      reason: 'NoCluster',
-      message: 'no cluster matches the placement; see: kubectl get spokeclusters -A --show-labels',
-    };
-  return { ok: true, reason: 'Placed', message: `${chosen} clusters are chosen` };
-}
-
-function describeOverrides(plan: Plan | undefined): PropagationFindings['overrides'] {
-  if (!plan || plan.overrideProblems.length === 0)
-    return { ok: true, reason: 'OverridesApplied', message: 'every override applies' };
-  return {
-    ok: false,
-    reason: 'OverrideFailed',
-    message: `${plan.overrideProblems.join('; ')}. These clusters keep what they have`,
-  };
 }

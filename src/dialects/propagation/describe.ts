@@ -1,0 +1,66 @@
+import type { Plan } from '../../engine/plan/plan.ts';
+import { refText } from '../../kube/object.ts';
+import type { Compiled } from './compile.ts';
+import type { PropagationFindings } from './report.ts';
+
+/** Whether the selection can be used, for the condition `Selected`. `blockers` keep everything as it is. */
+export function describeSelection(
+  compiled: Compiled,
+  blockers: readonly string[],
+): PropagationFindings['selection'] {
+  if (blockers.length > 0)
+    return {
+      ok: false,
+      reason: compiled.problems.length > 0 ? 'InvalidSelector' : 'KindNotServed',
+      message: `${[...new Set(blockers)].join('; ')}. Nothing is changed on the spokes meanwhile`,
+    };
+  const skipped = compiled.skipped[0];
+  if (skipped)
+    return {
+      ok: false,
+      reason: 'NeverPropagated',
+      message: `${refText(skipped.ref)} is selected but never propagated: ${skipped.reason}`,
+    };
+  if (compiled.emptySelectors.length > 0) {
+    const list = compiled.emptySelectors.map((index) => `resourceSelectors[${index}]`).join(', ');
+    return {
+      ok: false,
+      reason: 'NothingSelected',
+      message: `${list} match${compiled.emptySelectors.length === 1 ? 'es' : ''} no object; objects that come to match are propagated at once`,
+    };
+  }
+  return { ok: true, reason: 'Selected', message: `${compiled.intent.objects.length} objects are selected` };
+}
+
+/** Whether the placement chooses, for the condition `Placed`. */
+export function describePlacement(
+  problem: string | undefined,
+  chosen: number,
+  unknown: readonly string[],
+): PropagationFindings['placement'] {
+  if (problem !== undefined) return { ok: false, reason: 'InvalidPlacement', message: problem };
+  if (unknown.length > 0)
+    return {
+      ok: false,
+      reason: 'UnknownCluster',
+      message: `no SpokeCluster is named ${unknown.join(', ')}; see: kubectl get spokeclusters -A`,
+    };
+  if (chosen === 0)
+    return {
+      ok: false,
+      reason: 'NoCluster',
+      message: 'no cluster matches the placement; see: kubectl get spokeclusters -A --show-labels',
+    };
+  return { ok: true, reason: 'Placed', message: `${chosen} clusters are chosen` };
+}
+
+/** Whether every override applies, for the condition `OverridesApplied`. */
+export function describeOverrides(plan: Plan | undefined): PropagationFindings['overrides'] {
+  if (!plan || plan.overrideProblems.length === 0)
+    return { ok: true, reason: 'OverridesApplied', message: 'every override applies' };
+  return {
+    ok: false,
+    reason: 'OverrideFailed',
+    message: `${plan.overrideProblems.join('; ')}. These clusters keep what they have`,
+  };
+}
