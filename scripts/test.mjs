@@ -3,6 +3,8 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureBuilt } from './build.mjs';
 import { runCheck, runNode } from './check.mjs';
+import { findEtcd } from './etcd.mjs';
+import { runGo } from './go.mjs';
 import { ensureInstalled, Remedy, root, runScript } from './install.mjs';
 import { findKubectls, kubectlEnvironment } from './kubectl.mjs';
 
@@ -13,9 +15,25 @@ const steps = [
   { name: 'boundaries', run: () => check('boundaries') },
   { name: 'features', run: () => check('features', ['--check']) },
   { name: 'build', run: () => counted(attempt(ensureBuilt)) },
-  { name: 'unit', run: () => vitest('unit') },
+  {
+    name: 'unit',
+    run: () => {
+      if (findEtcd() === undefined)
+        process.stdout.write(
+          `${'!'.repeat(72)}\n!! No etcd: not on PATH, and apt has none. Tests that need it are SKIPPED.\n${'!'.repeat(72)}\n`,
+        );
+      return vitest('unit');
+    },
+  },
   { name: 'simulation', run: () => vitest('simulation') },
   { name: 'conformance', run: () => vitest('conformance') },
+  {
+    name: 'go',
+    run: () => {
+      const code = attempt(ensureBuilt);
+      return code === 0 ? runGo() : counted(code);
+    },
+  },
   {
     name: 'e2e',
     run: () => {

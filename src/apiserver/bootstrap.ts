@@ -7,25 +7,6 @@ import type { RestServer } from './rest/scope.ts';
 import { CONTROLLER_USER } from './rest/server-actions.ts';
 import { objectKey, parseKey, resourcePrefix } from './store/key.ts';
 
-/** Namespaces that every logical cluster has from the beginning. */
-const NAMESPACES: readonly string[] = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
-
-/** Whether a logical cluster has been created: its namespace `default` cannot be deleted. */
-export function clusterExists(server: RestServer, cluster: string): boolean {
-  return server.store.get(objectKey('', 'namespaces', cluster, '', 'default')) !== undefined;
-}
-
-/** Creates what a logical cluster starts with, as far as it is absent: namespaces and the standard RBAC objects. */
-export async function seedCluster(
-  server: RestServer,
-  cluster: string,
-  rbac: readonly KubeObject[],
-): Promise<void> {
-  const namespaces = NAMESPACES.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
-  await ensureAll(server, cluster, namespaces);
-  await ensureAll(server, cluster, rbac);
-}
-
 async function ensureAll(server: RestServer, cluster: string, objects: readonly KubeObject[]): Promise<void> {
   await Promise.all(objects.map((object) => ensure(server, cluster, object)));
 }
@@ -46,6 +27,26 @@ async function ensure(server: RestServer, cluster: string, object: KubeObject): 
 
 const RETRY_MS = 1000;
 
+/** What a namespace is given. */
+export function contentsOf(namespace: string, caCertificate: string): KubeObject[] {
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        name: 'kube-root-ca.crt',
+        namespace,
+        annotations: {
+          'kubernetes.io/description':
+            'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.',
+        },
+      },
+      data: { 'ca.crt': caCertificate },
+    },
+  ];
+}
+
 /** Gives every namespace its service account `default` and the ConfigMap with the cluster's certificate authority. */
 export function namespaceContents(server: RestServer, caCertificate: string): { stop(): void } {
   const { store, runtime } = server;
@@ -53,23 +54,9 @@ export function namespaceContents(server: RestServer, caCertificate: string): { 
 
   function fill(cluster: string, namespace: string): void {
     const record = store.get(objectKey('', 'namespaces', cluster, '', namespace));
-    if (stopped || !record || record.object.metadata.deletionTimestamp !== undefined) return;
-    const objects: KubeObject[] = [
-      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } },
-      {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: {
-          name: 'kube-root-ca.crt',
-          namespace,
-          annotations: {
-            'kubernetes.io/description':
-              'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.',
-          },
-        },
-        data: { 'ca.crt': caCertificate },
-      },
-    ];
+    if (stopped || !record) return;
+    if (!record.shared && record.object.metadata.deletionTimestamp !== undefined) return;
+    const objects = contentsOf(namespace, caCertificate);
     ensureAll(server, cluster, objects).catch((error: unknown) => {
       if (stopped || hasCode(error, 403) || hasCode(error, 404)) return; // the namespace is going away
       runtime.log.warn('filling a namespace failed, trying again', {
@@ -84,7 +71,8 @@ export function namespaceContents(server: RestServer, caCertificate: string): { 
   const prefix = resourcePrefix('', 'namespaces');
   const created = store.watch(prefix, store.revision, (events) => {
     for (const event of events) {
-      if (event.type !== 'created') continue;
+      // What is shared comes with its contents.
+      if (event.type !== 'created' || event.record.shared) continue;
       const { cluster, name } = parseKey(event.record.key);
       fill(cluster, name);
     }

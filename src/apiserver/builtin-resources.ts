@@ -11,7 +11,7 @@ export function builtinResources(catalogue: Catalogue, excludeGroups: readonly s
     .filter((resource) => !excludeGroups.includes(resource.group))
     .map((resource): Resource => {
       const printer = builtinColumns(resource.group, resource.resource);
-      const strategy = strategyFor(resource.group, resource.resource);
+      const strategy = strategyFor(resource.group, resource.resource, resource.version);
       return {
         ...resource,
         ...deprecationOf(resource),

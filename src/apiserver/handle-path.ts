@@ -51,7 +51,8 @@ export function documentsOf(
 export interface ServerFacts {
   ready(): boolean;
   readonly version: string;
-  requests(): number;
+  /** How requests were answered, in the text format of Prometheus. */
+  requestMetrics(): string;
   revision(): number;
   watches(): number;
 }
@@ -77,7 +78,9 @@ export function handlePath(
         representation: negotiate(headers, query, false),
       });
     case '/metrics':
-      return textResponse(200, metricsText(facts));
+      return textResponse(200, metricsText(facts), {
+        'content-type': 'text/plain; version=0.0.4; charset=utf-8',
+      });
     case '/':
       return valueResponse(
         200,
@@ -143,7 +146,7 @@ function metricsText(facts: ServerFacts): string {
   const row = (name: string, type: string, help: string, value: number): string =>
     `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`;
   return [
-    row('atoll_apiserver_requests_total', 'counter', 'Requests that were received.', facts.requests()),
+    facts.requestMetrics(),
     row('atoll_apiserver_open_watches', 'gauge', 'Watches that are open.', facts.watches()),
     row('atoll_apiserver_store_revision', 'gauge', 'The newest revision of the store.', facts.revision()),
   ].join('');

@@ -7,6 +7,7 @@
  * `storage` (where objects live), `crd` (custom kinds), `admission`, `auth`, then what describes the API: `catalogue`,
  * `builtins`, `discovery`, `openapi`, `table`.
  */
+export type { ResolveService, WebhookAnswer, WebhookCaller, WebhookTarget } from './admission/index.ts';
 export type {
   AuditEvent,
   AuditSink,
@@ -29,5 +30,5 @@ export {
   ROOT_CLUSTER,
 } from './server.ts';
 export type { Space } from './space.ts';
-export { memoryDriver, type StorageDriver, sqliteDriver } from './storage/index.ts';
+export { etcdDriver, memoryDriver, type StorageDriver, sqliteDriver } from './storage/index.ts';
 export { generateSigningKey } from './tokens/index.ts';

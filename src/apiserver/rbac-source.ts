@@ -7,14 +7,58 @@ import type { Store } from './store/store.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
-/** Role-based access control reads the objects of the store. */
-export function storedRbac(store: Store): RbacSource {
+const RESOURCES = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'];
+
+/** Which logical clusters, and which namespaces in them, have RBAC objects of their own. */
+export interface OwnRbac {
+  has(cluster: string, namespace: string): boolean;
+  add(cluster: string, namespace: string): void;
+  forget(cluster: string): void;
+}
+
+/** `stored` holds nothing but what is the clusters' own. */
+export function ownRbac(stored: Store): OwnRbac {
+  /** By cluster: its namespaces with such objects, '' for those of the whole cluster. */
+  const places = new Map<string, Set<string>>();
+  const own: OwnRbac = {
+    has: (cluster, namespace) => places.get(cluster)?.has(namespace) ?? false,
+    add(cluster, namespace) {
+      const known = places.get(cluster);
+      if (known) known.add(namespace);
+      else places.set(cluster, new Set([namespace]));
+    },
+    forget: (cluster) => void places.delete(cluster),
+  };
+  for (const resource of RESOURCES)
+    for (const { key } of stored.list(resourcePrefix(GROUP, resource)).records) {
+      const { cluster, namespace } = parseKey(key);
+      own.add(cluster, namespace);
+    }
+  return own;
+}
+
+/**
+ * Role-based access control reads the objects of the store. `exists` tells of a logical cluster whether it has the shared
+ * objects, `isShared` of a namespace whether some of them are in it.
+ */
+export function storedRbac(
+  store: Store,
+  own: OwnRbac,
+  exists: (cluster: string) => boolean,
+  isShared: (namespace: string) => boolean,
+): RbacSource {
   const objects = (prefix: string): KubeObject[] => store.list(prefix).records.map((record) => record.object);
   return {
     clusterRoles: (cluster) => aggregated(objects(clusterPrefix(GROUP, 'clusterroles', cluster))),
     clusterRoleBindings: (cluster) => objects(clusterPrefix(GROUP, 'clusterrolebindings', cluster)),
     roles: (cluster, namespace) => objects(namespacePrefix(GROUP, 'roles', cluster, namespace)),
     roleBindings: (cluster, namespace) => objects(namespacePrefix(GROUP, 'rolebindings', cluster, namespace)),
+    shared(cluster, namespace) {
+      if (own.has(cluster, namespace)) return undefined;
+      if (!exists(cluster)) return 'none';
+      if (namespace === '') return 'all';
+      return isShared(namespace) ? `in ${namespace}` : 'none';
+    },
   };
 }
 
@@ -22,7 +66,7 @@ export function storedRbac(store: Store): RbacSource {
 const AGGREGATION_DEPTH = 5;
 
 /** Cluster roles with the rules that aggregation gives them, whatever their stored rules are. */
-function aggregated(roles: readonly KubeObject[]): KubeObject[] {
+export function aggregated(roles: readonly KubeObject[]): KubeObject[] {
   let current = [...roles];
   for (let round = 0; round < AGGREGATION_DEPTH; round++) {
     let changed = false;
@@ -79,9 +123,10 @@ export function roleAggregation(runtime: Runtime, store: Store): { stop(): void 
 
   const prefix = resourcePrefix(GROUP, 'clusterroles');
   const watch = store.watch(prefix, store.revision, (events) => {
-    for (const event of events) schedule(parseKey(event.record.key).cluster);
+    // What is shared is aggregated already, and comes and goes with its cluster.
+    for (const { record } of events) if (!record.shared) schedule(parseKey(record.key).cluster);
   });
-  for (const record of store.list(prefix).records) schedule(parseKey(record.key).cluster);
+  for (const { key, shared } of store.list(prefix).records) if (!shared) schedule(parseKey(key).cluster);
   return {
     stop(): void {
       stopped = true;
@@ -90,17 +135,18 @@ export function roleAggregation(runtime: Runtime, store: Store): { stop(): void 
   };
 }
 
-/** Keeps the authorizer's index in step with the store. Returns how to stop. */
-export function followRbac(store: Store, authorizer: RbacAuthorizer): () => void {
-  const watches = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'].map((resource) =>
-    store.watch(resourcePrefix(GROUP, resource), store.revision, (events) => {
+/** Keeps the authorizer's index in step with what is stored. Returns how to stop. */
+export function followRbac(stored: Store, authorizer: RbacAuthorizer, own: OwnRbac): () => void {
+  const watch = stored.watch(
+    RESOURCES.map((resource) => resourcePrefix(GROUP, resource)),
+    stored.revision,
+    (events) => {
       for (const event of events) {
         const { cluster, namespace } = parseKey(event.record.key);
+        if (event.type !== 'deleted') own.add(cluster, namespace);
         authorizer.invalidate(cluster, namespace);
       }
-    }),
+    },
   );
-  return () => {
-    for (const watch of watches) watch.stop();
-  };
+  return () => watch.stop();
 }

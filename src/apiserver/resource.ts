@@ -31,6 +31,8 @@ export interface Resource {
   /** Pruning, strict decoding, defaulting from the schema, validation, apply and strategic merge all read this. */
   readonly type: TypeSchema;
   readonly strategy: Strategy;
+  /** Who converts custom objects between versions. Without it they differ in nothing but `apiVersion`. */
+  readonly conversion?: { readonly clientConfig: JsonObject; readonly reviewVersions: readonly string[] };
   /** What every answer warns of when this version is deprecated. */
   readonly deprecation?: string;
   readonly columns: readonly Column[];

@@ -1,15 +1,30 @@
 import type { Handler, Request, Response } from '../kube/exchange.ts';
 import type { KeyPair } from '../kube/pki.ts';
-import { notFound, StatusError } from '../kube/status-error.ts';
+import { badRequest, failure, notFound, StatusError } from '../kube/status-error.ts';
 import type { Connection } from '../kube/wire/index.ts';
 import { errorText, type Runtime } from '../runtime/index.ts';
 import { clone } from '../schema/json.ts';
 import {
   admissionChain,
+  conditionCheck,
+  limitRanger,
+  mutatingAdmissionPolicies,
   namespaceLifecycle,
+  policyTypeChecking,
+  quotaLedger,
+  type ResolveService,
   rbacEscalation,
+  resourceQuota,
   serviceAccount,
+  serviceResolver,
+  startQuotaStatus,
+  storedPolicies,
   terminatingDefinition,
+  validatingAdmissionPolicies,
+  type WebhookCaller,
+  webhookAdmission,
+  webhookConfigurations,
+  webhookConnections,
 } from './admission/index.ts';
 import {
   AUTHENTICATED_GROUP,
@@ -22,6 +37,7 @@ import {
   createRbacAuthorizer,
   forbidden,
   impersonate,
+  isMaster,
   isPublicPath,
   newAuditId,
   pathAttributes,
@@ -29,7 +45,7 @@ import {
   resourceAttributes,
   type UserInfo,
 } from './auth/index.ts';
-import { clusterExists, namespaceContents, seedCluster } from './bootstrap.ts';
+import { namespaceContents } from './bootstrap.ts';
 import { builtinResources } from './builtin-resources.ts';
 import { loadCatalogue } from './catalogue/index.ts';
 import {
@@ -39,6 +55,7 @@ import {
   startCertificateController,
 } from './certificates/index.ts';
 import { clusterObjects } from './cluster-objects.ts';
+import { type ClusterOptions, logicalClusters, overlayStore, templateSet } from './clusters/index.ts';
 import {
   localApiServices,
   standingObjects,
@@ -48,22 +65,35 @@ import {
   startNamespaceController,
   startServiceAccountSecrets,
 } from './controllers/index.ts';
-import { definitionCleanup, isDefinitionResource, resourceRegistry } from './crd/index.ts';
+import {
+  boundDefinition,
+  conversionWebhooks,
+  definitionCleanup,
+  isDefinitionResource,
+  resourceRegistry,
+} from './crd/index.ts';
+import { type FairQueueOptions, fairQueue } from './fairness/index.ts';
 import { type Documents, documentsOf, handlePath } from './handle-path.ts';
 import { serverIdentity } from './identity.ts';
-import { followRbac, roleAggregation, storedRbac } from './rbac-source.ts';
+import { followRbac, ownRbac, roleAggregation, storedRbac } from './rbac-source.ts';
 import {
+  ALL_CLUSTERS,
   errorResponse,
+  methodNotAllowed,
   negotiate,
   parseRequestInfo,
   type Representation,
   type RequestInfo,
+  textResponse,
 } from './request/index.ts';
+import { createRequestMetrics } from './request-metrics.ts';
 import { handleResource } from './rest/handle-resource.ts';
+import { objectForms } from './rest/object-forms.ts';
 import { openWatches } from './rest/open-watches.ts';
-import { inFlight, type RestServer } from './rest/scope.ts';
+import { inFlight, type ResourceLookup, type RestServer } from './rest/scope.ts';
 import { serverActions } from './rest/server-actions.ts';
 import { answerReview } from './reviews.ts';
+import { sharedObjects } from './shared-objects.ts';
 import { forwardToSpace, refuseWrites, type Space } from './space.ts';
 import type { StorageDriver } from './storage/index.ts';
 import { openStore, type Store, type StoreOptions } from './store/index.ts';
@@ -104,8 +134,14 @@ export interface ApiServerOptions {
   readonly spaces?: (name: string) => Space | undefined;
   /** Built-in groups that are not served. */
   readonly excludeGroups?: readonly string[];
+  /** How many requests are served at once, of all logical clusters and of each. */
+  readonly fairness?: FairQueueOptions;
   /** Names of built-in admission plugins that are switched off, such as `ServiceAccount`. */
   readonly disableAdmissionPlugins?: readonly string[];
+  /** Finds where a Service that a webhook is behind can be reached. By default the first address of its Endpoints. */
+  readonly resolveService?: ResolveService;
+  /** Calls webhooks. By default over TLS. */
+  readonly callWebhook?: WebhookCaller;
 }
 
 /** A Kubernetes-compatible API server as a function from request to response. */
@@ -114,8 +150,23 @@ export interface ApiServer {
   handle(request: Request, connection: Connection): Promise<Response>;
   /** A way in for this process: `user` is believed; authorization and audit are as for anyone. */
   as(user: UserInfo): Handler;
-  /** Creates a logical cluster, served below `/clusters/<name>`. Does nothing when it exists. */
-  createCluster(name: string): Promise<void>;
+  /**
+   * Creates a logical cluster, served below `/clusters/<name>`, which stays over restarts. Does nothing when it exists.
+   * Throws 400 for a bad name, 409 while it is being deleted.
+   */
+  createCluster(name: string, options?: ClusterOptions): Promise<void>;
+  /** Removes a logical cluster with all that is in it and ends its watches; whether there was one. */
+  deleteCluster(name: string): Promise<boolean>;
+  /**
+   * Serves the API of a CustomResourceDefinition (`definition` is its name) of one logical cluster in another as well. The
+   * objects are the consumer's; whoever may list or watch `<resource>/consumers` in the provider sees those of all consumers
+   * below `/clusters/<provider>/consumers/apis/…`. Throws 404 and 409.
+   */
+  bindApi(binding: { provider: string; definition: string; consumer: string }): Promise<void>;
+  /** Ends that; whether it was so. Throws 409 while there are objects. */
+  unbindApi(consumer: string, definition: string): Promise<boolean>;
+  /** The names of all logical clusters, `root` among them. */
+  clusters(): string[];
   readonly store: Store;
   /** False while closing: `/readyz` says so. */
   readonly ready: boolean;
@@ -134,17 +185,37 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const catalogue = loadCatalogue();
   // Read before anything is opened: a bad key must leave nothing open behind.
   const key = options.serviceAccountKey === undefined ? undefined : signingKey(options.serviceAccountKey);
-  const store = await openStore(runtime, options.storage, options.store);
+  const stored = await openStore(runtime, options.storage, options.store);
   const registry = resourceRegistry(
-    store,
+    stored,
     builtinResources(catalogue, options.excludeGroups ?? []),
     catalogue.definition,
   );
-  const rbac = createRbacAuthorizer(storedRbac(store));
+  const clientCa = options.clientCa?.certificate;
+  const standingList = clusterObjects({
+    ...(options.address === undefined ? {} : { address: options.address }),
+    ...(clientCa === undefined ? {} : { clientCa }),
+  });
+  const templates = templateSet(
+    sharedObjects(
+      { runtime, store: stored, resources: registry.of },
+      {
+        cluster: ROOT_CLUSTER,
+        rbac: catalogue.bootstrapRbac(),
+        standing: standingList,
+        caCertificate: options.controllers === false ? undefined : (options.caCertificate ?? ''),
+      },
+    ),
+  );
+  const store = overlayStore(stored, templates);
+  const clusters = logicalClusters(runtime, stored, templates.digest);
+  const own = ownRbac(stored);
+  const rbac = createRbacAuthorizer(storedRbac(store, own, clusters.has, templates.hasNamespace));
   const authorizer = options.authorize ?? rbac;
   const watches = openWatches(registry);
   const disabled = new Set(options.disableAdmissionPlugins);
   const plugins = [
+    limitRanger,
     serviceAccount,
     certificateApproval(authorizer),
     certificateSigning(authorizer),
@@ -159,6 +230,25 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     authorityOf: (cluster) =>
       cluster !== ROOT_CLUSTER && options.spaces?.(cluster) ? ROOT_CLUSTER : cluster,
   });
+  const ledger = quotaLedger(store);
+  const configurations = webhookConfigurations(store);
+  const connections = webhookConnections();
+  const callers = {
+    call: options.callWebhook ?? connections.call,
+    resolveService: options.resolveService ?? serviceResolver(store),
+  };
+  const webhooks = webhookAdmission(runtime, {
+    ...callers,
+    configurations,
+    conditions: conditionCheck(authorizer),
+    forms: objectForms,
+    disabled,
+  });
+  const policies = storedPolicies(store);
+  const policyPlugins = [
+    mutatingAdmissionPolicies(policies, authorizer),
+    validatingAdmissionPolicies(policies, authorizer),
+  ].filter(({ name }) => !disabled.has(name));
   const rest: RestServer = {
     runtime,
     store,
@@ -167,31 +257,35 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       isDefinitionResource(resource) ? actions.changeDefinition(record.key, clone) : Promise.resolve(),
     disabledAdmission: disabled,
     resources: registry.of,
-    admission: admissionChain([
-      namespaceLifecycle,
-      ...plugins,
-      terminatingDefinition((cluster, resource) => registry.of(cluster).terminating(resource)),
-      rbacEscalation(rbac),
-    ]),
+    admission: admissionChain(
+      [
+        namespaceLifecycle,
+        ...plugins,
+        boundDefinition((cluster, name) => registry.bindings.find(cluster, name)?.provider),
+        terminatingDefinition((cluster, resource) => registry.of(cluster).terminating(resource)),
+        rbacEscalation(rbac),
+        ...policyPlugins,
+      ],
+      webhooks,
+      disabled.has('ResourceQuota') ? undefined : resourceQuota(ledger),
+    ),
+    convert: conversionWebhooks(runtime, callers),
     requestToken: identity.requestToken,
   };
   const apiServices = localApiServices(runtime, {
     store,
     resources: (cluster) => registry.of(cluster).all,
     onChange: registry.onChange,
+    exists: clusters.has,
   });
-  const clientCa = options.clientCa?.certificate;
-  const standing = standingObjects(
-    runtime,
-    store,
-    clusterObjects({
-      ...(options.address === undefined ? {} : { address: options.address }),
-      ...(clientCa === undefined ? {} : { clientCa }),
-    }),
-  );
+  const standing = standingObjects(runtime, store, standingList, clusters.has);
   const stops: (() => void | Promise<void>)[] = [
-    followRbac(store, rbac),
+    followRbac(stored, rbac, own),
     () => registry.close(),
+    () => configurations.close(),
+    () => ledger.close(),
+    () => policies.close(),
+    () => connections.close(),
     () => watches.close(),
     apiServices.stop,
     standing.stop,
@@ -207,6 +301,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       startGarbageCollector(runtime, { store, resources: (cluster) => registry.of(cluster).all, actions })
         .stop,
       startNamespaceController(runtime, { store, actions }).stop,
+      policyTypeChecking(runtime, { store, actions, resources: registry.of }).stop,
+      startQuotaStatus(runtime, { store, ledger, actions }).stop,
       startBootstrapTokens(runtime, { store, actions }).stop,
       startServiceAccountSecrets(runtime, {
         store,
@@ -223,14 +319,19 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       }).stop,
     );
   }
-  const seed = async (cluster: string): Promise<void> => {
-    await seedCluster(rest, cluster, catalogue.bootstrapRbac());
-    await Promise.all([standing.ensure(cluster), apiServices.ensure(cluster)]);
-  };
-  await seed(ROOT_CLUSTER);
+  await clusters.start();
+  await clusters.create(ROOT_CLUSTER);
+  await Promise.all(
+    clusters.names().map(async (name) => {
+      await standing.ensure(name);
+      // Whoever serves nothing but what is built in has the API services of that.
+      if (registry.of(name).all.some((resource) => resource.custom)) await apiServices.ensure(name);
+    }),
+  );
 
+  const queue = fairQueue(clock, options.fairness);
   let ready = true;
-  let requests = 0;
+  const metrics = createRequestMetrics();
   const address = options.address ?? '127.0.0.1:6443';
   const documents = documentsOf(registry, catalogue, address);
 
@@ -250,7 +351,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     connection: Connection,
     identify: () => Promise<UserInfo | undefined>,
   ): Promise<Response> {
-    requests += 1;
     const receivedAt = clock.now();
     const auditID = newAuditId(runtime);
     const warnings: string[] = [];
@@ -268,6 +368,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
         warnings,
       });
     }
+    const streaming = !(response.body instanceof Uint8Array);
+    metrics.count(track.verb, response.status, clock.now() - receivedAt, streaming);
     options.audit?.(
       auditEvent(
         runtime,
@@ -287,7 +389,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
         {
           code: response.status,
           ...(reason ? { reason } : {}),
-          streaming: !(response.body instanceof Uint8Array),
+          streaming,
           ...(track.annotations ? { annotations: track.annotations } : {}),
         },
       ),
@@ -313,7 +415,31 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     const user = acting?.user ?? requester;
     const request = acting?.request ?? asked;
     if (acting) track.impersonated = acting.user;
+    // What a slow space keeps waiting must not keep others.
+    if (space || isMaster(user) || isLongRunning(info))
+      return decide(request, info, user, space, warnings, track);
+    const cluster = clusters.has(info.cluster) ? info.cluster : '';
+    const seat = queue.enter(cluster, READING_VERBS.has(info.verb) ? 'reading' : 'writing', request.signal);
+    if (seat === undefined) return tooManyRequests();
+    const leave = typeof seat === 'function' ? seat : await seat;
+    try {
+      if (request.signal?.aborted)
+        throw failure(503, 'ServiceUnavailable', 'the client did not wait for its turn');
+      return await decide(request, info, user, space, warnings, track);
+    } finally {
+      leave();
+    }
+  }
 
+  /** Authorizes a request whose turn it is, and serves it. */
+  async function decide(
+    request: Request,
+    info: RequestInfo,
+    user: UserInfo,
+    space: Space | undefined,
+    warnings: string[],
+    track: Tracked,
+  ): Promise<Response> {
     const inner = space && {
       ...request,
       path: request.path.slice(`/clusters/${info.cluster}`.length) || '/',
@@ -327,11 +453,13 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       'authorization.k8s.io/reason': decision.reason,
     };
     if (!decision.allowed) throw forbidden(attributes, decision.reason);
+    if (info.cluster === ALL_CLUSTERS) allowAllClusters(info, attributes);
+    if (info.consumers) checkConsumers(info, registry.of(info.cluster));
     if (space && inner) {
       refuseWrites(info.cluster, request);
       return forwardToSpace(info.cluster, space, request, inner.path);
     }
-    if (info.cluster !== ROOT_CLUSTER && !clusterExists(rest, info.cluster))
+    if (info.cluster !== ALL_CLUSTERS && !clusters.has(info.cluster))
       throw notFound('', 'clusters', info.cluster);
     if (!info.isResourceRequest) return servePath(request, info);
     return handleResource({
@@ -341,6 +469,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       info,
       user,
       warnings,
+      annotate: (key, value) => {
+        track.annotations = { ...track.annotations, [key]: value };
+      },
       mayCreate: () => {
         const asked = { ...attributes, verb: 'create' };
         const allowed = authorizer.authorize(asked);
@@ -358,7 +489,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     return handlePath(request, info, served, {
       ready: () => ready,
       version: options.version ?? DEFAULT_VERSION,
-      requests: () => requests,
+      requestMetrics: metrics.text,
       revision: () => store.revision,
       watches: () => watches.size,
     });
@@ -381,10 +512,23 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       const known: UserInfo = { ...user, groups };
       return (request) => answer(request, {}, () => Promise.resolve(known));
     },
-    createCluster: (name) => {
-      parseRequestInfo('GET', `/clusters/${name}/api`);
-      return seed(name);
+    createCluster: clusters.create,
+    async deleteCluster(name) {
+      if (name === ROOT_CLUSTER)
+        throw badRequest(`the logical cluster ${JSON.stringify(name)} always exists`);
+      const deleted = await clusters.delete(name);
+      own.forget(name);
+      rbac.invalidate(name);
+      watches.endCluster(name);
+      return deleted;
     },
+    clusters: clusters.names,
+    async bindApi({ provider, definition, consumer }) {
+      for (const cluster of [provider, consumer])
+        if (!clusters.has(cluster)) throw notFound('', 'clusters', cluster);
+      await registry.bindings.bind(provider, definition, consumer);
+    },
+    unbindApi: (consumer, definition) => registry.bindings.unbind(consumer, definition),
     store,
     get ready() {
       return ready;
@@ -396,6 +540,45 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       await store.close();
     },
   };
+}
+
+const READING_VERBS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
+const LONG_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
+
+/** Requests that may stay open for long take no seat from others. */
+function isLongRunning({ verb, subresource }: RequestInfo): boolean {
+  return verb === 'watch' || verb === 'proxy' || LONG_SUBRESOURCES.has(subresource);
+}
+
+function tooManyRequests(): Response {
+  return textResponse(429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+}
+
+/** Consumers are seen through custom resources, and only read. */
+function checkConsumers(info: RequestInfo, served: ResourceLookup): void {
+  const resource = info.isResourceRequest ? served.find(info.group, info.version, info.resource) : undefined;
+  if (info.cluster === ALL_CLUSTERS || !resource?.custom)
+    throw failure(
+      404,
+      'NotFound',
+      'what consumers have can be asked of a custom resource of one logical cluster',
+    );
+  if (info.verb !== 'list' && info.verb !== 'watch') throw methodNotAllowed();
+  wholeCollection(info);
+}
+
+function wholeCollection(info: RequestInfo): void {
+  if (info.namespace !== '' || info.parts.length > 1)
+    throw badRequest('of several logical clusters at once, whole collections can be listed and watched only');
+}
+
+/** All logical clusters at once are there to be listed and watched, by whoever may do everything anyway. */
+function allowAllClusters(info: RequestInfo, attributes: RequestAttributes): void {
+  if (!isMaster(attributes.user))
+    throw forbidden(attributes, 'all logical clusters at once are for system:masters');
+  if (!info.isResourceRequest) return;
+  if (info.verb !== 'list' && info.verb !== 'watch') throw methodNotAllowed();
+  wholeCollection(info);
 }
 
 /** What the audit learns on the way. */
@@ -411,7 +594,8 @@ const NOBODY: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenti
 
 function attributesOf(info: RequestInfo, user: UserInfo): RequestAttributes {
   if (!info.isResourceRequest) return pathAttributes(user, info.cluster, info.verb, info.path);
-  const { verb, group, version, resource, subresource, name, namespace } = info;
+  const { verb, group, version, resource, name, namespace } = info;
+  const subresource = info.consumers ? 'consumers' : info.subresource;
   return resourceAttributes(user, info.cluster, {
     verb,
     group,

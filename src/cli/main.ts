@@ -1,9 +1,12 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { errorText } from '../runtime/log.ts';
+import { registerCel } from './commands/cel.ts';
 import { registerCluster } from './commands/cluster.ts';
 import { registerDiff } from './commands/diff.ts';
+import { registerKubeconfig } from './commands/kubeconfig.ts';
 import { registerStatus } from './commands/status.ts';
 import { registerWhy } from './commands/why.ts';
+import { STAND_INS } from './envtest/stand-ins.ts';
 import { atollVersion } from './version.ts';
 
 const program = new Command('atoll')
@@ -51,6 +54,8 @@ registerStatus(program);
 registerWhy(program);
 registerDiff(program);
 registerCluster(program);
+registerCel(program);
+registerKubeconfig(program);
 
 for (const role of ['hub', 'spoke'] as const) {
   program
@@ -87,6 +92,7 @@ program
   .option('--host <address>', 'address to listen on', '127.0.0.1')
   .option('--data <directory>', 'where objects, certificates and the kubeconfig are kept')
   .option('--memory', 'keep nothing', false)
+  .option('--etcd <url>', 'keep objects in etcd at this http:// address; certificates are kept in --data')
   .option('--admin-token <token>', 'bearer token of an administrator')
   .option('--token-file <file>', 'bearer tokens: lines of token,user,uid,"group,group"')
   .option('--controllers <set>', 'all, core (no workloads are simulated) or none', 'all')
@@ -104,11 +110,25 @@ program
   .option('--log-level <level>', 'debug, info, warn or error', 'warn')
   .action(async (options) => (await import('./commands/apiserver.ts')).runApiServer(options));
 
+program
+  .command('envtest')
+  .description("print how controller-runtime's envtest is told to use Atoll for its API server")
+  .option('--dir <directory>', 'write programs there that run on this Node')
+  .action(async (options) => (await import('./commands/envtest.ts')).printEnvtest(options.dir));
+
 try {
-  await program.parseAsync();
+  if (!(await standIn())) await program.parseAsync();
 } catch (error) {
   process.stderr.write(`atoll: ${errorText(error)}\n`);
   process.exitCode = 1;
+}
+
+/** Runs as another program, whose flags are none of ours, where it was started by its name. */
+async function standIn(): Promise<boolean> {
+  const [, , name = '', ...args] = process.argv;
+  const run = Object.hasOwn(STAND_INS, name) ? STAND_INS[name] : undefined;
+  await run?.(args);
+  return run !== undefined;
 }
 
 function wholeNumber(text: string): number {

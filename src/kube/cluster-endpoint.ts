@@ -78,7 +78,8 @@ function deniedName(host: string, rules: EndpointRules): string | undefined {
   return undefined;
 }
 
-function deniedAddress(address: string, rules: EndpointRules): string | undefined {
+/** Why nothing may be reached at an address; `undefined` where it may. */
+export function deniedAddress(address: string, rules: EndpointRules): string | undefined {
   if (address.includes('%')) return `${address} is link-local`;
   switch (isIP(address)) {
     case 4:

@@ -25,7 +25,8 @@ export function httpHandler(config: ClusterEndpoint): HttpHandler {
     timeout: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelay: PING_INTERVAL_MS,
-    ...(config.ca === undefined ? {} : { ca: config.ca }),
+    // Whatever the kubeconfig names is trusted, be it an intermediate or the server's own certificate, as kubectl does.
+    ...(config.ca === undefined ? {} : { ca: config.ca, allowPartialTrustChain: true }),
     ...(config.clientCertificate === undefined ? {} : { cert: config.clientCertificate }),
     ...(config.clientKey === undefined ? {} : { key: config.clientKey }),
     ...(config.serverName === undefined ? {} : { servername: config.serverName }),

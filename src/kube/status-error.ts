@@ -1,4 +1,6 @@
 import type { FieldIssue } from '../schema/field-issue.ts';
+import { jsonText } from '../schema/json-text.ts';
+
 /** `metav1.Status` causes: one per field or conflict. */
 export interface StatusCause {
   reason?: string;
@@ -143,7 +145,7 @@ export function fieldErrorBody(error: FieldError): string {
 /** A value as messages print it: nothing at all is the text `"null"`. */
 function goValue(value: unknown): string {
   if (value === undefined || value === null) return '"null"';
-  return typeof value === 'string' ? goQuote(value) : JSON.stringify(value);
+  return typeof value === 'string' ? goQuote(value) : jsonText(value);
 }
 
 const GO_ESCAPES: Readonly<Record<string, string>> = { '07': '\\a', '0b': '\\v' };

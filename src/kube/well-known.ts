@@ -14,6 +14,13 @@ export const configMaps: ResourceId = id('', 'v1', 'configmaps', 'ConfigMap', tr
 export const secrets: ResourceId = id('', 'v1', 'secrets', 'Secret', true);
 export const serviceAccounts: ResourceId = id('', 'v1', 'serviceaccounts', 'ServiceAccount', true);
 export const events: ResourceId = id('', 'v1', 'events', 'Event', true);
+export const podDisruptionBudgets: ResourceId = id(
+  'policy',
+  'v1',
+  'poddisruptionbudgets',
+  'PodDisruptionBudget',
+  true,
+);
 export const persistentVolumes: ResourceId = id('', 'v1', 'persistentvolumes', 'PersistentVolume', false);
 export const persistentVolumeClaims: ResourceId = id(
   '',

@@ -1,5 +1,6 @@
 import type { JsonValue } from './json.ts';
 import { glanceAtJson, scanJson } from './json-scanner.ts';
+import { parseExactly } from './json-text.ts';
 
 export interface DecodeLimits {
   readonly maxBytes?: number;
@@ -12,7 +13,7 @@ export interface Decoded {
   readonly value: JsonValue;
   /** Paths of fields that stand more than once; the value has the last of each. For strict decoding. */
   readonly duplicates: readonly string[];
-  /** Paths of integers beyond ±2^53, which are rounded in the value. */
+  /** Paths of integers beyond ±2^53: `bigint`s in the value, unless they exceed 64 bits and are rounded. */
   readonly inexact: readonly string[];
 }
 
@@ -56,7 +57,7 @@ function parseJsonText(text: string, maxDepth: number): Decoded | DecodeFailure 
   if (keys < 0) return forbiddenKey();
   if (keys === glance.keys && !glance.hasLongNumbers) return { ok: true, value, duplicates: [], inexact: [] };
   const { duplicates, inexact } = scanJson(text, maxDepth);
-  return { ok: true, value, duplicates, inexact };
+  return { ok: true, value: inexact.length > 0 ? parseExactly(text) : value, duplicates, inexact };
 }
 
 /** The number of keys in a value, or -1 where one of them is `__proto__`. */

@@ -32,6 +32,7 @@ export {
   parseFieldSelector,
   requiredFieldValue,
 } from './field-selector.ts';
+export { goSyntax } from './go-syntax.ts';
 export { humanDuration } from './human-duration.ts';
 export { percentProblems, scaledValue } from './int-or-percent.ts';
 export {
@@ -57,6 +58,7 @@ export {
 } from './json-patch.ts';
 export { compileJsonPath, type JsonPath, JsonPathError, simpleJsonPath } from './json-path.ts';
 export { formatJsonPointer, parseJsonPointer } from './json-pointer.ts';
+export { exactInteger, jsonText, parseJson } from './json-text.ts';
 export {
   formatSelector,
   type LabelOperator,
@@ -109,7 +111,7 @@ export { compileRegularExpression, type RegularExpression } from './regular-expr
 export { memberSchema, resolved } from './schema-lookup.ts';
 export { applyStrategicMergePatch } from './strategic-merge-patch.ts';
 export { hasFormat } from './string-format.ts';
-export { type StructuralIssue, validateStructural } from './structural.ts';
+export { validateStructural } from './structural.ts';
 export { type TypeIssue, typeCheck } from './type-check.ts';
 export { typeName, validateValue } from './validate.ts';
 export {

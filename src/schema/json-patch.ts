@@ -1,5 +1,6 @@
 import { clone, deepEqual, isObject, type JsonObject, type JsonValue } from './json.ts';
 import { parseJsonPointer } from './json-pointer.ts';
+import { jsonText } from './json-text.ts';
 import { PatchError, type PatchErrorReason } from './patch-error.ts';
 
 export { PatchError } from './patch-error.ts';
@@ -138,7 +139,7 @@ function applyOperation(root: JsonObject, operation: JsonPatchOperation): number
     case 'copy': {
       const value = clone(read(root, operation.from ?? ''));
       insert(root, path, value);
-      return Buffer.byteLength(JSON.stringify(value));
+      return Buffer.byteLength(jsonText(value));
     }
     case 'move': {
       const from = operation.from ?? '';

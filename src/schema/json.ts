@@ -1,5 +1,8 @@
-/** JSON as values. Kubernetes objects are JSON objects everywhere in this code base; typed views are laid over them. */
-export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+/**
+ * JSON as values. Kubernetes objects are JSON objects everywhere in this code base; typed views are laid over them. A `bigint` is
+ * an integer beyond ±2^53, which `number` would round (see `json-text.ts`).
+ */
+export type JsonValue = null | boolean | number | bigint | string | JsonValue[] | JsonObject;
 export interface JsonObject {
   [key: string]: JsonValue | undefined;
 }
@@ -54,6 +57,7 @@ export function deepEqual(a: unknown, b: unknown): boolean {
 /** JSON text with sorted keys and no spaces: equal values have equal text, so it can be digested. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
+  if (typeof value === 'bigint') return String(value);
   if (!isObject(value)) return JSON.stringify(value ?? null);
   const parts: string[] = [];
   for (const key of Object.keys(value).sort()) {

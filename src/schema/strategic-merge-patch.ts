@@ -339,6 +339,7 @@ function unknownDirective(directive: JsonValue, element: JsonObject, path: strin
 
 function goType(value: JsonValue | undefined): string {
   if (isObject(value)) return 'map[string]interface {}';
+  if (typeof value === 'bigint') return 'int64';
   if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
   return typeof value === 'boolean' ? 'bool' : value === null || value === undefined ? '<nil>' : 'string';
 }

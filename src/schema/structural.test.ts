@@ -1,10 +1,23 @@
 import { describe, expect, it } from 'vitest';
+import type { FieldIssue } from './field-issue.ts';
 import type { OpenApiSchema } from './open-api-schema.ts';
 import { validateStructural } from './structural.ts';
 
 const root = (properties: Record<string, OpenApiSchema>): OpenApiSchema => ({ type: 'object', properties });
+const TEXTS: Partial<Record<FieldIssue['type'], string>> = {
+  Required: 'Required value',
+  NotSupported: 'Unsupported value',
+  Forbidden: 'Forbidden',
+};
 const issues = (schema: OpenApiSchema): string[] =>
-  validateStructural(schema).map(({ path, message }) => `${path}: ${message}`);
+  validateStructural(schema).map(({ type, path, value, detail }) =>
+    [
+      path,
+      TEXTS[type] ?? 'Invalid value',
+      ...(value === undefined ? [] : [JSON.stringify(value)]),
+      detail,
+    ].join(': '),
+  );
 
 describe('validateStructural', () => {
   it('[V45] accepts what custom resources have in practice', () => {
@@ -73,13 +86,19 @@ describe('validateStructural', () => {
     ],
     [
       'properties with additionalProperties',
-      root({ a: { type: 'object', properties: {}, additionalProperties: true } }),
+      root({
+        a: {
+          type: 'object',
+          properties: { b: { type: 'string' } },
+          additionalProperties: { type: 'string' },
+        },
+      }),
       /mutual exclusive/,
     ],
     [
-      'additionalProperties: false',
-      root({ a: { type: 'object', additionalProperties: false } }),
-      /cannot be set to false/,
+      'properties with additionalProperties: false',
+      root({ a: { type: 'object', properties: { b: { type: 'string' } }, additionalProperties: false } }),
+      /mutual exclusive/,
     ],
     [
       'additionalProperties at the root',
@@ -99,9 +118,9 @@ describe('validateStructural', () => {
       /must be true or undefined/,
     ],
     [
-      'int-or-string with a type',
-      root({ a: { type: 'string', 'x-kubernetes-int-or-string': true } }),
-      /must be empty if x-kubernetes-int-or-string/,
+      'int-or-string with unknown fields',
+      root({ a: { 'x-kubernetes-preserve-unknown-fields': true, 'x-kubernetes-int-or-string': true } }),
+      /must be false if x-kubernetes-int-or-string is true/,
     ],
     [
       'an embedded resource without fields',
@@ -111,12 +130,12 @@ describe('validateStructural', () => {
     [
       'metadata that says more',
       root({ metadata: { type: 'object', properties: { labels: { type: 'object' } } } }),
-      /properties\[labels\]: Forbidden: must not specify/,
+      /^properties\[metadata\]: Forbidden: must not specify/,
     ],
     [
       'a type in a junctor',
       root({ a: { type: 'string', anyOf: [{ type: 'string' }] } }),
-      /anyOf\[0\]\.type: Forbidden: must not be set inside of a logical junctor/,
+      /anyOf\[0\]\.type: Forbidden: must be empty to be structural/,
     ],
     [
       'a default in a junctor',
@@ -126,12 +145,12 @@ describe('validateStructural', () => {
     [
       'a field only a junctor has',
       root({ a: { type: 'object', properties: {}, oneOf: [{ properties: { b: { minimum: 1 } } }] } }),
-      /properties\[b\]: Required value/,
+      /^properties\[a\]\.properties\[b\]: Required value: because it is defined in properties\[a\]\.oneOf/,
     ],
     [
       'items only a junctor has',
       root({ a: { type: 'object', anyOf: [{ items: { minimum: 1 } }] } }),
-      /items: Required value: items must be specified/,
+      /items: Required value: because it is defined in/,
     ],
     [
       'a map list without keys',
@@ -185,14 +204,28 @@ describe('validateStructural', () => {
     [
       'a default of a wrong type',
       root({ a: { type: 'integer', default: 'x' } }),
-      /^properties\[a\]\.default: Invalid value: "string": default in body must be of type integer/,
+      /^properties\[a\]\.default: Invalid value: "string": {2}in body must be of type integer/,
     ],
     [
       'a default with unknown fields',
       root({ a: { type: 'object', properties: {}, default: { b: 1 } } }),
-      /must not have unknown fields: b/,
+      /must not have unknown fields/,
     ],
-    ['a default at the root', { type: 'object', default: {} }, /must not be set at the root/],
+    [
+      'a default of metadata',
+      root({ metadata: { type: 'object', default: {} } }),
+      /^properties\[metadata\]\.default: Forbidden: must not be set in top-level metadata/,
+    ],
+    [
+      'a map type that there is not',
+      root({ a: { type: 'object', 'x-kubernetes-map-type': 'deep' as never } }),
+      /Unsupported value: "deep"/,
+    ],
+    [
+      'metadata in a junctor',
+      root({ a: { type: 'string', nullable: true, not: { properties: { metadata: {} } } } }),
+      /nested context/,
+    ],
   ])('[V45] refuses %s', (_title, schema, expected) => {
     const found = issues(schema);
     expect(found).toHaveLength(1);

@@ -1,438 +1,288 @@
-import { isObject, type JsonValue } from './json.ts';
+import { childPath, type FieldIssue } from './field-issue.ts';
+import { isObject } from './json.ts';
 import type { OpenApiSchema } from './open-api-schema.ts';
-import { prune } from './prune.ts';
 import { compileRegularExpression } from './regular-expression.ts';
 import { propertyOf } from './schema-lookup.ts';
-import { validateValue } from './validate.ts';
+import { defaultIssues } from './structural-defaults.ts';
+import { keywordIssues } from './structural-keywords.ts';
 
-/** One rule that a schema breaks. */
-export interface StructuralIssue {
-  /** In the schema, for example `properties[spec].items.type`; the caller puts its own path before it. */
-  readonly path: string;
-  /** With Kubernetes' words in front: `Required value: …`, `Forbidden: …`, `Invalid value: …`. */
-  readonly message: string;
-}
-
-/** Keywords that JSON Schema has and structural schemas have not. */
-const FORBIDDEN_KEYWORDS = [
-  '$ref',
-  'additionalItems',
-  'definitions',
-  'dependencies',
-  'deprecated',
-  'discriminator',
-  'id',
-  'patternProperties',
-  'readOnly',
-  'writeOnly',
-  'xml',
-] as const;
-
-/** What a junctor may not say, since the structural core says it. */
-const CORE_ONLY = [
-  'type',
-  'title',
-  'description',
-  'default',
-  'nullable',
-  'additionalProperties',
-  'x-kubernetes-preserve-unknown-fields',
-  'x-kubernetes-embedded-resource',
-  'x-kubernetes-int-or-string',
-  'x-kubernetes-list-type',
-  'x-kubernetes-list-map-keys',
-  'x-kubernetes-map-type',
-] as const;
-
-const TYPES: ReadonlySet<unknown> = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean']);
 const MAX_ISSUES = 100;
+/** Deeper schemas are refused, since everything that walks one calls itself. */
+const MAX_DEPTH = 128;
+
+const JUNCTORS = ['allOf', 'anyOf', 'oneOf'] as const;
 
 type Role = 'root' | 'field' | 'item';
 
-interface Walk {
-  readonly issues: StructuralIssue[];
-}
+/** What the structural core alone may say; in a junctor it must be as if it was not written. */
+const CORE_ONLY: readonly (readonly [keyof OpenApiSchema, 'empty' | 'undefined' | 'false'])[] = [
+  ['type', 'empty'],
+  ['additionalProperties', 'undefined'],
+  ['default', 'undefined'],
+  ['title', 'empty'],
+  ['description', 'empty'],
+  ['nullable', 'false'],
+  ['x-kubernetes-preserve-unknown-fields', 'false'],
+  ['x-kubernetes-embedded-resource', 'false'],
+  ['x-kubernetes-int-or-string', 'false'],
+  ['x-kubernetes-list-map-keys', 'empty'],
+  ['x-kubernetes-list-type', 'undefined'],
+  ['x-kubernetes-map-type', 'undefined'],
+];
 
 /**
  * Checks that a schema of a CustomResourceDefinition is structural: that every value it admits has one type that can be read
  * off the schema without trying alternatives. Pruning, defaulting and server-side apply need that. Empty for a good schema.
+ * Paths begin with `path`. First come keywords that no schema may have or that do not fit together; then what is not
+ * structural; then fields that only junctors know; and for a schema that has passed so far, its defaults.
  */
-export function validateStructural(schema: OpenApiSchema): StructuralIssue[] {
-  const walk: Walk = { issues: [] };
-  checkNode(walk, schema, '', 'root');
-  return walk.issues.slice(0, MAX_ISSUES);
+export function validateStructural(schema: OpenApiSchema, path: string = ''): FieldIssue[] {
+  const deep = tooDeep(schema, path, 0);
+  if (deep) return [deep];
+  const issues: FieldIssue[] = [];
+  const readable = keywordIssues(schema, path, issues);
+  if (!readable) return issues.slice(0, MAX_ISSUES);
+  const before = issues.length;
+  checkNode(issues, schema, path, 'root');
+  if (issues.length === before) checkCompleteness(issues, schema, path);
+  if (issues.length === before) defaultIssues(schema, path, issues);
+  return issues.slice(0, MAX_ISSUES);
 }
 
-function report(walk: Walk, path: string, message: string): void {
-  walk.issues.push({ path, message });
-}
-
-function join(path: string, keyword: string): string {
-  return path === '' ? keyword : `${path}.${keyword}`;
-}
-
-function checkNode(walk: Walk, schema: OpenApiSchema, path: string, role: Role): void {
-  if (walk.issues.length >= MAX_ISSUES) return;
-  checkType(walk, schema, path, role);
-  checkKeywords(walk, schema, path, role);
-  if (schema['x-kubernetes-embedded-resource'] || role === 'root') checkResource(walk, schema, path, role);
-  checkListType(walk, schema, path);
-  checkJunctors(walk, schema, path);
-  if (schema.pattern !== undefined) {
-    const expression = compileRegularExpression(schema.pattern);
-    if ('error' in expression) {
-      const value = JSON.stringify(schema.pattern);
-      report(
-        walk,
-        join(path, 'pattern'),
-        `Invalid value: ${value}: must be a valid regular expression, but isn't: ${expression.error}`,
-      );
-    }
+function tooDeep(schema: OpenApiSchema, path: string, depth: number): FieldIssue | undefined {
+  if (depth > MAX_DEPTH)
+    return { type: 'Forbidden', path, detail: `nested more than ${MAX_DEPTH} levels deep` };
+  const members: [string, OpenApiSchema][] = Object.entries(schema.properties ?? {}).map(([name, child]) => [
+    `properties[${name}]`,
+    child,
+  ]);
+  for (const keyword of ['additionalProperties', 'items', 'not'] as const) {
+    const child = schema[keyword];
+    if (isObject(child)) members.push([keyword, child as OpenApiSchema]);
   }
-  if (schema.default !== undefined) checkDefault(walk, schema, schema.default, path, role);
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    checkNode(walk, property, join(path, `properties[${name}]`), 'field');
+  for (const junctor of JUNCTORS)
+    for (const [index, child] of (schema[junctor] ?? []).entries())
+      members.push([`${junctor}[${index}]`, child]);
+  for (const [name, child] of members) {
+    const found = tooDeep(child, childPath(path, name), depth + 1);
+    if (found) return found;
   }
-  if (typeof schema.additionalProperties === 'object') {
-    checkNode(walk, schema.additionalProperties, join(path, 'additionalProperties'), 'field');
-  }
-  if (isObject(schema.items)) checkNode(walk, schema.items as OpenApiSchema, join(path, 'items'), 'item');
+  return undefined;
 }
 
-function checkType(walk: Walk, schema: OpenApiSchema, path: string, role: Role): void {
-  const { type } = schema;
-  const at = join(path, 'type');
-  if (schema['x-kubernetes-int-or-string']) {
-    if (type !== undefined)
-      report(walk, at, 'Forbidden: must be empty if x-kubernetes-int-or-string is true');
-    if (schema.properties || schema.items || schema.additionalProperties !== undefined) {
-      report(
-        walk,
-        path,
-        'Forbidden: x-kubernetes-int-or-string has no properties, additionalProperties or items',
-      );
-    }
-  } else if (type === undefined || (type as string) === '') {
-    if (role === 'root') report(walk, at, 'Required value: must not be empty at the root');
-    else if (!schema['x-kubernetes-preserve-unknown-fields']) {
-      report(
-        walk,
-        at,
-        `Required value: must not be empty for specified ${role === 'item' ? 'array items' : 'object fields'}`,
-      );
-    }
-  } else if (!TYPES.has(type)) {
-    report(
-      walk,
+function required(issues: FieldIssue[], path: string, detail: string): void {
+  issues.push({ type: 'Required', path, detail });
+}
+
+function forbidden(issues: FieldIssue[], path: string, detail: string): void {
+  issues.push({ type: 'Forbidden', path, detail });
+}
+
+function invalid(issues: FieldIssue[], path: string, value: unknown, detail: string): void {
+  issues.push({ type: 'Invalid', path, value, detail });
+}
+
+function checkNode(issues: FieldIssue[], schema: OpenApiSchema, path: string, role: Role): void {
+  if (issues.length >= MAX_ISSUES) return;
+  const { items, additionalProperties } = schema;
+  if (isObject(items)) checkNode(issues, items as OpenApiSchema, childPath(path, 'items'), 'item');
+  for (const [name, property] of Object.entries(schema.properties ?? {}))
+    checkNode(issues, property, childPath(path, `properties[${name}]`), 'field');
+  if (additionalProperties !== undefined) {
+    const at = childPath(path, 'additionalProperties');
+    if (role === 'root') forbidden(issues, at, 'must not be used at the root');
+    if (typeof additionalProperties === 'object') checkNode(issues, additionalProperties, at, 'field');
+  }
+  checkIntOrString(issues, schema, path);
+  checkJunctors(issues, schema, path, isIntOrStringPattern(schema.anyOf) && isIntOrString(schema), false);
+  checkType(issues, schema, path, role);
+  if (role === 'root' || schema['x-kubernetes-embedded-resource']) checkResource(issues, schema, path, role);
+}
+
+function checkType(issues: FieldIssue[], schema: OpenApiSchema, path: string, role: Role): void {
+  const at = childPath(path, 'type');
+  const type: string = schema.type ?? '';
+  const embedded = schema['x-kubernetes-embedded-resource'] === true;
+  if (embedded && type !== 'object') {
+    const detail = 'must be object if x-kubernetes-embedded-resource is true';
+    if (type === '') required(issues, at, detail);
+    else invalid(issues, at, type, detail);
+  } else if (type === '' && !isIntOrString(schema) && !schema['x-kubernetes-preserve-unknown-fields']) {
+    required(
+      issues,
       at,
-      `Unsupported value: ${JSON.stringify(type)}: supported values: ${[...TYPES].map((item) => JSON.stringify(item)).join(', ')}`,
+      role === 'root'
+        ? 'must not be empty at the root'
+        : `must not be empty for specified ${role === 'item' ? 'array items' : 'object fields'}`,
     );
-  } else if (role === 'root' && type !== 'object') {
-    report(walk, at, `Invalid value: ${JSON.stringify(type)}: must be object at the root`);
   }
-  if (type === 'array' && !schema.items)
-    report(walk, join(path, 'items'), 'Required value: must be specified');
-  if (Array.isArray(schema.items)) {
-    report(walk, join(path, 'items'), 'Forbidden: items must be a schema object and not an array');
-  }
+  const additional = childPath(path, 'additionalProperties');
+  if (embedded && schema.additionalProperties !== undefined)
+    forbidden(issues, additional, 'must not be used if x-kubernetes-embedded-resource is set');
+  if (role === 'root' && type !== '' && type !== 'object')
+    invalid(issues, at, type, 'must be object at the root');
+  if (type === 'array' && schema.items === undefined)
+    required(issues, childPath(path, 'items'), 'must be specified');
 }
 
-function checkKeywords(walk: Walk, schema: OpenApiSchema, path: string, role: Role): void {
-  for (const keyword of FORBIDDEN_KEYWORDS) {
-    if (Object.hasOwn(schema, keyword))
-      report(walk, join(path, keyword), `Forbidden: ${keyword} is not supported`);
-  }
-  if (schema.uniqueItems) {
-    report(
-      walk,
-      join(path, 'uniqueItems'),
-      'Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
-    );
-  }
-  if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
-    report(
-      walk,
-      join(path, 'x-kubernetes-preserve-unknown-fields'),
-      'Invalid value: false: must be true or undefined',
-    );
-  }
-  const additional = join(path, 'additionalProperties');
-  if (schema.additionalProperties !== undefined) {
-    if (schema.properties)
-      report(walk, additional, 'Forbidden: additionalProperties and properties are mutual exclusive');
-    else if (role === 'root') report(walk, additional, 'Forbidden: must not be used at the root');
-    if (schema.additionalProperties === false) {
-      report(walk, additional, 'Forbidden: additionalProperties cannot be set to false');
-    }
-  }
-  if (role === 'root' && schema.nullable) {
-    report(walk, join(path, 'nullable'), 'Forbidden: nullable cannot be true at the root');
-  }
+function isIntOrString(schema: OpenApiSchema): boolean {
+  return schema['x-kubernetes-int-or-string'] === true;
 }
 
-/** Resources have type object; what their schema says of metadata may only restrict names. */
-function checkResource(walk: Walk, schema: OpenApiSchema, path: string, role: Role): void {
-  if (schema['x-kubernetes-embedded-resource']) {
-    if (schema.type !== 'object') {
-      report(
-        walk,
-        join(path, 'type'),
-        'Invalid value: must be object if x-kubernetes-embedded-resource is true',
-      );
-    }
-    if (role !== 'root' && !schema.properties && !schema['x-kubernetes-preserve-unknown-fields']) {
-      report(
-        walk,
-        join(path, 'properties'),
-        'Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields',
-      );
-    }
-  }
-  for (const key of ['apiVersion', 'kind'] as const) {
-    const type = propertyOf(schema, key)?.type;
-    if (type !== undefined && type !== 'string') {
-      report(
-        walk,
-        join(path, `properties[${key}].type`),
-        `Invalid value: ${JSON.stringify(type)}: must be string`,
-      );
-    }
+function checkIntOrString(issues: FieldIssue[], schema: OpenApiSchema, path: string): void {
+  if (!isIntOrString(schema)) return;
+  for (const keyword of ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource'] as const)
+    if (schema[keyword])
+      invalid(issues, childPath(path, keyword), true, 'must be false if x-kubernetes-int-or-string is true');
+}
+
+/** Resources say of themselves what any resource is; of metadata the outermost schema may only restrict names. */
+function checkResource(issues: FieldIssue[], schema: OpenApiSchema, path: string, role: Role): void {
+  for (const [key, type] of [
+    ['kind', 'string'],
+    ['apiVersion', 'string'],
+    ['metadata', 'object'],
+  ] as const) {
+    const property = propertyOf(schema, key);
+    if (property && property.type !== type)
+      invalid(issues, childPath(path, `properties[${key}].type`), property.type ?? '', `must be ${type}`);
   }
   const metadata = propertyOf(schema, 'metadata');
-  if (!metadata) return;
-  const at = join(path, 'properties[metadata]');
-  if (metadata.type !== undefined && metadata.type !== 'object') {
-    report(walk, join(at, 'type'), `Invalid value: ${JSON.stringify(metadata.type)}: must be object`);
-  }
-  for (const keyword of Object.keys(metadata)) {
-    if (keyword !== 'type' && keyword !== 'properties' && keyword !== 'description' && keyword !== 'title') {
-      report(
-        walk,
-        join(at, keyword),
-        'Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified',
-      );
-    }
-  }
-  for (const name of Object.keys(metadata.properties ?? {})) {
-    if (name === 'name' || name === 'generateName') continue;
-    report(
-      walk,
-      join(at, `properties[${name}]`),
-      'Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified',
+  if (metadata && role === 'root') {
+    const names = Object.keys(metadata.properties ?? {});
+    const others = Object.keys(metadata).filter(
+      (keyword) => !['type', 'properties', 'default'].includes(keyword),
     );
-  }
-}
-
-function checkListType(walk: Walk, schema: OpenApiSchema, path: string): void {
-  const listType = schema['x-kubernetes-list-type'];
-  const keys = schema['x-kubernetes-list-map-keys'];
-  const atKeys = join(path, 'x-kubernetes-list-map-keys');
-  if (schema['x-kubernetes-map-type'] !== undefined && schema.type !== 'object') {
-    report(walk, join(path, 'type'), 'Invalid value: must be object if x-kubernetes-map-type is specified');
-  }
-  if (listType === undefined) {
-    if (keys)
-      report(
-        walk,
-        join(path, 'x-kubernetes-list-type'),
-        'Required value: must be map if x-kubernetes-list-map-keys is non-empty',
+    if (others.length > 0 || names.some((name) => name !== 'name' && name !== 'generateName'))
+      forbidden(
+        issues,
+        childPath(path, 'properties[metadata]'),
+        'must not specify anything other than name and generateName, but metadata is implicitly specified',
       );
-    return;
-  }
-  const at = join(path, 'x-kubernetes-list-type');
-  if (listType !== 'atomic' && listType !== 'set' && listType !== 'map') {
-    report(
-      walk,
-      at,
-      `Unsupported value: ${JSON.stringify(listType)}: supported values: "atomic", "map", "set"`,
-    );
-  }
-  if (schema.type !== 'array')
-    report(walk, join(path, 'type'), 'Invalid value: must be array if x-kubernetes-list-type is specified');
-  if (listType === 'set' && schema.items) checkSetItems(walk, schema.items, join(path, 'items'));
-  if (listType === 'map') {
-    if (!keys || keys.length === 0) {
-      report(walk, atKeys, 'Required value: must not be empty if x-kubernetes-list-type is map');
-    }
-    if (schema.items && schema.items.type !== 'object') {
-      report(
-        walk,
-        join(path, 'items.type'),
-        'Invalid value: must be object if parent array x-kubernetes-list-type is map',
-      );
-    }
-    for (const [index, key] of (keys ?? []).entries())
-      checkMapKey(walk, schema.items, key, path, `${atKeys}[${index}]`);
-    if (new Set(keys).size < (keys ?? []).length)
-      report(walk, atKeys, 'Invalid value: must not contain duplicates');
-  } else if (keys) {
-    report(walk, at, 'Invalid value: must be map if x-kubernetes-list-map-keys is non-empty');
-  }
-}
-
-/** Elements of a set are compared as wholes, so they cannot be merged inside. */
-function checkSetItems(walk: Walk, items: OpenApiSchema, path: string): void {
-  if (items.nullable)
-    report(walk, join(path, 'nullable'), 'Forbidden: cannot be nullable when x-kubernetes-list-type is set');
-  if (items.type === 'object' && items['x-kubernetes-map-type'] !== 'atomic') {
-    report(
-      walk,
-      join(path, 'x-kubernetes-map-type'),
-      'Invalid value: must be atomic as item of a list with x-kubernetes-list-type=set',
-    );
   }
   if (
-    items.type === 'array' &&
-    items['x-kubernetes-list-type'] !== 'atomic' &&
-    items['x-kubernetes-list-type'] !== undefined
-  ) {
-    report(
-      walk,
-      join(path, 'x-kubernetes-list-type'),
-      'Invalid value: must be atomic as item of a list with x-kubernetes-list-type=set',
+    schema['x-kubernetes-embedded-resource'] &&
+    !schema['x-kubernetes-preserve-unknown-fields'] &&
+    Object.keys(schema.properties ?? {}).length === 0
+  )
+    required(
+      issues,
+      childPath(path, 'properties'),
+      'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields',
     );
-  }
 }
 
-function checkMapKey(
-  walk: Walk,
-  items: OpenApiSchema | undefined,
-  key: string,
-  path: string,
-  at: string,
-): void {
-  const property = items && propertyOf(items, key);
-  if (!property) {
-    report(walk, at, `Invalid value: ${JSON.stringify(key)}: entries must all be names of item properties`);
-    return;
-  }
-  const where = join(path, `items.properties[${key}]`);
-  if (property.type === 'object' || property.type === 'array') {
-    report(
-      walk,
-      join(where, 'type'),
-      'Invalid value: must be a scalar type if parent array x-kubernetes-list-type is map',
-    );
-  }
-  if (property.nullable)
-    report(
-      walk,
-      join(where, 'nullable'),
-      'Forbidden: this property is in x-kubernetes-list-map-keys, so it cannot be nullable',
-    );
-  if (property.default === undefined && !items.required?.includes(key)) {
-    report(
-      walk,
-      join(where, 'default'),
-      'Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property',
-    );
-  }
-}
-
-/** Branches of junctors may restrict what the core has, and nothing else. */
-function checkJunctors(walk: Walk, schema: OpenApiSchema, path: string): void {
-  const intOrString = schema['x-kubernetes-int-or-string'] === true;
-  for (const junctor of ['allOf', 'anyOf', 'oneOf'] as const) {
-    for (const [index, branch] of (schema[junctor] ?? []).entries()) {
-      if (intOrString && isIntOrStringPattern(schema, junctor, index)) continue;
-      checkBranch(walk, branch, schema, join(path, `${junctor}[${index}]`));
-    }
-  }
-  if (schema.not) checkBranch(walk, schema.not, schema, join(path, 'not'));
-}
-
-/** `anyOf: [{type: integer}, {type: string}]`, directly or as the first of `allOf`, may stand with x-kubernetes-int-or-string. */
-function isIntOrStringPattern(
-  schema: OpenApiSchema,
-  junctor: 'allOf' | 'anyOf' | 'oneOf',
-  index: number,
-): boolean {
-  const isPattern = (branches: OpenApiSchema[] | undefined): boolean =>
+/** `anyOf: [{type: integer}, {type: string}]`, directly or in the first of `allOf`, may stand with x-kubernetes-int-or-string. */
+function isIntOrStringPattern(branches: readonly OpenApiSchema[] | undefined): boolean {
+  const [first, second] = branches ?? [];
+  return (
     branches?.length === 2 &&
     branches.every((branch) => Object.keys(branch).length === 1) &&
-    branches[0]?.type === 'integer' &&
-    branches[1]?.type === 'string';
-  if (junctor === 'anyOf') return isPattern(schema.anyOf);
-  const first = schema.allOf?.[0];
-  return (
-    junctor === 'allOf' &&
-    index === 0 &&
-    first !== undefined &&
-    Object.keys(first).length === 1 &&
-    isPattern(first.anyOf)
+    first?.type === 'integer' &&
+    second?.type === 'string'
   );
 }
 
-function checkBranch(walk: Walk, branch: OpenApiSchema, core: OpenApiSchema | undefined, path: string): void {
-  if (walk.issues.length >= MAX_ISSUES) return;
-  for (const keyword of CORE_ONLY) {
-    if (branch[keyword] !== undefined)
-      report(
-        walk,
-        join(path, keyword),
-        'Forbidden: must not be set inside of a logical junctor (allOf, anyOf, oneOf, not)',
-      );
-  }
-  for (const keyword of FORBIDDEN_KEYWORDS) {
-    if (Object.hasOwn(branch, keyword))
-      report(walk, join(path, keyword), `Forbidden: ${keyword} is not supported`);
-  }
-  for (const [name, property] of Object.entries(branch.properties ?? {})) {
-    const at = join(path, `properties[${name}]`);
-    const counterpart =
-      core &&
-      (propertyOf(core, name) ??
-        (typeof core.additionalProperties === 'object' ? core.additionalProperties : undefined));
-    if (core && !counterpart && !core['x-kubernetes-preserve-unknown-fields']) {
-      report(
-        walk,
-        at,
-        `Required value: the property ${JSON.stringify(name)} must be specified outside of the logical junctor as well`,
-      );
-    }
-    checkBranch(walk, property, counterpart, at);
-  }
-  if (branch.items) {
-    if (core && !core.items)
-      report(
-        walk,
-        join(path, 'items'),
-        'Required value: items must be specified outside of the logical junctor as well',
-      );
-    checkBranch(walk, branch.items, core?.items, join(path, 'items'));
-  }
-  for (const junctor of ['allOf', 'anyOf', 'oneOf'] as const) {
-    for (const [index, inner] of (branch[junctor] ?? []).entries()) {
-      checkBranch(walk, inner, core, join(path, `${junctor}[${index}]`));
+/** The restrictions of a schema: its pattern, and the branches of its junctors, which restrict what the core has. */
+function checkJunctors(
+  issues: FieldIssue[],
+  schema: OpenApiSchema,
+  path: string,
+  skipAnyOf: boolean,
+  nested: boolean,
+): void {
+  const first = schema.allOf?.[0];
+  const skipFirst = !nested && isIntOrString(schema) && first && Object.keys(first).length === 1;
+  for (const junctor of JUNCTORS) {
+    if (junctor === 'anyOf' && skipAnyOf) continue;
+    for (const [index, branch] of (schema[junctor] ?? []).entries()) {
+      const skip = junctor === 'allOf' && index === 0 && skipFirst && isIntOrStringPattern(branch.anyOf);
+      checkBranch(issues, branch, childPath(path, `${junctor}[${index}]`), skip === true);
     }
   }
-  if (branch.not) checkBranch(walk, branch.not, core, join(path, 'not'));
+  if (schema.not) checkBranch(issues, schema.not, childPath(path, 'not'), false);
+  if (schema.pattern) {
+    const expression = compileRegularExpression(schema.pattern);
+    if ('error' in expression)
+      invalid(
+        issues,
+        childPath(path, 'pattern'),
+        schema.pattern,
+        `must be a valid regular expression, but isn't: ${expression.error}`,
+      );
+  }
 }
 
-/** A default must be what the schema itself would admit, with nothing to prune. */
-function checkDefault(walk: Walk, schema: OpenApiSchema, value: JsonValue, path: string, role: Role): void {
-  const at = join(path, 'default');
-  if (role === 'root') {
-    report(walk, at, 'Forbidden: must not be set at the root');
+function checkBranch(issues: FieldIssue[], branch: OpenApiSchema, path: string, skipAnyOf: boolean): void {
+  if (issues.length >= MAX_ISSUES) return;
+  checkJunctors(issues, branch, path, skipAnyOf, true);
+  if (isObject(branch.items))
+    checkBranch(issues, branch.items as OpenApiSchema, childPath(path, 'items'), false);
+  for (const [name, property] of Object.entries(branch.properties ?? {}))
+    checkBranch(issues, property, childPath(path, `properties[${name}]`), false);
+  for (const [keyword, state] of CORE_ONLY) {
+    const value = branch[keyword];
+    if (value === undefined || (state !== 'undefined' && (value === '' || value === false))) continue;
+    forbidden(issues, childPath(path, keyword), `must be ${state} to be structural`);
+  }
+  // Restricting metadata here would get round what may be said of it.
+  if (propertyOf(branch, 'metadata'))
+    forbidden(issues, childPath(path, 'properties[metadata]'), 'must not be specified in a nested context');
+}
+
+/** What a junctor names must be in the core, too. */
+function checkCompleteness(issues: FieldIssue[], schema: OpenApiSchema, path: string): void {
+  if (issues.length >= MAX_ISSUES) return;
+  completeJunctors(issues, schema, schema, path, path);
+  if (isObject(schema.items))
+    checkCompleteness(issues, schema.items as OpenApiSchema, childPath(path, 'items'));
+  for (const [name, property] of Object.entries(schema.properties ?? {}))
+    checkCompleteness(issues, property, childPath(path, `properties[${name}]`));
+  if (typeof schema.additionalProperties === 'object')
+    checkCompleteness(issues, schema.additionalProperties, childPath(path, 'additionalProperties'));
+}
+
+function completeJunctors(
+  issues: FieldIssue[],
+  schema: OpenApiSchema,
+  core: OpenApiSchema,
+  corePath: string,
+  path: string,
+): void {
+  for (const junctor of JUNCTORS)
+    for (const [index, branch] of (schema[junctor] ?? []).entries())
+      completeBranch(issues, branch, core, corePath, childPath(path, `${junctor}[${index}]`));
+  if (schema.not) completeBranch(issues, schema.not, core, corePath, childPath(path, 'not'));
+}
+
+function completeBranch(
+  issues: FieldIssue[],
+  branch: OpenApiSchema,
+  core: OpenApiSchema | undefined,
+  corePath: string,
+  path: string,
+): void {
+  if (issues.length >= MAX_ISSUES) return;
+  if (core === undefined) {
+    required(issues, corePath, `because it is defined in ${path}`);
     return;
   }
-  const type = { schema, resolve: () => undefined };
-  const unknown = prune(structuredClone(value), type);
-  if (unknown.length > 0) {
-    report(
-      walk,
-      at,
-      `Invalid value: ${JSON.stringify(value)}: must not have unknown fields: ${unknown.join(', ')}`,
+  completeJunctors(issues, branch, core, corePath, path);
+  if (isObject(branch.items))
+    completeBranch(
+      issues,
+      branch.items as OpenApiSchema,
+      isObject(core.items) ? (core.items as OpenApiSchema) : undefined,
+      childPath(corePath, 'items'),
+      childPath(path, 'items'),
     );
-  }
-  for (const issue of validateValue(value, type, 'default')) {
-    const where = join(path, issue.path);
-    report(
-      walk,
-      where,
-      issue.type === 'Required'
-        ? 'Required value'
-        : `Invalid value: ${JSON.stringify(issue.value)}${issue.detail === '' ? '' : `: ${issue.detail}`}`,
+  const values = typeof core.additionalProperties === 'object' ? core.additionalProperties : undefined;
+  for (const [name, property] of Object.entries(branch.properties ?? {}))
+    completeBranch(
+      issues,
+      property,
+      propertyOf(core, name) ?? values,
+      childPath(corePath, `properties[${name}]`),
+      childPath(path, `properties[${name}]`),
     );
-  }
 }

@@ -73,7 +73,7 @@ function check(value: JsonValue, written: OpenApiSchema, place: Place, issues: T
       return;
     }
     case 'number':
-      if (typeof value !== 'number') complain(value, 'float64', place, issues);
+      if (typeof value !== 'number' && typeof value !== 'bigint') complain(value, 'float64', place, issues);
       return;
     case 'array':
       if (!Array.isArray(value)) complain(value, goType(written, place.resolve), place, issues);
@@ -154,6 +154,7 @@ function checkString(value: JsonValue, schema: OpenApiSchema, place: Place, issu
 }
 
 function isInt(value: JsonValue, width: 'int32' | 'int64'): boolean {
+  if (typeof value === 'bigint') return width === 'int64';
   if (typeof value !== 'number' || !Number.isInteger(value)) return false;
   return width === 'int64' ? Math.abs(value) <= 2 ** 63 : value >= -(2 ** 31) && value < 2 ** 31;
 }
@@ -166,15 +167,15 @@ function complain(
   text?: string,
 ): void {
   const { path, field, struct } = place;
-  const number = typeof value === 'number' && /^u?int/.test(expected) ? `number ${value}` : 'number';
-  const found =
-    typeof value === 'number'
-      ? number
-      : typeof value === 'boolean'
-        ? 'bool'
-        : Array.isArray(value)
-          ? 'array'
-          : typeof value;
+  const isNumber = typeof value === 'number' || typeof value === 'bigint';
+  const number = isNumber && /^u?int/.test(expected) ? `number ${value}` : 'number';
+  const found = isNumber
+    ? number
+    : typeof value === 'boolean'
+      ? 'bool'
+      : Array.isArray(value)
+        ? 'array'
+        : typeof value;
   const target =
     struct === '' && field === ''
       ? 'Go value'

@@ -51,7 +51,7 @@ function check(
     issues.push({ type: 'NotSupported', path, value, detail: '', supported });
   }
   if (typeof value === 'string') checkString(value, schema, path, issues);
-  else if (typeof value === 'number') checkNumber(value, schema, path, issues);
+  else if (typeof value === 'number' || typeof value === 'bigint') checkNumber(value, schema, path, issues);
   else if (Array.isArray(value)) checkList(value, schema, resolve, path, issues);
   else if (isObject(value)) checkObject(value, schema, resolve, path, issues);
   checkJunctors(value, schema, resolve, path, issues);
@@ -60,7 +60,7 @@ function check(
 /** The expected type where the value has another. */
 function typeProblem(value: JsonValue, schema: OpenApiSchema): string | undefined {
   if (schema['x-kubernetes-int-or-string']) {
-    return typeof value === 'string' || Number.isInteger(value) ? undefined : 'integer,string';
+    return typeof value === 'string' || isInteger(value) ? undefined : 'integer,string';
   }
   if (schema.type === undefined) return undefined;
   return hasType(value, schema.type) ? undefined : schema.type;
@@ -73,7 +73,9 @@ function hasType(value: JsonValue, type: NonNullable<OpenApiSchema['type']>): bo
     case 'array':
       return Array.isArray(value);
     case 'integer':
-      return Number.isInteger(value);
+      return isInteger(value);
+    case 'number':
+      return typeof value === 'number' || typeof value === 'bigint';
     default:
       return typeof value === type;
   }
@@ -83,6 +85,7 @@ function hasType(value: JsonValue, type: NonNullable<OpenApiSchema['type']>): bo
 export function typeName(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return 'array';
+  if (typeof value === 'bigint') return 'integer';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
   return typeof value;
 }
@@ -143,11 +146,20 @@ function patternProblem(value: string, schema: OpenApiSchema, pattern: string): 
   return expression.test(value) ? undefined : `should match '${pattern}'`;
 }
 
-function checkNumber(value: number, schema: OpenApiSchema, path: string, issues: FieldIssue[]): void {
+function isInteger(value: JsonValue): boolean {
+  return typeof value === 'bigint' || Number.isInteger(value);
+}
+
+function checkNumber(
+  value: number | bigint,
+  schema: OpenApiSchema,
+  path: string,
+  issues: FieldIssue[],
+): void {
   const { minimum, maximum, multipleOf } = schema;
   if (multipleOf !== undefined) {
     // As the API server has it: integers are compared with the whole part of the factor, which may be nothing.
-    const factor = Number.isInteger(value) ? Math.trunc(multipleOf) : multipleOf;
+    const factor = isInteger(value) ? Math.trunc(multipleOf) : multipleOf;
     if (factor <= 0) {
       const detail = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
       issues.push({ type: 'Invalid', path, value: factor, detail });
@@ -178,7 +190,8 @@ function checkNumber(value: number, schema: OpenApiSchema, path: string, issues:
 }
 
 /** `0.3` is a multiple of `0.1` although the remainder in binary is not zero. */
-function isMultiple(value: number, factor: number): boolean {
+function isMultiple(value: number | bigint, factor: number): boolean {
+  if (typeof value === 'bigint') return value % BigInt(factor) === 0n;
   const times = value / factor;
   return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times));
 }

@@ -12,6 +12,7 @@ import {
 } from './decode.ts';
 import { childPath } from './field-issue.ts';
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { exactInteger } from './json-text.ts';
 import { yamlLibrary } from './yaml-library.ts';
 
 /** A document of a YAML stream. */
@@ -49,6 +50,8 @@ const OPTIONS = {
       return !LEFT_OUT.has(tag.tag) && !('format' in tag && tag.format === 'TIME');
     }),
   ],
+  // Long integers keep their digits; `plain` makes numbers of all others.
+  intAsBigInt: true,
   // The library compares every pair of keys of a map; we look for duplicates in linear time.
   uniqueKeys: false,
   prettyErrors: false,
@@ -153,6 +156,7 @@ function plain(value: unknown, depthLeft: number, failure: { found?: DecodeFailu
     failure.found ??= { ok: false, reason: 'Syntax', message: `${value} has no form in JSON` };
     return null;
   }
+  if (typeof value === 'bigint') return exactInteger(String(value)) ?? Number(value);
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value !== 'object' || value === null || failure.found) return null;
   if (depthLeft <= 0) {
@@ -186,7 +190,7 @@ function inspect(document: Document.Parsed, value: JsonValue, text: string): Dec
     },
     Scalar(_key, scalar, ancestors) {
       const { value: number } = scalar;
-      if (typeof number === 'number' && Number.isInteger(number) && !Number.isSafeInteger(number)) {
+      if (typeof number === 'bigint' && !Number.isSafeInteger(Number(number))) {
         inexact.push(pathOf([...ancestors, scalar]));
       }
     },

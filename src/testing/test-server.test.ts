@@ -113,7 +113,10 @@ describe('a test server', () => {
       expect(asJson(await client.get(configMaps, 'default', 'greeting'))['data']).toEqual({ text: 'hello' });
     }
     expect(server.server.store.list('').records.map(({ key }) => key)).toEqual(
-      expect.arrayContaining(['/core/configmaps/root/default/greeting', '/core/configmaps/edge/default/greeting']),
+      expect.arrayContaining([
+        '/core/configmaps/root/default/greeting',
+        '/core/configmaps/edge/default/greeting',
+      ]),
     );
   });
 

@@ -306,6 +306,38 @@ for (const binary of inject('kubectls')) {
       await until('its pods gone', async () => (await kubectl('get', 'po,rs', '-o', 'name')) === '');
     });
 
+    it('autoscales, counts disruption budgets, and says what it cannot do', async () => {
+      await apply(WEB.replaceAll('web', 'busy').replace('replicas: 1', 'replicas: 2'));
+      await kubectl('rollout', 'status', 'deployment/busy', '--timeout=30s');
+      await kubectl('autoscale', 'deployment', 'busy', '--min=1', '--max=4', '--cpu-percent=60');
+      expect(await kubectl('get', 'hpa', 'busy', '--no-headers')).toMatch(/^busy +Deployment\/busy .*60% /);
+      await apply(`apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: busy}
+spec: {minAvailable: 1, selector: {matchLabels: {app: busy}}}
+`);
+      await until('the budget is counted', async () =>
+        /^busy +1 +N\/A +1 /.test(
+          await kubectl('get', 'poddisruptionbudgets.v1.policy', 'busy', '--no-headers'),
+        ),
+      );
+      const node = (
+        await kubectl('get', 'pods', '-l', 'app=busy', '-o', 'jsonpath={.items[0].spec.nodeName}')
+      ).trim();
+      await kubectl('cordon', node);
+      await kubectl('uncordon', node);
+      expect(await kubectl('auth', 'can-i', '--list')).toContain('*.*');
+      for (const args of [
+        ['exec', 'deployment/busy', '--', 'ls'],
+        ['top', 'pod'],
+      ]) {
+        const outcome = await attempt(args);
+        expect(outcome.code).toBe(1);
+        expect(outcome.text).toMatch(/not implemented|Metrics API not available/);
+      }
+      await kubectl('delete', 'deployment/busy', 'hpa/busy', 'poddisruptionbudgets.v1.policy/busy');
+    });
+
     it('works with the kinds of the hub', async () => {
       const hub = async (...args: string[]): Promise<string> => {
         const outcome = await fleet.tryKubectl('hub', args, { binary: binary.path });

@@ -10,6 +10,11 @@ export interface RbacSource {
   clusterRoleBindings(cluster: string): Iterable<KubeObject>;
   roles(cluster: string, namespace: string): Iterable<KubeObject>;
   roleBindings(cluster: string, namespace: string): Iterable<KubeObject>;
+  /**
+   * Where the objects of the whole cluster (`namespace` ''), or of one namespace, are the same as elsewhere: a name for
+   * what they are, so that they are indexed once. `undefined` for objects of its own.
+   */
+  shared?(cluster: string, namespace: string): string | undefined;
 }
 
 export interface RbacAuthorizer extends Authorizer {
@@ -53,28 +58,33 @@ interface NamespaceIndex {
  */
 export function createRbacAuthorizer(source: RbacSource): RbacAuthorizer {
   const clusters = new Map<string, ClusterIndex>();
+  /** By {@link RbacSource.shared}. What is shared never changes. */
+  const sharedClusters = new Map<string, ClusterIndex>();
 
   function clusterIndex(cluster: string): ClusterIndex {
-    let index = clusters.get(cluster);
+    const shared = source.shared?.(cluster, '');
+    const known = shared === undefined ? clusters : sharedClusters;
+    let index = known.get(shared ?? cluster);
     if (index === undefined) {
       const roles = roleMap(source.clusterRoles(cluster));
       const bindings = bindingIndex(source.clusterRoleBindings(cluster), (_kind, name) => roles.get(name));
       index = { roles, bindings, namespaces: new Map() };
-      clusters.set(cluster, index);
+      known.set(shared ?? cluster, index);
     }
     return index;
   }
 
   function namespaceIndex(cluster: string, namespace: string): NamespaceIndex {
     const parent = clusterIndex(cluster);
-    let index = parent.namespaces.get(namespace);
+    const id = source.shared?.(cluster, namespace) ?? `${cluster}/${namespace}`;
+    let index = parent.namespaces.get(id);
     if (index === undefined) {
       const roles = roleMap(source.roles(cluster, namespace));
       const bindings = bindingIndex(source.roleBindings(cluster, namespace), (kind, name) =>
         kind === 'ClusterRole' ? parent.roles.get(name) : roles.get(name),
       );
       index = { roles, bindings };
-      parent.namespaces.set(namespace, index);
+      parent.namespaces.set(id, index);
     }
     return index;
   }
@@ -121,8 +131,13 @@ export function createRbacAuthorizer(source: RbacSource): RbacAuthorizer {
       return rules === undefined ? undefined : [...rules];
     },
     invalidate(cluster, namespace): void {
-      if (namespace === undefined || namespace === '') clusters.delete(cluster);
-      else clusters.get(cluster)?.namespaces.delete(namespace);
+      const wholeCluster = namespace === undefined || namespace === '';
+      if (wholeCluster) clusters.delete(cluster);
+      else clusters.get(cluster)?.namespaces.delete(`${cluster}/${namespace}`);
+      for (const { namespaces } of sharedClusters.values()) {
+        if (!wholeCluster) namespaces.delete(`${cluster}/${namespace}`);
+        else for (const id of namespaces.keys()) if (id.startsWith(`${cluster}/`)) namespaces.delete(id);
+      }
     },
   };
 }

@@ -1,4 +1,12 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
+import type { PolicyExpression } from '../admission/policies/expression.ts';
+import {
+  compileConditions,
+  mutatingPolicy,
+  type NamedExpression,
+  type Policy,
+  validatingPolicy,
+} from '../admission/policies/policy.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { labelSelector, oneOf, type Problems } from './field-checks.ts';
@@ -10,10 +18,7 @@ const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
 
-/**
- * Admission policies. What is a matter of form is checked here; whether the expressions compile is told by the CEL
- * admission plugin, which compiles them anyway.
- */
+/** Admission policies: their form, and that their expressions compile. */
 export const validatingAdmissionPolicyStrategy: Strategy = strategy({
   generation: 'spec',
   allowUnconditionalUpdate: false,
@@ -44,6 +49,15 @@ export const validatingAdmissionPolicyStrategy: Strategy = strategy({
         problems.push(required(`${at}.valueExpression`, 'valueExpression is not specified'));
       }
     }
+    const compiled = validatingPolicy(object);
+    problems.push(...commonExpressionProblems(compiled));
+    for (const [index, validation] of compiled.validations.entries()) {
+      const at = `spec.validations[${index}]`;
+      problems.push(...expressionProblems(validation.expression, `${at}.expression`));
+      if (validation.messageExpression)
+        problems.push(...expressionProblems(validation.messageExpression, `${at}.messageExpression`));
+    }
+    problems.push(...namedProblems(compiled.auditAnnotations, 'spec.auditAnnotations', 'valueExpression'));
     return problems;
   },
 });
@@ -75,9 +89,39 @@ export const mutatingAdmissionPolicyStrategy: Strategy = strategy({
       }
     }
     problems.push(...oneOf(spec, 'spec', 'reinvocationPolicy', ['IfNeeded', 'Never']));
+    const compiled = mutatingPolicy(object);
+    problems.push(...commonExpressionProblems(compiled));
+    for (const [index, { type, expression }] of compiled.mutations.entries()) {
+      const key = type === 'ApplyConfiguration' ? 'applyConfiguration' : 'jsonPatch';
+      problems.push(...expressionProblems(expression, `spec.mutations[${index}].${key}.expression`));
+    }
     return problems;
   },
 });
+
+/** What is wrong with an expression; one that is not there at all has been said to be missing. */
+function expressionProblems({ source, problem }: PolicyExpression, path: string): Problems {
+  return problem === undefined || source.trim() === '' ? [] : [invalidValue(path, source, problem)];
+}
+
+function namedProblems(expressions: readonly NamedExpression[], path: string, key: string): Problems {
+  return expressions.flatMap(({ expression }, index) =>
+    expressionProblems(expression, `${path}[${index}].${key}`),
+  );
+}
+
+function commonExpressionProblems({ matchConditions, variables }: Policy): Problems {
+  return [
+    ...namedProblems(matchConditions, 'spec.matchConditions', 'expression'),
+    ...namedProblems(variables, 'spec.variables', 'expression'),
+  ];
+}
+
+/** What is wrong with the conditions of a webhook, at its path. */
+export function webhookConditionProblems(webhook: JsonObject, path: string): Problems {
+  const conditions = compileConditions(webhook, { hasParams: false });
+  return namedProblems(conditions, `${path}.matchConditions`, 'expression');
+}
 
 export const validatingAdmissionPolicyBindingStrategy: Strategy = bindingStrategy(true);
 export const mutatingAdmissionPolicyBindingStrategy: Strategy = bindingStrategy(false);

@@ -1,7 +1,8 @@
-import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validatePathSegmentName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
+import { autoscalerToV1, autoscalerToV2, METRICS_ANNOTATION } from './autoscaler-conversion.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { labelSelector, notNegative, oneOf, type Problems } from './field-checks.ts';
 import { forbidden, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
@@ -12,16 +13,12 @@ const PERIOD_LIMIT = 1800;
 const METRIC_TYPES = ['ContainerResource', 'External', 'Object', 'Pods', 'Resource'];
 const DEFAULT_UTILIZATION = 80;
 
-/** Both served versions: v1 knows the cpu share only, v2 has lists of metrics. */
+/** Version 2, in which all are stored: lists of metrics. */
 export const horizontalPodAutoscalerStrategy: Strategy = strategy({
   resetFields: statusResetFields('spec'),
   defaults(object) {
     const spec = ensureObject(object, 'spec');
     defaultWhenNull(spec, 'minReplicas', 1);
-    if (isVersion1(object)) {
-      defaultWhenNull(spec, 'targetCPUUtilizationPercentage', DEFAULT_UTILIZATION);
-      return;
-    }
     if (objectsOf(spec, 'metrics').length === 0) {
       spec.metrics = [
         {
@@ -37,21 +34,27 @@ export const horizontalPodAutoscalerStrategy: Strategy = strategy({
     if (behavior) defaultBehavior(behavior);
   },
   prepareForCreate(object) {
-    assign(
-      object,
-      'status',
-      isVersion1(object)
-        ? { currentReplicas: 0, desiredReplicas: 0 }
-        : { desiredReplicas: 0, currentMetrics: null },
-    );
+    assign(object, 'status', { desiredReplicas: 0, currentMetrics: null });
   },
   prepareForStatusUpdate: keepSpec,
   validate,
 });
 
-function isVersion1(object: KubeObject): boolean {
-  return parseApiVersion(object.apiVersion).version === 'v1';
-}
+/** Version 1 knows the share of cpu only, and keeps the rest in annotations. What is wrong is said of version 2's fields. */
+export const horizontalPodAutoscalerV1Strategy: Strategy = {
+  ...horizontalPodAutoscalerStrategy,
+  storedForm: { to: autoscalerToV2, from: autoscalerToV1 },
+  defaults(object) {
+    const spec = ensureObject(object, 'spec');
+    defaultWhenNull(spec, 'minReplicas', 1);
+    if (object.metadata.annotations?.[METRICS_ANNOTATION] === undefined)
+      defaultWhenNull(spec, 'targetCPUUtilizationPercentage', DEFAULT_UTILIZATION);
+  },
+  prepareForCreate(object) {
+    assign(object, 'status', { currentReplicas: 0, desiredReplicas: 0 });
+  },
+  validate: (object) => validate(autoscalerToV2(object)),
+};
 
 /** What is said of a direction is filled up; a behaviour that is not given at all stays unset. */
 function defaultBehavior(behavior: JsonObject): void {
@@ -85,10 +88,6 @@ function validate(object: KubeObject): Problems {
     const path = `spec.scaleTargetRef.${key}`;
     if (value === '') problems.push(required(path));
     else problems.push(...invalidEach(path, value, validatePathSegmentName(value)));
-  }
-  const share = spec.targetCPUUtilizationPercentage;
-  if (typeof share === 'number' && share < 1) {
-    problems.push(invalidValue('spec.targetCPUUtilizationPercentage', share, 'must be greater than 0'));
   }
   for (const [index, metric] of objectsOf(spec, 'metrics').entries()) {
     problems.push(...metricProblems(metric, `spec.metrics[${index}]`));

@@ -20,6 +20,7 @@ import {
   required,
 } from './field-errors.ts';
 import { integer, isSet, objectsOf, strings, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { validateResourceRequirements } from './resource-list.ts';
 
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'];
@@ -351,7 +352,7 @@ function securityProblems(container: JsonObject, at: string): Problems {
       problems.push(
         invalidAs(
           path,
-          JSON.stringify(context),
+          goDump('core.SecurityContext', context),
           'cannot set `allowPrivilegeEscalation` to false and `privileged` to true',
         ),
       );
@@ -360,7 +361,7 @@ function securityProblems(container: JsonObject, at: string): Problems {
       problems.push(
         invalidAs(
           path,
-          JSON.stringify(context),
+          goDump('core.SecurityContext', context),
           'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN',
         ),
       );

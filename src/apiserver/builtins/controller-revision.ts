@@ -3,7 +3,7 @@ import { deepEqual } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
 import { notNegative } from './field-checks.ts';
-import { IMMUTABLE, invalidValue, required } from './field-errors.ts';
+import { IMMUTABLE, invalidAs, required } from './field-errors.ts';
 
 export const controllerRevisionStrategy: Strategy = strategy({
   validate(object) {
@@ -13,5 +13,11 @@ export const controllerRevisionStrategy: Strategy = strategy({
     return problems;
   },
   validateUpdate: (object, old) =>
-    deepEqual(object.data, old.data) ? [] : [invalidValue('data', object.data, IMMUTABLE)],
+    deepEqual(object.data, old.data) ? [] : [invalidAs('data', rawDump(object.data), IMMUTABLE)],
 });
+
+/** Data of no known type is shown as its bytes. */
+function rawDump(data: unknown): string {
+  const bytes = [...Buffer.from(JSON.stringify(data))].map((byte) => `0x${byte.toString(16)}`);
+  return `runtime.RawExtension{Raw:[]uint8{${bytes.join(', ')}}, Object:runtime.Object(nil)}`;
+}

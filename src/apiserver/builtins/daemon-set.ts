@@ -4,8 +4,9 @@ import type { Strategy } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { isSoundSelector, matchesTemplate, selectorProblems, selectorUnchanged } from './deployment.ts';
 import { countOrPercent, isZeroCount, notNegative, type Problems } from './field-checks.ts';
-import { goIntOrString, invalidAs, notSupported, required } from './field-errors.ts';
+import { goIntOrString, invalidAs, notSupportedAs, required } from './field-errors.ts';
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { templateMismatch, validateTemplate } from './pod-validation.ts';
 
@@ -76,7 +77,10 @@ function updateProblems(update: JsonObject): Problems {
   const path = 'spec.updateStrategy';
   const type = text(update, 'type');
   if (type === 'OnDelete') return [];
-  if (type !== 'RollingUpdate') return [notSupported(path, update, ['RollingUpdate', 'OnDelete'])];
+  if (type !== 'RollingUpdate')
+    return [
+      notSupportedAs(path, goDump('apps.DaemonSetUpdateStrategy', update), ['RollingUpdate', 'OnDelete']),
+    ];
   const rolling = objectAt(update, 'rollingUpdate');
   if (rolling === undefined) return [required(`${path}.rollingUpdate`)];
   const problems = [

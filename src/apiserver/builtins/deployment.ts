@@ -12,8 +12,16 @@ import {
   selectorMatches,
   selectorText,
 } from './field-checks.ts';
-import { goIntOrString, IMMUTABLE, invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
+import {
+  goIntOrString,
+  IMMUTABLE,
+  invalidAs,
+  invalidValue,
+  notSupportedAs,
+  required,
+} from './field-errors.ts';
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, integer, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { workloadNameWarnings } from './pod-name-warnings.ts';
 import { validateTemplate } from './pod-validation.ts';
@@ -118,7 +126,8 @@ function rolloutProblems(rollout: JsonObject, path: string): Problems {
           },
         ];
   }
-  if (type !== 'RollingUpdate') return [notSupported(path, rollout, ['Recreate', 'RollingUpdate'])];
+  if (type !== 'RollingUpdate')
+    return [notSupportedAs(path, goDump('apps.DeploymentStrategy', rollout), ['Recreate', 'RollingUpdate'])];
   if (rolling === undefined)
     return [required(`${path}.rollingUpdate`, 'this should be defaulted and never be nil')];
   const problems = [

@@ -25,6 +25,11 @@ export function notSupported(path: string, value: unknown, supported: readonly s
   return { type: 'NotSupported', path, value, detail: '', supported };
 }
 
+/** For structures, which are shown in the form that `text` has. */
+export function notSupportedAs(path: string, text: string, supported: readonly string[]): FieldError {
+  return { type: 'NotSupported', path, detail: '', supported, valueText: text };
+}
+
 export function duplicate(path: string, value: unknown): FieldError {
   return { type: 'Duplicate', path, value, detail: '' };
 }

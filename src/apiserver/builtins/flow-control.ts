@@ -2,7 +2,7 @@ import { isObject, objectAt } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { oneOf, type Problems } from './field-checks.ts';
-import { invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
+import { invalidAs, invalidValue, notSupported, notSupportedAs, required } from './field-errors.ts';
 import {
   defaultWhenEmpty,
   defaultWhenNull,
@@ -12,6 +12,7 @@ import {
   strings,
   text,
 } from './fields.ts';
+import { goDump } from './go-dump.ts';
 
 const PRECEDENCE = { least: 1, most: 10000, normal: 1000 };
 const SUBJECT_KINDS = ['Group', 'ServiceAccount', 'User'];
@@ -40,7 +41,13 @@ export const flowSchemaStrategy: Strategy = strategy({
     }
     const method = objectAt(spec, 'distinguisherMethod');
     if (method && !['ByNamespace', 'ByUser'].includes(text(method, 'type'))) {
-      problems.push(notSupported('spec.distinguisherMethod.type', method, ['ByNamespace', 'ByUser']));
+      problems.push(
+        notSupportedAs(
+          'spec.distinguisherMethod.type',
+          goDump('flowcontrol.FlowDistinguisherMethod', method),
+          ['ByNamespace', 'ByUser'],
+        ),
+      );
     }
     for (const [index, rule] of objectsOf(spec, 'rules').entries()) {
       const at = `spec.rules[${index}]`;

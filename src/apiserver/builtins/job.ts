@@ -6,6 +6,7 @@ import { isSoundSelector, matchesTemplate, selectorUnchanged } from './deploymen
 import { immutable, labelSelector, notNegative, oneOf, type Problems, selectorText } from './field-checks.ts';
 import { IMMUTABLE, invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { templateMismatch, validatePodTemplate } from './pod-validation.ts';
 
@@ -242,5 +243,7 @@ function templateUpdateProblems(now: JsonObject, before: JsonObject, old: KubeOb
       for (const key of ['labels', 'annotations']) delete metadata[key];
     }
   }
-  return deepEqual(left, right) ? [] : [invalidValue('spec.template', objectAt(now, 'template'), IMMUTABLE)];
+  return deepEqual(left, right)
+    ? []
+    : [invalidAs('spec.template', goDump('core.PodTemplateSpec', objectAt(now, 'template')), IMMUTABLE)];
 }

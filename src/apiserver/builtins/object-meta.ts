@@ -16,6 +16,7 @@ import {
   invalidValue,
   required,
 } from './field-errors.ts';
+import { goDump } from './go-dump.ts';
 
 const STANDARD_FINALIZERS: readonly string[] = ['kubernetes', 'orphan', 'foregroundDeletion'];
 
@@ -123,15 +124,21 @@ function ownerProblems(owners: readonly OwnerReference[]): Problems {
       if (!owner[key]) problems.push(invalidValue(`${path}.${key}`, owner[key] ?? '', 'must not be empty'));
     }
     if (owner.apiVersion === 'v1' && owner.kind === 'Event') {
-      problems.push(invalidValue(path, owner, '/v1, Kind=Event is disallowed from being an owner'));
+      problems.push(
+        invalidAs(
+          path,
+          goDump('v1.OwnerReference', owner),
+          '/v1, Kind=Event is disallowed from being an owner',
+        ),
+      );
     }
     if (owner.controller !== true) continue;
     if (controller === undefined) controller = owner;
     else {
       problems.push(
-        invalidValue(
+        invalidAs(
           path,
-          owners,
+          goDump('[]v1.OwnerReference', owners),
           `Only one reference can have Controller set to true. Found "true" in references for ${controller.kind}/${controller.name} and ${owner.kind}/${owner.name}`,
         ),
       );

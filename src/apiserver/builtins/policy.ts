@@ -3,6 +3,7 @@ import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { countOrPercent, labelSelector, oneOf } from './field-checks.ts';
 import { invalidAs } from './field-errors.ts';
+import { goDump } from './go-dump.ts';
 
 export const podDisruptionBudgetStrategy: Strategy = strategy({
   generation: 'spec',
@@ -20,7 +21,11 @@ export const podDisruptionBudgetStrategy: Strategy = strategy({
     const problems = labelSelector(spec.selector, 'spec.selector');
     if (spec.minAvailable != null && spec.maxUnavailable != null) {
       problems.push(
-        invalidAs('spec', JSON.stringify(spec), 'minAvailable and maxUnavailable cannot be both set'),
+        invalidAs(
+          'spec',
+          goDump('policy.PodDisruptionBudgetSpec', spec),
+          'minAvailable and maxUnavailable cannot be both set',
+        ),
       );
     }
     problems.push(

@@ -1,11 +1,18 @@
 import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
-import { compareQuantities, formatQuantity, parseQuantity, quantityMillis } from '../../schema/quantity.ts';
+import {
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  quantityMillis,
+} from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import type { Problems } from './field-checks.ts';
-import { duplicate, forbidden, IMMUTABLE, invalidAs, invalidEach, invalidValue } from './field-errors.ts';
+import { duplicate, forbidden, IMMUTABLE, invalidAs, invalidEach } from './field-errors.ts';
 import { ensureObject, objectsOf, strings, text } from './fields.ts';
+import { quantityDump } from './go-dump.ts';
 import { canonicalResources, notNegativeQuantity, resourceName } from './resource-list.ts';
 
 const COUNTED = [
@@ -74,7 +81,7 @@ export const resourceQuotaStrategy: Strategy = strategy({
       const quantity = parseQuantity(hard[name]);
       const counted = COUNTED.includes(name) || name.startsWith('count/');
       if (counted && quantity !== undefined && quantityMillis(quantity) % 1000n !== 0n) {
-        problems.push(invalidValue(at, formatQuantity(quantity), 'must be an integer'));
+        problems.push(invalidAs(at, quantityDump(hard[name]), 'must be an integer'));
       }
     }
     problems.push(...scopeProblems(spec, hard));
@@ -171,11 +178,10 @@ function limitProblems(item: JsonObject, type: string, at: string): Problems {
       const left = of(low);
       const right = of(high);
       if (left && right && compareQuantities(left, right) > 0) {
-        const shown = path === low || path === high ? of(path) : left;
         problems.push(
-          invalidValue(
+          invalidAs(
             `${at}.${path}[${name}]`,
-            shown ? formatQuantity(shown) : null,
+            shownQuantity(low === 'min' && path === 'defaultRequest' ? right : left),
             `${lowText} value ${formatQuantity(left)} is greater than ${highText} value ${formatQuantity(right)}`,
           ),
         );
@@ -193,9 +199,18 @@ function limitProblems(item: JsonObject, type: string, at: string): Problems {
     if (ratio && quantityMillis(ratio) < 1000n) {
       const given = formatQuantity(ratio);
       problems.push(
-        invalidValue(`${at}.maxLimitRequestRatio[${name}]`, given, `ratio ${given} is less than 1`),
+        invalidAs(
+          `${at}.maxLimitRequestRatio[${name}]`,
+          shownQuantity(ratio),
+          `ratio ${given} is less than 1`,
+        ),
       );
     }
   }
   return problems;
+}
+
+function shownQuantity(quantity: Quantity): string {
+  const text = formatQuantity(quantity);
+  return quantityDump(text, text);
 }

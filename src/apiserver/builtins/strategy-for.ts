@@ -6,7 +6,7 @@ import {
   validatingAdmissionPolicyStrategy,
 } from './admission-policy.ts';
 import { apiServiceStrategy, customResourceDefinitionStrategy } from './api-extension.ts';
-import { horizontalPodAutoscalerStrategy } from './autoscaling.ts';
+import { horizontalPodAutoscalerStrategy, horizontalPodAutoscalerV1Strategy } from './autoscaling.ts';
 import { statusResetFields, strategy } from './base-strategy.ts';
 import { configMapStrategy } from './config-map.ts';
 import { controllerRevisionStrategy } from './controller-revision.ts';
@@ -133,7 +133,9 @@ const DYNAMIC_RESOURCE: Strategy = strategy({
 });
 
 /** How objects of a built-in resource behave. Never throws: unknown resources get the behaviour of most kinds. */
-export function strategyFor(group: string, resource: string): Strategy {
+export function strategyFor(group: string, resource: string, version?: string): Strategy {
+  if (version === 'v1' && group === 'autoscaling' && resource === 'horizontalpodautoscalers')
+    return horizontalPodAutoscalerV1Strategy;
   const found = STRATEGIES.get(group === '' ? resource : `${group}/${resource}`);
   if (found !== undefined) return found;
   return group === 'resource.k8s.io' ? DYNAMIC_RESOURCE : PLAIN;

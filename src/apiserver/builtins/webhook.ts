@@ -1,6 +1,7 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1123Subdomain } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
+import { webhookConditionProblems } from './admission-policy.ts';
 import { strategy } from './base-strategy.ts';
 import { labelSelector, oneOf, type Problems, port } from './field-checks.ts';
 import { duplicate, invalidEach, invalidValue, required } from './field-errors.ts';
@@ -95,6 +96,7 @@ function webhookProblems(webhook: JsonObject, at: string, mutating: boolean): Pr
   problems.push(...labelSelector(webhook.objectSelector, `${at}.objectSelector`));
   problems.push(...validateClientConfig(objectAt(webhook, 'clientConfig') ?? {}, `${at}.clientConfig`));
   problems.push(...validateMatchConditions(webhook, `${at}.matchConditions`));
+  problems.push(...webhookConditionProblems(webhook, at));
   return problems;
 }
 

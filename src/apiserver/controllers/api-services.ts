@@ -12,6 +12,8 @@ export interface ApiServiceOptions {
   readonly resources: (cluster: string) => readonly Resource[];
   /** Calls back when that changes. */
   readonly onChange: (listener: (cluster: string) => void) => () => void;
+  /** Whether a logical cluster is there, and not on its way out. */
+  readonly exists: (cluster: string) => boolean;
 }
 
 const GROUP = 'apiregistration.k8s.io';
@@ -24,9 +26,8 @@ const RETRY_MS = 1000;
 /** Keeps an APIService for every group version that a logical cluster serves itself. */
 export function localApiServices(
   runtime: Runtime,
-  { store, resources, onChange }: ApiServiceOptions,
+  { store, resources, onChange, exists }: ApiServiceOptions,
 ): { ensure(cluster: string): Promise<void>; stop(): void } {
-  const clusters = new Set<string>();
   const due = new Set<string>();
   let stopped = false;
 
@@ -54,14 +55,16 @@ export function localApiServices(
     for (const [key, { name, version, custom }] of wanted)
       writes.push(
         store.write(key, (current) =>
-          current ? undefined : stamped(runtime, apiService(name, version, custom, runtime.clock.now())),
+          current
+            ? undefined
+            : stamped(runtime, apiService(name, version, custom, formatTime(runtime.clock.now()))),
         ),
       );
     await Promise.all(writes);
   }
 
   function schedule(cluster: string): void {
-    if (!clusters.has(cluster)) return;
+    if (!exists(cluster)) return;
     if (due.size === 0) runtime.clock.defer(run);
     due.add(cluster);
   }
@@ -85,10 +88,7 @@ export function localApiServices(
   });
 
   return {
-    ensure(cluster) {
-      clusters.add(cluster);
-      return sync(cluster);
-    },
+    ensure: sync,
     stop() {
       stopped = true;
       forget();
@@ -97,7 +97,14 @@ export function localApiServices(
   };
 }
 
-function apiService(group: string, version: string, custom: boolean, now: number): KubeObject {
+/** The APIServices of what every logical cluster serves, from its beginning on. */
+export function builtinApiServices(served: readonly Resource[]): KubeObject[] {
+  return groupResources(served).flatMap(({ name, versions }) =>
+    versions.map(({ version }) => apiService(name, version, false, '')),
+  );
+}
+
+function apiService(group: string, version: string, custom: boolean, since: string): KubeObject {
   return {
     apiVersion: `${GROUP}/v1`,
     kind: 'APIService',
@@ -106,7 +113,7 @@ function apiService(group: string, version: string, custom: boolean, now: number
     status: {
       conditions: [
         {
-          lastTransitionTime: formatTime(now),
+          lastTransitionTime: since,
           message: 'Local APIServices are always available',
           reason: 'Local',
           status: 'True',

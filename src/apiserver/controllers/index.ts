@@ -12,7 +12,7 @@ export type {
   ObjectActions,
   Propagation,
 } from './actions.ts';
-export { type ApiServiceOptions, localApiServices } from './api-services.ts';
+export { type ApiServiceOptions, builtinApiServices, localApiServices } from './api-services.ts';
 export { type BootstrapTokenOptions, startBootstrapTokens } from './bootstrap-tokens.ts';
 export { type Deadlines, deadlines } from './deadlines.ts';
 export { startEventExpiry } from './event-expiry.ts';

@@ -50,6 +50,7 @@ export function startNamespaceController(
   });
 
   function observeNamespace(record: StoreRecord, exists: boolean): void {
+    if (record.shared) return; // untouched, so not being deleted
     const { cluster, name } = parseKey(record.key);
     const id = `${cluster}/${name}`;
     if (!exists) forget(id);
@@ -170,7 +171,7 @@ function specFinalizers(namespace: KubeObject): readonly unknown[] {
 /** All objects of a namespace, whatever serves them: the store knows resources that no longer are served. */
 function contentOf(store: Store, cluster: string, namespace: string): StoreRecord[] {
   const content: StoreRecord[] = [];
-  for (const prefix of resourcePrefixes(store))
+  for (const prefix of new Set([...resourcePrefixes(store), ...(store.sharedPrefixes ?? [])]))
     content.push(...store.list(`${prefix}${cluster}/${namespace}/`).records);
   return content;
 }

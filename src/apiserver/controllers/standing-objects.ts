@@ -16,7 +16,7 @@ export interface StandingObject {
 }
 
 export interface StandingObjects {
-  /** Makes what a logical cluster lacks and puts right what is the server's. From then on deletions are undone. */
+  /** Makes what a logical cluster lacks and puts right what is the server's. Deletions are undone in any case. */
   ensure(cluster: string): Promise<void>;
   stop(): void;
 }
@@ -28,8 +28,8 @@ export function standingObjects(
   runtime: Runtime,
   store: Store,
   objects: readonly StandingObject[],
+  exists: (cluster: string) => boolean,
 ): StandingObjects {
-  const clusters = new Set<string>();
   let stopped = false;
 
   const keyOf = (cluster: string, { group, resource, object }: StandingObject): string =>
@@ -50,7 +50,7 @@ export function standingObjects(
   }
 
   function restore(cluster: string, standing: StandingObject): void {
-    if (stopped) return;
+    if (stopped || !exists(cluster)) return;
     put(cluster, standing).catch((error: unknown) => {
       if (stopped) return;
       const key = keyOf(cluster, standing);
@@ -69,7 +69,7 @@ export function standingObjects(
           if (type !== 'deleted') continue;
           const { cluster } = parseKey(record.key);
           const standing = kept.find((candidate) => keyOf(cluster, candidate) === record.key);
-          if (standing && clusters.has(cluster)) runtime.clock.defer(() => restore(cluster, standing));
+          if (standing && exists(cluster)) runtime.clock.defer(() => restore(cluster, standing));
         }
       }),
     );
@@ -77,8 +77,8 @@ export function standingObjects(
 
   return {
     async ensure(cluster) {
-      clusters.add(cluster);
-      await Promise.all(objects.map((standing) => put(cluster, standing)));
+      const own = objects.filter((standing) => !store.get(keyOf(cluster, standing))?.shared);
+      await Promise.all(own.map((standing) => put(cluster, standing)));
     },
     stop() {
       stopped = true;

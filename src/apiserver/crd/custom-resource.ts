@@ -48,6 +48,8 @@ function customResource(
   };
   const { columns, cells } = crdColumns(version.additionalPrinterColumns);
   const deprecation = deprecationOf(definition, version);
+  const { conversion } = definition.spec;
+  const webhook = conversion?.strategy === 'Webhook' ? conversion.webhook : undefined;
   return {
     group,
     version: version.name,
@@ -65,6 +67,14 @@ function customResource(
     type: typeOf(schema, definitionOf),
     strategy: customStrategy(version, schema),
     ...(deprecation === undefined ? {} : { deprecation }),
+    ...(webhook === undefined
+      ? {}
+      : {
+          conversion: {
+            clientConfig: webhook.clientConfig ?? {},
+            reviewVersions: webhook.conversionReviewVersions ?? ['v1'],
+          },
+        }),
     columns,
     cells,
   };

@@ -1,11 +1,10 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/index.ts';
 import type { Strategy } from '../resource.ts';
+import { approvalOf } from './api-approval.ts';
 import { asDefinition, CLEANUP_FINALIZER, conditionOf, type Definition, setCondition } from './definition.ts';
 import { validateDefinition, validateDefinitionUpdate } from './definition-validation.ts';
 import { completeNames, decideNames } from './names.ts';
-
-const APPROVAL = 'api-approved.kubernetes.io';
 
 /**
  * How definitions behave: what separate controllers of other servers do after a write (accept names, establish) is decided
@@ -51,63 +50,36 @@ export function definitionStrategy(base: Strategy): Strategy {
     validateUpdate: (object, old) => validateDefinitionUpdate(asDefinition(object), asDefinition(old)),
     allocate(object, old, lookup): void {
       const definition = asDefinition(object);
-      if (!definition.spec?.names?.plural) return; // validation refuses it
+      if (!definition.spec) return; // validation refuses it
       if (old === undefined) {
-        const storage = definition.spec.versions
-          ?.filter((version) => version.storage)
-          .map(({ name }) => name);
-        definition.status = { acceptedNames: {}, ...(storage?.length ? { storedVersions: storage } : {}) };
+        const storage = definition.spec.versions?.find((version) => version.storage)?.name;
+        definition.status = {
+          acceptedNames: {},
+          ...(storage === undefined ? {} : { storedVersions: [storage] }),
+        };
         return;
       }
+      if (!definition.spec.names?.plural || !definition.spec.versions) return; // likewise
       establish(definition, [...lookup.all()].map(asDefinition), formatTime(lookup.now ?? 0));
     },
   };
 }
 
-function isProtectedGroup(group: string): boolean {
-  return /(^|\.)(k8s|kubernetes)\.io$/.test(group);
+/** Writes into status whether the group's owners approved; whether the definition may be established. */
+function approve(definition: Definition, now: string): boolean {
+  const { state, message } = approvalOf(definition);
+  if (state === 'not needed') return true;
+  const [status, reason] = APPROVAL_CONDITION[state];
+  setCondition(definition, 'KubernetesAPIApprovalPolicyConformant', status, reason, message, now);
+  return state === 'approved' || state === 'unapproved';
 }
 
-function approve(definition: Definition, now: string): boolean {
-  if (!isProtectedGroup(definition.spec.group)) return true;
-  const value = definition.metadata.annotations?.[APPROVAL];
-  const type = 'KubernetesAPIApprovalPolicyConformant';
-  if (value === undefined) {
-    setCondition(
-      definition,
-      type,
-      'False',
-      'MissingAnnotation',
-      `protected groups must have approval annotation ${JSON.stringify(APPROVAL)}, see https://github.com/kubernetes/enhancements/pull/1111`,
-      now,
-    );
-    return false;
-  }
-  if (value.startsWith('unapproved')) {
-    setCondition(
-      definition,
-      type,
-      'False',
-      'UnapprovedAnnotation',
-      `not approved: ${JSON.stringify(value)}`,
-      now,
-    );
-    return true;
-  }
-  if (URL.canParse(value)) {
-    setCondition(definition, type, 'True', 'ApprovedAnnotation', `approved in ${value}`, now);
-    return true;
-  }
-  setCondition(
-    definition,
-    type,
-    'False',
-    'InvalidAnnotation',
-    `protected groups must have approval annotation ${JSON.stringify(APPROVAL)} with either a URL or a reason starting with "unapproved"`,
-    now,
-  );
-  return false;
-}
+const APPROVAL_CONDITION = {
+  missing: ['False', 'MissingAnnotation'],
+  unapproved: ['False', 'UnapprovedAnnotation'],
+  approved: ['True', 'ApprovedAnnotation'],
+  invalid: ['False', 'InvalidAnnotation'],
+} as const;
 
 /** Writes into status which names were accepted and whether the definition is served. */
 function establish(definition: Definition, others: readonly Definition[], now: string): void {

@@ -1,255 +1,185 @@
 import type { FieldError } from '../../kube/status-error.ts';
 import { deepEqual } from '../../schema/json.ts';
-import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
-import { type Definition, type DefinitionVersion, isEstablished } from './definition.ts';
-import { definitionRuleErrors } from './rules/index.ts';
-import { structuralErrors } from './structural.ts';
+import { validateDns1035Label, validateDns1123Subdomain } from '../../schema/names.ts';
+import {
+  forbidden,
+  goStrings,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+} from '../builtins/field-errors.ts';
+import { validateClientConfig } from '../builtins/webhook.ts';
+import { APPROVAL, approvalOf } from './api-approval.ts';
+import { type Definition, type DefinitionNames, isEstablished } from './definition.ts';
+import { versionErrors, versionsText } from './version-validation.ts';
 
-const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const VERSION = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const KIND = /^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$/;
-const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
-const SIMPLE_PATH = /^(\.[A-Za-z_][\w-]*|\['[^']+'\])+$/;
-
-function isSubdomain(text: string): boolean {
-  return text.length <= 253 && text.split('.').every((label) => LABEL.test(label));
-}
+const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 
 /** What is wrong with a definition, apart from its metadata and types. */
 export function validateDefinition(definition: Definition): FieldError[] {
+  return [...validateContent(definition), ...approvalErrors(definition)];
+}
+
+function validateContent(definition: Definition): FieldError[] {
+  const { spec, metadata, status } = definition;
+  const names: Partial<DefinitionNames> = spec.names ?? {};
   const errors: FieldError[] = [];
-  const { spec } = definition;
-  const name = definition.metadata.name ?? '';
-  const names = spec.names ?? { plural: '', kind: '' };
-  if (!spec.group) errors.push({ type: 'Required', path: 'spec.group', detail: '' });
-  else if (!isSubdomain(spec.group) || !spec.group.includes('.'))
-    errors.push({
-      type: 'Invalid',
-      path: 'spec.group',
-      value: spec.group,
-      detail: 'should be a domain with at least one dot',
-    });
-  if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced')
+  if (metadata.name !== `${names.plural ?? ''}.${spec.group ?? ''}`)
     errors.push(
-      spec.scope
-        ? {
-            type: 'NotSupported',
-            path: 'spec.scope',
-            value: spec.scope,
-            detail: '',
-            supported: ['Cluster', 'Namespaced'],
-          }
-        : { type: 'Required', path: 'spec.scope', detail: '' },
+      invalidValue('metadata.name', metadata.name ?? '', 'must be spec.names.plural+"."+spec.group'),
     );
-  for (const [field, value] of [
-    ['plural', names.plural],
-    ['kind', names.kind],
-  ] as const)
-    if (!value) errors.push({ type: 'Required', path: `spec.names.${field}`, detail: '' });
-  const lower = [
-    ['plural', names.plural],
-    ['singular', names.singular],
-    ...(names.shortNames ?? []).map((short, index) => [`shortNames[${index}]`, short] as const),
-  ] as const;
-  for (const [field, value] of lower)
-    if (value && !LABEL.test(value))
-      errors.push({
-        type: 'Invalid',
-        path: `spec.names.${field}`,
-        value,
-        detail: 'must be a lowercase RFC 1123 label',
-      });
-  for (const [field, value] of [
-    ['kind', names.kind],
-    ['listKind', names.listKind],
-  ] as const)
-    if (value && !KIND.test(value))
-      errors.push({
-        type: 'Invalid',
-        path: `spec.names.${field}`,
-        value,
-        detail: 'may have mixed case, but should otherwise match a DNS-1035 label',
-      });
-  if (names.kind && names.kind === names.listKind)
-    errors.push({
-      type: 'Invalid',
-      path: 'spec.names.listKind',
-      value: names.listKind,
-      detail: 'kind and listKind may not be the same',
-    });
-  if (names.plural && spec.group && name !== `${names.plural}.${spec.group}`)
-    errors.push({
-      type: 'Invalid',
-      path: 'metadata.name',
-      value: name,
-      detail: `must be spec.names.plural+"."+spec.group`,
-    });
+  errors.push(...groupErrors(spec.group));
+  if (!spec.scope) errors.push(required('spec.scope'));
+  else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced')
+    errors.push(notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']));
+  errors.push(...versionNameErrors(definition));
+  for (const field of ['plural', 'singular', 'kind', 'listKind'] as const)
+    if (!names[field]) errors.push(required(`spec.names.${field}`));
+  errors.push(...nameErrors(names, 'spec.names'), ...versionErrors(spec.versions ?? []));
+  errors.push(...conversionErrors(definition));
   if (spec.preserveUnknownFields === true)
-    errors.push({
-      type: 'Invalid',
-      path: 'spec.preserveUnknownFields',
-      value: true,
-      detail:
+    errors.push(
+      invalidValue(
+        'spec.preserveUnknownFields',
+        true,
         'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
-    });
-  if (
-    spec.conversion?.strategy === 'Webhook' &&
-    (spec.conversion.webhook?.conversionReviewVersions ?? []).length === 0
-  )
-    errors.push({ type: 'Required', path: 'spec.conversion.webhook.conversionReviewVersions', detail: '' });
-  errors.push(...versionErrors(definition));
+      ),
+    );
+  errors.push(...nameErrors(status?.acceptedNames ?? {}, 'status.acceptedNames'));
+  errors.push(...storedVersionErrors(definition));
   return errors;
 }
 
-function versionErrors(definition: Definition): FieldError[] {
+function groupErrors(group: string | undefined): FieldError[] {
+  const path = 'spec.group';
+  if (!group) return [required(path)];
+  const problems = validateDns1123Subdomain(group);
+  if (problems.length > 0) return [invalidValue(path, group, problems.join(','))];
+  return group.includes('.') ? [] : [invalidValue(path, group, 'should be a domain with at least one dot')];
+}
+
+function versionNameErrors(definition: Definition): FieldError[] {
+  const { versions = [] } = definition.spec;
   const errors: FieldError[] = [];
-  const versions = definition.spec.versions ?? [];
-  if (versions.length === 0)
-    errors.push({ type: 'Required', path: 'spec.versions', detail: 'must have at least one version' });
-  const storage = versions.filter((version) => version.storage);
-  if (versions.length > 0 && storage.length !== 1)
-    errors.push({
-      type: 'Invalid',
-      path: 'spec.versions',
-      value: versions.map((version) => version.name),
-      detail: 'must have exactly one version marked as storage version',
-    });
-  const seen = new Set<string>();
-  versions.forEach((version, index) => {
-    const path = `spec.versions[${index}]`;
-    if (!VERSION.test(version.name ?? ''))
-      errors.push({
-        type: 'Invalid',
-        path: `${path}.name`,
-        value: version.name ?? '',
-        detail: 'must be a DNS-1035 label',
-      });
-    if (seen.has(version.name))
-      errors.push({ type: 'Duplicate', path: `${path}.name`, value: version.name, detail: '' });
-    seen.add(version.name);
-    const schema = version.schema?.openAPIV3Schema;
-    if (schema === undefined)
-      errors.push({
-        type: 'Required',
-        path: `${path}.schema.openAPIV3Schema`,
-        detail: 'schemas are required',
-      });
-    else errors.push(...structuralErrors(schema, `${path}.schema.openAPIV3Schema`));
-    errors.push(...extrasErrors(version, path, schema));
-  });
-  errors.push(...ruleErrors(versions));
-  for (const stored of definition.status?.storedVersions ?? [])
-    if (!seen.has(stored))
-      errors.push({
-        type: 'Invalid',
-        path: 'status.storedVersions[0]',
-        value: stored,
-        detail: 'must appear in spec.versions',
-      });
+  const label = (path: string, name: string): void => {
+    const problems = validateDns1035Label(name);
+    if (problems.length > 0) errors.push(invalidValue(path, name, problems.join(',')));
+  };
+  for (const [index, { name, schema }] of versions.entries()) {
+    label(`spec.versions[${index}].name`, name ?? '');
+    if (!schema?.openAPIV3Schema)
+      errors.push(required(`spec.versions[${index}].schema.openAPIV3Schema`, 'schemas are required'));
+  }
+  // The first version is that of the older form of definitions, which had but one.
+  if (versions[0]?.name) label('spec.version', versions[0].name);
+  if (new Set(versions.map(({ name }) => name)).size < versions.length)
+    errors.push(invalidAs('spec.versions', versionsText(definition), 'must contain unique version names'));
+  if (versions.filter(({ storage }) => storage).length !== 1)
+    errors.push(
+      invalidAs(
+        'spec.versions',
+        versionsText(definition),
+        'must have exactly one version marked as storage version',
+      ),
+    );
   return errors;
 }
 
-/** Rules in CEL, by version; a schema that all versions share is named as theirs together. */
-function ruleErrors(versions: readonly DefinitionVersion[]): FieldError[] {
-  const schemas = versions.map((version) => version.schema?.openAPIV3Schema);
-  const [first] = schemas;
-  if (first && schemas.every((schema) => deepEqual(schema, first))) {
-    return definitionRuleErrors(first, 'spec.validation.openAPIV3Schema');
-  }
-  return schemas.flatMap((schema, index) =>
-    schema ? definitionRuleErrors(schema, `spec.versions[${index}].schema.openAPIV3Schema`) : [],
-  );
-}
-
-function extrasErrors(
-  version: DefinitionVersion,
-  path: string,
-  schema: OpenApiSchema | undefined,
-): FieldError[] {
+function nameErrors(names: Partial<DefinitionNames>, path: string): FieldError[] {
   const errors: FieldError[] = [];
-  (version.additionalPrinterColumns ?? []).forEach((column, index) => {
-    const at = `${path}.additionalPrinterColumns[${index}]`;
-    if (!column.name) errors.push({ type: 'Required', path: `${at}.name`, detail: '' });
-    if (!column.type)
-      errors.push({
-        type: 'Required',
-        path: `${at}.type`,
-        detail: `must be one of ${COLUMN_TYPES.join(',')}`,
-      });
-    else if (!COLUMN_TYPES.includes(column.type))
-      errors.push({
-        type: 'Invalid',
-        path: `${at}.type`,
-        value: column.type,
-        detail: `must be one of ${COLUMN_TYPES.join(',')}`,
-      });
-    if (!column.jsonPath) errors.push({ type: 'Required', path: `${at}.jsonPath`, detail: '' });
-    else if (!column.jsonPath.startsWith('.') && !column.jsonPath.startsWith('['))
-      errors.push({
-        type: 'Invalid',
-        path: `${at}.jsonPath`,
-        value: column.jsonPath,
-        detail: 'must be a simple json path starting with .',
-      });
-  });
-  const scale = version.subresources?.scale;
-  if (scale) {
-    const at = `${path}.subresources.scale`;
-    for (const [field, start] of [
-      ['specReplicasPath', '.spec.'],
-      ['statusReplicasPath', '.status.'],
-    ] as const) {
-      if (!scale[field]) errors.push({ type: 'Required', path: `${at}.${field}`, detail: '' });
-      else if (!scale[field].startsWith(start))
-        errors.push({
-          type: 'Invalid',
-          path: `${at}.${field}`,
-          value: scale[field],
-          detail: `should be a json path under ${start.slice(0, -1)}`,
-        });
-    }
+  const label = (field: string, name: string | undefined): void => {
+    if (!name && !field.includes('[')) return;
+    const problems = validateDns1035Label(name ?? '');
+    if (problems.length > 0) errors.push(invalidValue(`${path}.${field}`, name ?? '', problems.join(',')));
+  };
+  label('plural', names.plural);
+  label('singular', names.singular);
+  for (const field of ['kind', 'listKind'] as const) {
+    const name = names[field];
+    const problems = name ? validateDns1035Label(name.toLowerCase()) : [];
+    if (problems.length > 0)
+      errors.push(
+        invalidValue(
+          `${path}.${field}`,
+          name,
+          `may have mixed case, but should otherwise match: ${problems.join(',')}`,
+        ),
+      );
   }
-  const fields = version.selectableFields ?? [];
-  if (fields.length > 8)
-    errors.push({
-      type: 'TooMany',
-      path: `${path}.selectableFields`,
-      value: fields.length,
-      detail: 'must have at most 8 items',
-    });
-  fields.forEach((field, index) => {
-    const at = `${path}.selectableFields[${index}].jsonPath`;
-    if (!field.jsonPath) errors.push({ type: 'Required', path: at, detail: '' });
-    else if (!SIMPLE_PATH.test(field.jsonPath) || field.jsonPath.startsWith('.metadata'))
-      errors.push({
-        type: 'Invalid',
-        path: at,
-        value: field.jsonPath,
-        detail: 'must be a simple path to a field outside metadata',
-      });
-    else if (schema && !['string', 'integer', 'boolean'].includes(typeAt(schema, field.jsonPath)))
-      errors.push({
-        type: 'Invalid',
-        path: at,
-        value: field.jsonPath,
-        detail: 'must point to a field of type string, boolean or integer',
-      });
-  });
+  for (const [index, name] of (names.shortNames ?? []).entries()) label(`shortNames[${index}]`, name);
+  if (names.kind && names.kind === names.listKind)
+    errors.push(invalidValue(`${path}.listKind`, names.listKind, 'kind and listKind may not be the same'));
+  for (const [index, name] of (names.categories ?? []).entries()) label(`categories[${index}]`, name);
   return errors;
 }
 
-function typeAt(schema: OpenApiSchema, jsonPath: string): string {
-  let current: OpenApiSchema | undefined = schema;
-  for (const key of jsonPath.split('.').slice(1)) current = current?.properties?.[key];
-  return current?.type ?? '';
+function conversionErrors(definition: Definition): FieldError[] {
+  const { conversion } = definition.spec;
+  if (!conversion) return [];
+  const path = 'spec.conversion';
+  const config = `${path}.webhookClientConfig`;
+  const at = `${path}.conversionReviewVersions`;
+  const client = conversion.webhook?.clientConfig;
+  const versions = conversion.webhook?.conversionReviewVersions ?? [];
+  const errors: FieldError[] = [];
+  if (!conversion.strategy) errors.push(required(`${path}.strategy`));
+  else if (conversion.strategy !== 'None' && conversion.strategy !== 'Webhook')
+    errors.push(notSupported(`${path}.strategy`, conversion.strategy, ['None', 'Webhook']));
+  if (conversion.strategy !== 'Webhook') {
+    const detail = 'should not be set when strategy is not set to Webhook';
+    if (client) errors.push(forbidden(config, detail));
+    if (versions.length > 0) errors.push(forbidden(at, detail));
+    return errors;
+  }
+  if (!client) errors.push(required(config, 'required when strategy is set to Webhook'));
+  else errors.push(...validateClientConfig(client, config));
+  if (versions.length === 0) return [...errors, required(at)];
+  for (const [index, version] of versions.entries()) {
+    if (versions.indexOf(version) < index)
+      errors.push(invalidValue(`${at}[${index}]`, version, 'duplicate version'));
+    else errors.push(...invalidEach(`${at}[${index}]`, version, validateDns1035Label(version)));
+  }
+  if (!versions.some((version) => REVIEW_VERSIONS.includes(version)))
+    errors.push(
+      invalidAs(at, goStrings(versions), `must include at least one of ${REVIEW_VERSIONS.join(', ')}`),
+    );
+  return errors;
+}
+
+function storedVersionErrors({ spec, status }: Definition): FieldError[] {
+  const path = 'status.storedVersions';
+  const stored = status?.storedVersions ?? [];
+  if (stored.length === 0) return [invalidAs(path, '[]string(nil)', 'must have at least one stored version')];
+  const names = new Set((spec.versions ?? []).map(({ name }) => name));
+  return [
+    ...(spec.versions ?? [])
+      .filter((version) => version.storage && !stored.includes(version.name))
+      .map(({ name }) => invalidAs(path, goStrings(stored), `must have the storage version ${name}`)),
+    ...stored.flatMap((name, index) =>
+      names.has(name) ? [] : [invalidValue(`${path}[${index}]`, name, 'must appear in spec.versions')],
+    ),
+  ];
+}
+
+/** The groups of Kubernetes itself are only for what was approved there. */
+function approvalErrors(definition: Definition, old?: Definition): FieldError[] {
+  const { state, message } = approvalOf(definition);
+  if (old && approvalOf(old).state === state) return [];
+  const path = `metadata.annotations[${APPROVAL}]`;
+  if (state === 'missing') return [required(path, message)];
+  return state === 'invalid'
+    ? [invalidValue(path, definition.metadata.annotations?.[APPROVAL], message)]
+    : [];
 }
 
 /** What an update may not change. */
 export function validateDefinitionUpdate(definition: Definition, old: Definition): FieldError[] {
-  const errors = validateDefinition(definition);
+  const errors = [...validateContent(definition), ...approvalErrors(definition, old)];
   const immutable = (path: string, value: unknown, before: unknown): void => {
     if (!deepEqual(value ?? null, before ?? null))
-      errors.push({ type: 'Invalid', path, value, detail: 'field is immutable' });
+      errors.push(invalidValue(path, value, 'field is immutable'));
   };
   immutable('spec.group', definition.spec.group, old.spec.group);
   immutable('spec.names.plural', definition.spec.names.plural, old.spec.names.plural);

@@ -1,4 +1,5 @@
 import type { Condition, KubeObject } from '../../kube/object.ts';
+import type { JsonObject } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 
 /** The definition of a custom resource, `apiextensions.k8s.io/v1`. A view laid over an object that was validated. */
@@ -12,7 +13,10 @@ export interface DefinitionSpec {
   names: DefinitionNames;
   scope: 'Cluster' | 'Namespaced';
   versions: DefinitionVersion[];
-  conversion?: { strategy?: string; webhook?: { conversionReviewVersions?: string[] } };
+  conversion?: {
+    strategy?: string;
+    webhook?: { clientConfig?: JsonObject; conversionReviewVersions?: string[] };
+  };
   preserveUnknownFields?: boolean;
 }
 

@@ -18,8 +18,9 @@ export interface NamesDecision {
 
 /** Fills the names that a definition may leave out. */
 export function completeNames(names: DefinitionNames): void {
-  if (!names.singular) names.singular = (names.kind ?? '').toLowerCase();
-  if (!names.listKind) names.listKind = `${names.kind ?? ''}List`;
+  if (!names.kind) return;
+  if (!names.singular) names.singular = names.kind.toLowerCase();
+  if (!names.listKind) names.listKind = `${names.kind}List`;
 }
 
 /**

@@ -1,10 +1,12 @@
 import { formatApiVersion } from '../../kube/object.ts';
 import { deepEqual } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import { ALL_CLUSTERS } from '../request/index.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceLookup } from '../rest/scope.ts';
-import { clusterPrefix, parseKey, resourcePrefix } from '../store/key.ts';
+import { clusterPrefix, objectKey, parseKey, resourcePrefix } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
+import { type ApiBindings, apiBindings } from './bindings.ts';
 import { customResources } from './custom-resource.ts';
 import {
   asDefinition,
@@ -26,6 +28,8 @@ export interface ResourceRegistry {
   of(cluster: string): ClusterResources;
   /** Calls back after the definitions of a cluster have changed, with its name. */
   onChange(listener: (cluster: string) => void): () => void;
+  /** What clusters have taken over from others. */
+  readonly bindings: ApiBindings;
   close(): void;
 }
 
@@ -46,6 +50,9 @@ export function resourceRegistry(
   const listeners = new Set<(cluster: string) => void>();
   const builtinNames = new Set(builtins.map((resource) => `${resource.group}/${resource.resource}`));
 
+  /** What clusters without definitions serve: one for all of them. */
+  const base = lookup(builtins, undefined, () => false);
+
   const changes = store.watch(
     resourcePrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE),
     store.revision,
@@ -53,11 +60,21 @@ export function resourceRegistry(
       for (const event of events) {
         const { cluster } = parseKey(event.record.key);
         clusters.delete(cluster);
+        clusters.delete(ALL_CLUSTERS);
+        for (const consumer of bindings.consumersOf(cluster, event.record.object.metadata.name ?? '')) {
+          clusters.delete(consumer);
+          for (const listener of listeners) listener(consumer);
+        }
         if (event.type === 'deleted') known.delete(event.record.object.metadata.uid ?? '');
         for (const listener of listeners) listener(cluster);
       }
     },
   );
+
+  const bindings = apiBindings(store, (consumer) => {
+    clusters.delete(consumer);
+    for (const listener of listeners) listener(consumer);
+  });
 
   function resourcesOf(record: StoreRecord): readonly Resource[] {
     const definition = asDefinition(record.object);
@@ -69,8 +86,23 @@ export function resourceRegistry(
     return resources;
   }
 
+  /** All that some cluster serves. Of what several define for themselves, one stands for the others. */
+  function buildAll(): ClusterResources {
+    const own = new Map<string, Resource>();
+    for (const record of store.list(resourcePrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE)).records) {
+      const { spec } = asDefinition(record.object);
+      if (!isEstablished(asDefinition(record.object))) continue;
+      if (builtinNames.has(`${spec.group}/${spec.names.plural}`)) continue;
+      for (const resource of resourcesOf(record)) {
+        const id = `${resource.group}/${resource.version}/${resource.resource}`;
+        if (!own.has(id)) own.set(id, resource);
+      }
+    }
+    return lookup([...own.values()], base, () => false);
+  }
+
   function build(cluster: string): ClusterResources {
-    const all: Resource[] = [...builtins];
+    const own: Resource[] = [];
     const ending = new Set<string>();
     const records = store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster)).records;
     for (const record of records) {
@@ -78,14 +110,34 @@ export function resourceRegistry(
       const id = `${definition.spec.group}/${definition.spec.names.plural}`;
       if (!isEstablished(definition) || builtinNames.has(id)) continue;
       if (isTerminating(definition)) ending.add(id);
-      all.push(...resourcesOf(record));
+      own.push(...resourcesOf(record));
     }
-    return lookup(all, (resource) => ending.has(`${resource.group}/${resource.resource}`));
+    for (const { provider, name, uid } of bindings.of(cluster)) {
+      const record = store.get(objectKey(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, provider, '', name));
+      // Another definition of that name is somebody else's.
+      if (record?.object.metadata.uid !== uid) continue;
+      const definition = asDefinition(record.object);
+      if (!isEstablished(definition)) continue;
+      if (isTerminating(definition)) ending.add(`${definition.spec.group}/${definition.spec.names.plural}`);
+      own.push(...resourcesOf(record));
+    }
+    return lookup(own, base, (resource) => ending.has(`${resource.group}/${resource.resource}`));
   }
 
   return {
     of(cluster) {
       let resources = clusters.get(cluster);
+      if (!resources && cluster === ALL_CLUSTERS) {
+        resources = buildAll();
+        clusters.set(cluster, resources);
+      }
+      // Whoever asks for what has no definitions leaves nothing behind.
+      if (
+        !resources &&
+        bindings.of(cluster).length === 0 &&
+        store.count(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster)) === 0
+      )
+        return base;
       if (!resources) {
         resources = build(cluster);
         clusters.set(cluster, resources);
@@ -96,15 +148,24 @@ export function resourceRegistry(
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    close: () => changes.stop(),
+    bindings,
+    close() {
+      changes.stop();
+      bindings.close();
+    },
   };
 }
 
-function lookup(all: readonly Resource[], terminating: (resource: Resource) => boolean): ClusterResources {
+/** Finds `own` resources, and behind them those of `base`. */
+function lookup(
+  own: readonly Resource[],
+  base: ClusterResources | undefined,
+  terminating: (resource: Resource) => boolean,
+): ClusterResources {
   const byPath = new Map<string, Resource>();
   const byKind = new Map<string, Resource>();
   const stored = new Map<string, Resource>();
-  for (const resource of all) {
+  for (const resource of own) {
     const { group, version } = resource;
     byPath.set(`${group}/${version}/${resource.resource}`, resource);
     const kind = `${formatApiVersion(group, version)}/${resource.kind}`;
@@ -113,10 +174,11 @@ function lookup(all: readonly Resource[], terminating: (resource: Resource) => b
     if (!stored.has(id) || version === resource.storageVersion) stored.set(id, resource);
   }
   return {
-    all,
-    find: (group, version, resource) => byPath.get(`${group}/${version}/${resource}`),
-    stored: (group, resource) => stored.get(`${group}/${resource}`),
-    byKind: (apiVersion, kind) => byKind.get(`${apiVersion}/${kind}`),
+    all: base ? [...base.all, ...own] : own,
+    find: (group, version, resource) =>
+      byPath.get(`${group}/${version}/${resource}`) ?? base?.find(group, version, resource),
+    stored: (group, resource) => base?.stored(group, resource) ?? stored.get(`${group}/${resource}`),
+    byKind: (apiVersion, kind) => base?.byKind(apiVersion, kind) ?? byKind.get(`${apiVersion}/${kind}`),
     terminating,
   };
 }

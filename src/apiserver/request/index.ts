@@ -13,7 +13,7 @@ export {
   parseYamlBody,
   unsupportedMediaType,
 } from './body.ts';
-export { type ContinueToken, decodeContinue, encodeContinue } from './continue-token.ts';
+export { type ContinueToken, decodeContinue, encodeContinue, foreignContinue } from './continue-token.ts';
 export { negotiate, notAcceptable, OFFERED_TYPES, type Representation } from './negotiation.ts';
 export {
   type DeleteQuery,
@@ -26,7 +26,13 @@ export {
   tooLargeResourceVersion,
   type WriteQuery,
 } from './query-options.ts';
-export { parseRequestInfo, type RequestInfo, splitCluster } from './request-info.ts';
+export {
+  ALL_CLUSTERS,
+  isClusterName,
+  parseRequestInfo,
+  type RequestInfo,
+  splitCluster,
+} from './request-info.ts';
 export {
   errorResponse,
   jsonResponse,

@@ -4,6 +4,8 @@ import { badRequest } from '../../kube/status-error.ts';
 export interface RequestInfo {
   /** The logical cluster that the path's `/clusters/<name>` prefix names; `root` without one. */
   readonly cluster: string;
+  /** Whether it is about what other logical clusters have of this one's API: `/consumers` before the rest of the path. */
+  readonly consumers: boolean;
   /** Whether the request addresses a resource below `/api/v1` or `/apis/<group>/<version>`. */
   readonly isResourceRequest: boolean;
   /** The decoded path without the cluster prefix and the query. */
@@ -30,6 +32,10 @@ export interface RequestInfo {
 
 const ROOT_CLUSTER = 'root';
 const CLUSTER_NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?:)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const CONSUMERS = '/consumers/';
+const MAX_CLUSTER_NAME = 253;
+/** In the place of a name: all logical clusters at once. */
+export const ALL_CLUSTERS = '*';
 /** Subresources of Namespace itself: what follows `namespaces/<name>/` otherwise is a resource inside it. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
 const METHOD_VERBS: Readonly<Record<string, string>> = {
@@ -41,6 +47,11 @@ const METHOD_VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
+/** Whether a logical cluster may have this name. */
+export function isClusterName(name: string): boolean {
+  return name.length <= MAX_CLUSTER_NAME && CLUSTER_NAME.test(name);
+}
+
 /** A path below `/clusters/<name>`, or the path itself. Throws 400 for a name that cannot be one. */
 export function splitCluster(path: string): { cluster: string; rest: string; prefixed: boolean } {
   if (!path.startsWith('/clusters/')) return { cluster: ROOT_CLUSTER, rest: path, prefixed: false };
@@ -48,7 +59,7 @@ export function splitCluster(path: string): { cluster: string; rest: string; pre
   const name = end < 0 ? path.slice(10) : path.slice(10, 10 + end);
   const rest = end < 0 ? '/' : path.slice(10 + end);
   const cluster = decode(name);
-  if (!CLUSTER_NAME.test(cluster))
+  if (cluster !== ALL_CLUSTERS && !isClusterName(cluster))
     throw badRequest(`invalid logical cluster name ${JSON.stringify(cluster)}`);
   return { cluster, rest: rest.startsWith('/') ? rest : `/${rest}`, prefixed: true };
 }
@@ -64,7 +75,9 @@ function decode(segment: string): string {
 
 /** Reads method and path (with query, percent-encoded). Throws 400 for escapes that cannot be decoded. */
 export function parseRequestInfo(method: string, target: string): RequestInfo {
-  const { cluster, rest } = splitCluster(target);
+  const { cluster, rest: whole } = splitCluster(target);
+  const consumers = whole.startsWith(CONSUMERS);
+  const rest = consumers ? whole.slice(CONSUMERS.length - 1) : whole;
   const mark = rest.indexOf('?');
   const rawPath = mark < 0 ? rest : rest.slice(0, mark);
   const query = new URLSearchParams(mark < 0 ? '' : rest.slice(mark + 1));
@@ -77,6 +90,7 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
 
   const base = {
     cluster,
+    consumers,
     path,
     method: upper,
     query,

@@ -1,5 +1,6 @@
 import type { Response } from '../../kube/exchange.ts';
 import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
+import { jsonText, parseJson } from '../../schema/json-text.ts';
 import { yamlLibrary } from '../../schema/yaml-library.ts';
 import type { Representation } from './negotiation.ts';
 
@@ -39,7 +40,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
   if (representation?.format === 'yaml') {
     type = 'application/yaml';
     body = Buffer.from(
-      yamlLibrary().stringify(JSON.parse(Buffer.from(json).toString('utf8')), {
+      yamlLibrary().stringify(parseJson(Buffer.from(json).toString('utf8')), {
         version: '1.1',
         lineWidth: 0,
         indentSeq: false,
@@ -47,7 +48,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
       }),
     );
   } else if (representation?.pretty) {
-    body = Buffer.from(`${JSON.stringify(JSON.parse(Buffer.from(json).toString('utf8')), null, 2)}\n`);
+    body = Buffer.from(`${jsonText(parseJson(Buffer.from(json).toString('utf8')), 2)}\n`);
   }
   const headers: Record<string, string> = {
     'content-type': type,
@@ -59,7 +60,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
 }
 
 export function valueResponse(status: number, value: unknown, rendering: Rendering = {}): Response {
-  return jsonResponse(status, Buffer.from(JSON.stringify(value)), rendering);
+  return jsonResponse(status, Buffer.from(jsonText(value)), rendering);
 }
 
 export function textResponse(

@@ -3,7 +3,8 @@ import { conflict, failure } from '../../kube/status-error.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix } from '../store/key.ts';
 import { type StoreRecord, TooLarge } from '../store/store.ts';
-import type { Decision, Waiting } from './decision.ts';
+import { convertedForStorage, readied, untilStorable } from './conversion.ts';
+import { afterwards, type Decision, type Waiting } from './decision.ts';
 import { keyOf, type Scope, type Written } from './scope.ts';
 import { noteFresh, viewOf } from './view.ts';
 
@@ -13,6 +14,8 @@ export type { Decision } from './decision.ts';
 function stored(resource: Resource, object: KubeObject): KubeObject {
   const { storageGroup, storageVersion, strategy } = resource;
   if (storageGroup === undefined && resource.version === storageVersion) return object;
+  const converted = resource.conversion && convertedForStorage(object);
+  if (converted) return converted;
   const apiVersion = formatApiVersion(storageGroup ?? resource.group, storageVersion);
   return { ...(strategy.storedForm?.to(object) ?? object), apiVersion };
 }
@@ -37,12 +40,19 @@ class Pause extends Error {
 
 /** Decides, or goes on with what was decided before if the object is still the same. Throws {@link Pause}. */
 function decideNow(
+  scope: Scope,
   current: StoreRecord | undefined,
   paused: Paused | undefined,
   decide: (current: StoreRecord | undefined) => Decision,
 ): Exclude<Decision, Waiting> {
   const revision = current?.revision ?? 0;
-  const decision = paused?.revision === revision ? paused.decision.next() : decide(current);
+  let decision: Decision;
+  if (paused?.revision === revision) decision = paused.decision.next();
+  else {
+    paused?.decision.abandon?.();
+    decision = afterwards(current && readied(scope, [current]), () => decide(current));
+  }
+  if (decision.action === 'put') decision = untilStorable(scope, decision);
   if (decision.action === 'wait') throw new Pause({ decision, revision });
   return decision;
 }
@@ -61,15 +71,18 @@ export async function commit(
   let paused: Paused | undefined;
   for (let restarts = 0; restarts <= MAX_RESTARTS; ) {
     try {
-      return dryRun
-        ? rehearse(scope, name, paused, decide)
-        : await attempt(scope, name, paused, decide);
+      return dryRun ? rehearse(scope, name, paused, decide) : await attempt(scope, name, paused, decide);
     } catch (error) {
       if (!(error instanceof Pause)) throw error;
       if (paused && paused.revision !== error.paused.revision) restarts += 1;
       paused = error.paused;
     }
-    await answered(scope, paused.decision);
+    try {
+      await answered(scope, paused.decision);
+    } catch (error) {
+      paused.decision.abandon?.();
+      throw error;
+    }
   }
   throw conflict(
     scope.resource.group,
@@ -107,7 +120,7 @@ async function attempt(
   const prefix = clusterPrefix(resource.group, resource.resource, scope.cluster);
   try {
     const result = await server.store.write(key, (current) => {
-      const decision = decideNow(current, paused, decide);
+      const decision = decideNow(scope, current, paused, decide);
       if (decision.action === 'keep') return undefined;
       if (decision.action === 'delete') {
         answer = decision.object;
@@ -128,6 +141,7 @@ async function attempt(
         metadata: { ...answer.metadata, ...(resourceVersion ? { resourceVersion } : {}) },
       };
     }
+    if (!answer) await readied(scope, [result.record]);
     return {
       object: answer ?? viewOf(resource, result.record).object,
       record: answer ? undefined : result.record,
@@ -154,7 +168,7 @@ function rehearse(
   decide: (current: StoreRecord | undefined) => Decision,
 ): Written {
   const current = scope.server.store.get(keyOf(scope, name));
-  const decision = decideNow(current, paused, decide);
+  const decision = decideNow(scope, current, paused, decide);
   if (decision.action === 'put') {
     decision.release?.();
     return { object: decision.object, record: undefined, outcome: current ? 'updated' : 'created' };

@@ -98,7 +98,8 @@ export function prepareCreate(
   wipe(object);
   if (dedupeOwners(object)) scope.warn(DUPLICATE_OWNERS_WARNING);
   if (!applied) object = track(scope, object, undefined, options);
-  if (hasSubresource(resource, 'status') && !resource.strategy.keepsStatusOnCreate) delete object.status;
+  const hasNoStatus = hasSubresource(resource, 'status') && !resource.strategy.keepsStatusOnCreate;
+  if (hasNoStatus) delete object.status;
   const request = {
     operation: 'CREATE' as const,
     scope,
@@ -110,6 +111,7 @@ export function prepareCreate(
   };
   const { admission } = server;
   return afterwards(admission.mutate(request), () => {
+    if (hasNoStatus) delete object.status;
     object.metadata.uid = uuid(random);
     object.metadata.creationTimestamp = formatTime(now);
     setInitialGeneration(resource, object);

@@ -26,6 +26,8 @@ export interface Waiting {
   readonly action: 'wait';
   readonly until: Promise<void>;
   readonly next: () => Decision;
+  /** Called instead of `next` when nothing comes of it. */
+  readonly abandon?: () => void;
   /** The object as far as it is known, so that nobody gets what was allocated to it. */
   readonly object?: KubeObject;
 }

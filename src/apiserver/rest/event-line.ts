@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { Clock } from '../../runtime/index.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import type { Representation } from '../request/index.ts';
 import type { Resource } from '../resource.ts';
 import { tableOf } from '../table/index.ts';
@@ -27,7 +28,7 @@ export function eventLine(type: EventType, view: View, representation: Represent
     const object =
       form === 'full'
         ? view.bytes
-        : Buffer.from(JSON.stringify(partialObject(view.object, form === 'v1' ? 'v1' : 'v1beta1')));
+        : Buffer.from(jsonText(partialObject(view.object, form === 'v1' ? 'v1' : 'v1beta1')));
     line = Buffer.concat([Buffer.from(`{"type":"${type}","object":`), object, NEWLINE]);
     known.set(key, line);
   }
@@ -53,6 +54,6 @@ export function rowWriter(
       columns: first,
     });
     first = false;
-    return Buffer.from(`${JSON.stringify({ type, object: table })}\n`);
+    return Buffer.from(`${jsonText({ type, object: table })}\n`);
   };
 }

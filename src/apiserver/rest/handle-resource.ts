@@ -1,10 +1,12 @@
 import type { Request, Response } from '../../kube/exchange.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { asJson, type KubeObject } from '../../kube/object.ts';
 import { badRequest, failure, hasCode, notFound } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
-import { clone, type JsonObject } from '../../schema/json.ts';
+import { clone, isObject, type JsonObject } from '../../schema/json.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import type { UserInfo } from '../auth/index.ts';
 import {
+  ALL_CLUSTERS,
   decodeBody,
   jsonResponse,
   mediaType,
@@ -25,14 +27,14 @@ import {
 } from '../request/index.ts';
 import type { Resource, Subresource, Verb } from '../resource.ts';
 import { namespacePrefix } from '../store/key.ts';
-import { tableOf } from '../table/index.ts';
+import { scaleTable, tableOf } from '../table/index.ts';
 import { create } from './create.ts';
 import { decodeObject, reportStrict } from './decode.ts';
 import { deletedStatus, refusePreconditions, remove } from './delete.ts';
 import { get, type Listing, list, listBytes, partialObject, resourceListBytes } from './list.ts';
 import { decodePatch, patch } from './patch.ts';
 import { getScale, writeScale } from './scale.ts';
-import type { RestServer, Scope, WriteOptions, Written } from './scope.ts';
+import type { AdmissionRequest, RestServer, Scope, WriteOptions, Written } from './scope.ts';
 import { bindPod, evictPod, finalizeNamespace, simulatedLog } from './special-subresources.ts';
 import { track } from './tracking.ts';
 import { update } from './update.ts';
@@ -50,6 +52,8 @@ export interface ResourceRequest {
   readonly mayCreate: () => void;
   /** Collected on the way; they leave with the response. */
   readonly warnings: string[];
+  /** Adds to the request's event in the audit log. */
+  readonly annotate?: (key: string, value: string) => void;
   /** Answers a create of a kind that is not stored, such as an access review; `undefined` for all others. */
   readonly review: (
     resource: Resource,
@@ -72,12 +76,14 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
   if (resource.deprecation !== undefined) asked.warnings.push(resource.deprecation);
   const scope: Scope = {
     server,
-    cluster: info.cluster,
+    cluster: info.consumers ? ALL_CLUSTERS : info.cluster,
+    ...(info.consumers ? { consumersOf: info.cluster } : {}),
     resource,
     namespace: resource.namespaced ? info.namespace : '',
     user: asked.user,
     mayCreate: asked.mayCreate,
     warn: (text) => asked.warnings.push(text),
+    ...(asked.annotate ? { annotate: asked.annotate } : {}),
   };
   if (info.subresource !== '') return handleSubresource(asked, scope);
   const misplaced = info.parts.length < 2 ? ITEM_VERBS.has(info.verb) : info.verb === 'create';
@@ -175,7 +181,7 @@ function respondWritten(
 ): Response {
   const view: View = written.record
     ? viewOf(scope.resource, written.record)
-    : { object: written.object, bytes: Buffer.from(JSON.stringify(written.object)) };
+    : { object: written.object, bytes: Buffer.from(jsonText(written.object)) };
   return respondView(asked, scope, written.outcome === 'created' ? 201 : 200, view, representation);
 }
 
@@ -183,8 +189,10 @@ async function getOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
   // There are no components that could be asked, and upstream's storage has no 404 for them.
   if (scope.resource.resource === 'componentstatuses' && scope.resource.group === '')
     throw failure(500, '', `Component not found: ${asked.info.name}`);
+  // What cannot be answered in the asked form is refused whether there is an object or not.
+  const representation = representationOf(asked);
   const { revision } = parseListQuery(asked.info.query, true);
-  return respondView(asked, scope, 200, await get(scope, asked.info.name, revision));
+  return respondView(asked, scope, 200, await get(scope, asked.info.name, revision), representation);
 }
 
 async function listAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
@@ -410,15 +418,17 @@ async function handleScale(
 ): Promise<Response> {
   const { info, request } = asked;
   const representation = representationOf(asked);
-  const how = rendering(asked, { format: representation.format, pretty: representation.pretty });
-  if (info.verb === 'get') return valueResponse(200, await getScale(scope, subresource, info.name), how);
+  const own = { ...scope, resource: { ...scope.resource, ...scaleTable } };
+  const answer = (scale: KubeObject): Response =>
+    respondView(asked, own, 200, { object: scale, bytes: Buffer.from(jsonText(scale)) }, representation);
+  if (info.verb === 'get') return answer(await getScale(scope, subresource, info.name));
   const options = writeOptions(asked, 'UpdateOptions');
   if (info.verb === 'update') {
     const body = objectBody(decodeBody(request.headers, request.body), 'Scale');
-    return valueResponse(200, await writeScale(scope, subresource, info.name, { body }, options), how);
+    return answer(await writeScale(scope, subresource, info.name, { body }, options));
   }
   const change = decodePatch(scope.resource, mediaType(request.headers), request.body, options.force);
-  return valueResponse(200, await writeScale(scope, subresource, info.name, { patch: change }, options), how);
+  return answer(await writeScale(scope, subresource, info.name, { patch: change }, options));
 }
 
 async function serviceAccountToken(asked: ResourceRequest, scope: Scope): Promise<Response> {
@@ -444,6 +454,30 @@ async function bindByName(asked: ResourceRequest, scope: Scope, options: WriteOp
   return valueResponse(201, status, rendering(asked, { format: 'json', pretty: false }));
 }
 
+/** What is done to an object by a body that is stored nowhere, as admission leaves that body. */
+async function admitted(
+  scope: Scope,
+  name: string,
+  body: JsonObject,
+  options: WriteOptions,
+): Promise<KubeObject> {
+  const metadata = isObject(body.metadata) ? body.metadata : {};
+  const object = { ...body, metadata } as unknown as KubeObject;
+  const { admission } = scope.server;
+  const request: AdmissionRequest = {
+    operation: 'CREATE',
+    scope,
+    name,
+    object,
+    old: undefined,
+    dryRun: options.dryRun,
+    options,
+  };
+  await admission.mutate(request);
+  await admission.validate(request);
+  return object;
+}
+
 async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
   const { request, info, server } = asked;
   const options = writeOptions(asked, 'CreateOptions');
@@ -452,10 +486,11 @@ async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subr
     subresource.kind ?? subresource.name,
   );
   const how = rendering(asked, { format: 'json', pretty: false });
+  const action = await admitted({ ...scope, subresource }, info.name, body, options);
   if (subresource.name === 'binding')
-    return valueResponse(201, await bindPod(scope, info.name, body as unknown as KubeObject, options), how);
-  const budgets = server.store
-    .list(namespacePrefix('policy', 'poddisruptionbudgets', scope.cluster, scope.namespace))
-    .records.map((record) => record.object);
-  return valueResponse(201, await evictPod(scope, info.name, body, budgets), how);
+    return valueResponse(201, await bindPod(scope, info.name, action, options), how);
+  const budgets = server.store.list(
+    namespacePrefix('policy', 'poddisruptionbudgets', scope.cluster, scope.namespace),
+  ).records;
+  return valueResponse(201, await evictPod(scope, info.name, asJson(action), budgets, options.dryRun), how);
 }

@@ -1,15 +1,19 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
 import { formatApiVersion } from '../../kube/object.ts';
 import { notFound } from '../../kube/status-error.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import {
   decodeContinue,
   encodeContinue,
   expired,
+  foreignContinue,
   type ListQuery,
   tooLargeResourceVersion,
 } from '../request/index.ts';
 import { Compacted, type StoreList, type StoreRecord } from '../store/store.ts';
-import { collectionPrefix, keyOf, type Scope } from './scope.ts';
+import { scopedView } from './cluster-view.ts';
+import { readied } from './conversion.ts';
+import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection } from './selector.ts';
 import { type View, viewOf } from './view.ts';
 
@@ -28,6 +32,8 @@ export async function get(scope: Scope, name: string, revision?: number): Promis
   await waitForRevision(scope, revision);
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound(scope.resource.group, scope.resource.resource, name);
+  const pending = readied(scope, [record]);
+  if (pending) await pending;
   return viewOf(scope.resource, record);
 }
 
@@ -51,14 +57,15 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
   const selection = parseSelection(scope.resource, query.labelSelector, query.fieldSelector);
   const start = await startOf(scope, query, prefix);
   const { matches } = selection;
-  const addressable = !scope.resource.namespaced || scope.namespace !== '';
   if (
     selection.name !== undefined &&
-    addressable &&
+    isAddressable(scope) &&
     start.revision === undefined &&
     start.after === undefined
   ) {
     const record = store.get(keyOf(scope, selection.name));
+    const pending = record && readied(scope, [record]);
+    if (pending) await pending;
     const view = record && viewOf(scope.resource, record);
     const found = record && view && (!matches || matches(view.object));
     return {
@@ -73,6 +80,7 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
   const limit =
     query.resourceVersion === '0' && query.match !== 'Exact' && query.continue === '' ? 0 : query.limit;
 
+  const isPartial = scope.consumersOf !== undefined;
   let after = start.after;
   let revision = start.revision;
   let chunk: StoreList;
@@ -89,27 +97,41 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
     );
     revision ??= chunk.revision;
     more = chunk.more;
+    const pending = readied(scope, chunk.records);
+    if (pending) await pending;
     for (const record of chunk.records) {
       lastKey = record.key;
-      const view = viewOf(scope.resource, record);
-      if (matches && !matches(view.object)) continue;
+      const view = scopedView(scope, record);
+      if (!view || (matches && !matches(view.object))) continue;
       views.push(view);
       records.push(record);
     }
     after = lastKey;
-  } while (more && matches && limit > 0 && records.length < limit);
+    // Whoever sees some of the clusters must learn nothing of the others, their keys included.
+  } while (more && (matches || isPartial) && limit > 0 && records.length < limit);
+  if (isPartial) lastKey = records.at(-1)?.key ?? lastKey;
 
   const metadata: ListMeta = { resourceVersion: String(chunk.revision) };
   if (more) {
-    metadata.continue = encodeContinue({ revision: chunk.revision, after: lastKey.slice(prefix.length) });
-    if (!matches && chunk.remaining > 0) metadata.remainingItemCount = chunk.remaining;
+    metadata.continue = encodeContinue({
+      revision: chunk.revision,
+      after: lastKey.slice(prefix.length),
+      cluster: originOf(scope),
+    });
+    if (!matches && !isPartial && chunk.remaining > 0) metadata.remainingItemCount = chunk.remaining;
   }
   return { metadata, views, records };
+}
+
+/** What was listed, for the tokens that go on with it. */
+function originOf({ cluster, consumersOf }: Scope): string {
+  return consumersOf === undefined ? cluster : `consumers of ${consumersOf}`;
 }
 
 async function startOf(scope: Scope, query: ListQuery, prefix: string): Promise<Start> {
   if (query.continue !== '') {
     const token = decodeContinue(query.continue);
+    if (token.cluster !== originOf(scope)) throw foreignContinue();
     return { revision: token.revision < 0 ? undefined : token.revision, after: prefix + token.after };
   }
   const { revision } = query;
@@ -137,7 +159,11 @@ function readChunk(
     if (query.continue === '') throw expired('The resourceVersion for the provided list is too old.');
     throw expired(
       'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.',
-      encodeContinue({ revision: -1, after: decodeContinue(query.continue).after }),
+      encodeContinue({
+        revision: -1,
+        after: decodeContinue(query.continue).after,
+        cluster: originOf(scope),
+      }),
     );
   }
 }
@@ -187,7 +213,7 @@ export function resourceListBytes(scope: Scope, listing: Listing): Uint8Array {
     if (Buffer.compare(bytes.subarray(0, head.length), head) === 0)
       return Buffer.concat([OPEN, bytes.subarray(head.length)]);
     const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
-    return Buffer.from(JSON.stringify(rest));
+    return Buffer.from(jsonText(rest));
   });
   return listBytes(apiVersion, listKind, listing.metadata, items);
 }

@@ -4,6 +4,8 @@ import { type OpenWatches, resourceGone } from './watch.ts';
 
 export interface WatchRegister extends OpenWatches {
   readonly size: number;
+  /** Ends the watches in a logical cluster that has gone. */
+  endCluster(cluster: string): void;
   /** Ends all watches. */
   close(): void;
 }
@@ -24,7 +26,7 @@ export function openWatches(registry: ResourceRegistry): WatchRegister {
     for (const watch of open) {
       const { scope } = watch;
       const { group, version, resource } = scope.resource;
-      if (scope.cluster !== cluster || !scope.resource.custom) continue;
+      if ((scope.consumersOf ?? scope.cluster) !== cluster || !scope.resource.custom) continue;
       if (resources.find(group, version, resource) !== scope.resource) watch.end(resourceGone(scope));
     }
   });
@@ -36,6 +38,10 @@ export function openWatches(registry: ResourceRegistry): WatchRegister {
       const entry: Open = { scope, end };
       open.add(entry);
       return () => open.delete(entry);
+    },
+    endCluster(cluster) {
+      for (const { scope, end } of [...open])
+        if ((scope.consumersOf ?? scope.cluster) === cluster) end(resourceGone(scope));
     },
     close() {
       stop();

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { parseJsonPointer } from '../../schema/json-pointer.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
 import { memberSchema, resolved } from '../../schema/schema-lookup.ts';
 import type { Patch } from './patch.ts';
@@ -62,7 +63,7 @@ function print(
   resolve: TypeSchema['resolve'],
   touched: Touched | undefined,
 ): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (typeof value !== 'object' || value === null) return jsonText(value);
   const schema = written && resolved(written, resolve);
   const below = (key: string): Touched | undefined => (touched?.all ? ALL : touched?.members.get(key));
   if (Array.isArray(value))

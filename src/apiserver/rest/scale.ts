@@ -144,6 +144,11 @@ export async function writeScale(
   return scaleOf(resource, subresource, written.object, false);
 }
 
+/** Sets the replicas that a Scale of the object shows. */
+export function setReplicas(subresource: Subresource, object: KubeObject, replicas: number): void {
+  setAt(asJson(object), keysOf(paths(subresource).specReplicasPath), replicas);
+}
+
 const UNTYPED: TypeSchema = { schema: {}, resolve: () => undefined };
 
 /** Server-side apply of a Scale: of nothing but the replicas of its object. */

@@ -1,9 +1,9 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type { UserInfo } from '../auth/index.ts';
-import type { Body, DeleteQuery } from '../request/index.ts';
+import { ALL_CLUSTERS, type Body, type DeleteQuery } from '../request/index.ts';
 import type { Resource, StrategyContext, Subresource } from '../resource.ts';
-import { namespacePrefix, objectKey } from '../store/key.ts';
+import { namespacePrefix, objectKey, resourcePrefix } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
 
 /** What the verbs need of the server around them. */
@@ -19,6 +19,13 @@ export interface RestServer {
   readonly disabledAdmission?: ReadonlySet<string>;
   /** The resources of a logical cluster, as of now. */
   resources(cluster: string): ResourceLookup;
+  /** Asks the webhook of a custom resource for objects in another version. Throws the `StatusError` of a failure. */
+  convert?(
+    cluster: string,
+    resource: Resource,
+    objects: readonly KubeObject[],
+    version: string,
+  ): Promise<KubeObject[]>;
   /** Answers a create of `serviceaccounts/token`, where the server issues tokens. Throws the `StatusError` of a failure. */
   requestToken?(scope: Scope, name: string, body: Body, options: WriteOptions): KubeObject;
 }
@@ -37,6 +44,10 @@ export interface Scope {
   readonly server: RestServer;
   readonly cluster: string;
   readonly resource: Resource;
+  /**
+   * The cluster whose API others have taken over, where its collection over all of them is meant; `cluster` is `*` then.
+   */
+  readonly consumersOf?: string;
   /** '' for cluster-scoped resources and for all namespaces. */
   readonly namespace: string;
   /** Who asks, for admission and strategies. */
@@ -47,6 +58,8 @@ export interface Scope {
   readonly mayCreate?: () => void;
   /** Adds a value of the `Warning` header. */
   readonly warn: (text: string) => void;
+  /** Adds an annotation to the request's event in the audit log; absent where there is none. */
+  readonly annotate?: (key: string, value: string) => void;
 }
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
@@ -136,10 +149,21 @@ export function keyOf(scope: Scope, name: string): string {
   );
 }
 
-/** The prefix of a collection: one namespace, or the whole logical cluster. */
+/** Whether a collection is that of all logical clusters. */
+export function spansClusters(scope: Scope): boolean {
+  return scope.cluster === ALL_CLUSTERS;
+}
+
+/** Whether the collection is one in which a name stands for one object. */
+export function isAddressable(scope: Scope): boolean {
+  return !spansClusters(scope) && (!scope.resource.namespaced || scope.namespace !== '');
+}
+
+/** The prefix of a collection: one namespace, the whole logical cluster, or all of them. */
 export function collectionPrefix(scope: Scope): string {
   const { resource, namespaced } = scope.resource;
   const group = storageGroupOf(scope.resource);
+  if (spansClusters(scope)) return resourcePrefix(group, resource);
   if (namespaced && scope.namespace === '')
     return namespacePrefix(group, resource, scope.cluster, '').slice(0, -2);
   return namespacePrefix(group, resource, scope.cluster, namespaced ? scope.namespace : '');

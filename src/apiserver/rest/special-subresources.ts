@@ -12,6 +12,7 @@ import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone, isObject, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../../schema/json.ts';
 import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
 import { parseDeleteOptions } from '../request/index.ts';
+import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
 import { remove } from './delete.ts';
 import { keyOf, type Scope, type WriteOptions, type Written } from './scope.ts';
@@ -127,7 +128,8 @@ export async function evictPod(
   scope: Scope,
   name: string,
   body: JsonObject,
-  budgets: Iterable<KubeObject>,
+  budgets: Iterable<StoreRecord>,
+  dryRun: boolean = false,
 ): Promise<Status> {
   const given = stringAt(body, 'metadata', 'name') ?? '';
   if (given !== '' && given !== name) throw badRequest('name in URL does not match name in Eviction object');
@@ -135,7 +137,7 @@ export async function evictPod(
   if (!record) throw notFound('', 'pods', name);
   const pod = record.object;
   if (!isSettled(pod)) {
-    const concerned = [...budgets].filter((budget) => {
+    const concerned = [...budgets].filter(({ object: budget }) => {
       const { selector } = selectorFromObject(objectAt(budget, 'spec', 'selector'));
       return matchesSelector(selector, pod.metadata.labels);
     });
@@ -143,10 +145,14 @@ export async function evictPod(
       throw internalError(
         'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
       );
-    if (concerned[0]) checkBudget(concerned[0]);
+    if (concerned[0]) await spendBudget(scope, concerned[0], name, dryRun);
   }
   const options = objectAt(body, 'deleteOptions');
-  await remove(scope, name, parseDeleteOptions(options ?? {}, new URLSearchParams()));
+  await remove(
+    scope,
+    name,
+    parseDeleteOptions(options ?? {}, new URLSearchParams(dryRun ? 'dryRun=All' : '')),
+  );
   return success(201);
 }
 
@@ -154,6 +160,22 @@ export async function evictPod(
 function isSettled(pod: KubeObject): boolean {
   const phase = stringAt(pod, 'status', 'phase') ?? '';
   return pod.metadata.deletionTimestamp !== undefined || ['Succeeded', 'Failed', 'Pending'].includes(phase);
+}
+
+/** Takes one disruption from a budget, so that evictions at the same time do not all find the same one. */
+async function spendBudget(scope: Scope, record: StoreRecord, pod: string, dryRun: boolean): Promise<void> {
+  checkBudget(record.object);
+  if (dryRun) return;
+  const now = formatTime(scope.server.runtime.clock.now());
+  await scope.server.store.write(record.key, (current) => {
+    if (!current) return undefined;
+    checkBudget(current.object);
+    const budget = clone(current.object);
+    const status = objectAt(budget, 'status') ?? {};
+    status.disruptionsAllowed = (numberAt(status, 'disruptionsAllowed') ?? 0) - 1;
+    status.disruptedPods = { ...objectAt(status, 'disruptedPods'), [pod]: now };
+    return budget;
+  });
 }
 
 function checkBudget(budget: KubeObject): void {

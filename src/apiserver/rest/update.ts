@@ -110,7 +110,10 @@ export function prepareUpdate(
     options,
   };
   const { admission } = server;
-  return afterwards(admission.mutate(request), () => {
+  const asked = admission.mutate(request);
+  return afterwards(asked, () => {
+    // Webhooks change whole objects, whatever part of it this request may write.
+    if (asked !== undefined) keepOtherPart(scope, updated, live);
     if (status) restoreGeneration(updated, live);
     else setNextGeneration(resource, updated, live);
     if (!status) allocate(scope, updated, live);
@@ -194,6 +197,18 @@ function registryKey(scope: Scope, name: string): string {
   const separate = resource.custom || group === 'apiextensions.k8s.io' || group === 'apiregistration.k8s.io';
   const kept = own ?? (separate ? `${group}/${resource.resource}` : resource.resource);
   return `/registry/${kept}/${resource.namespaced ? `${scope.namespace}/` : ''}${name}`;
+}
+
+/** Restores in place what a write of the object, or of its status, does not reach. */
+function keepOtherPart(scope: Scope, object: KubeObject, live: KubeObject): void {
+  const { resource, subresource } = scope;
+  if (subresource?.name !== 'status') {
+    if (hasSubresource(resource, 'status')) copyField('status', live, object);
+    return;
+  }
+  const kept = keepAllButStatus(scope, object, live);
+  for (const field of Object.keys(object)) if (!(field in kept)) delete object[field];
+  Object.assign(object, kept);
 }
 
 function copyField(field: string, from: KubeObject, to: KubeObject): void {

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { formatApiVersion } from '../../kube/object.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import type { Resource } from '../resource.ts';
 import type { StoreRecord } from '../store/store.ts';
 import { normalizeStored } from './decode.ts';
@@ -46,7 +47,21 @@ function makeView(resource: Resource, record: StoreRecord): View {
   object.apiVersion = formatApiVersion(resource.group, resource.version);
   if (!storedForm) normalizeStored(resource, object);
   if (deepEqual(object, record.object)) return record;
-  return { object, bytes: Buffer.from(JSON.stringify(object)) };
+  return { object, bytes: Buffer.from(jsonText(object)) };
+}
+
+/** Whether a record would have to be converted by somebody outside before `resource` can show it. */
+export function isForeign(resource: Resource, record: StoreRecord): boolean {
+  if (resource.conversion === undefined || views.get(resource)?.has(record)) return false;
+  return record.object.apiVersion !== formatApiVersion(resource.group, resource.version);
+}
+
+/** Notes what a record is in the version of `resource`, as somebody outside has converted it. */
+export function noteConverted(resource: Resource, record: StoreRecord, converted: KubeObject): void {
+  normalizeStored(resource, converted);
+  const known = views.get(resource) ?? new WeakMap<StoreRecord, View>();
+  views.set(resource, known);
+  known.set(record, { object: converted, bytes: Buffer.from(jsonText(converted)) });
 }
 
 /** Notes that `record` was just written in `resource`'s own form, so that reading it needs no parse. */

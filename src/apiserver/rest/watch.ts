@@ -1,14 +1,17 @@
 import type { Response } from '../../kube/exchange.ts';
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { failure, type Status, StatusError } from '../../kube/status-error.ts';
-import type { Timer } from '../../runtime/index.ts';
+import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
+import { errorText, type Timer } from '../../runtime/index.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import { expired, type ListQuery, type Representation } from '../request/index.ts';
 import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
+import { scopedView } from './cluster-view.ts';
+import { mayBeForeign, readied } from './conversion.ts';
 import { eventLine, type RowWriter, rowWriter } from './event-line.ts';
 import { waitForRevision } from './list.ts';
-import { collectionPrefix, keyOf, type Scope } from './scope.ts';
+import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
-import { type View, viewOf } from './view.ts';
+import type { View } from './view.ts';
 
 const BOOKMARK_EVERY_MS = 60_000;
 /** A last bookmark is sent this long before a stream times out, so that the client resumes from near its end. */
@@ -48,6 +51,7 @@ export async function watch(
   const writer: Writer = { scope, selection, representation, table, push: queue.push };
   const timers: Timer[] = [];
   let stored: Watch | undefined;
+  let events: EventWriter | undefined;
   let removeOpen: () => void = () => {};
   const end = (error?: Status): void => {
     if (error) queue.push(errorLine(error));
@@ -60,18 +64,25 @@ export async function watch(
   const abort = (): void => end();
   queue.onOverflow(() => end());
 
-  const bookmark = (first: boolean): void => {
-    queue.push(bookmarkLine(scope, representation, scope.server.store.revision, first));
+  const bookmark = (first: boolean, revision: number = scope.server.store.revision): void => {
+    // Nobody is told of a revision while events before it are held.
+    if (!first && events?.isHolding()) return;
+    queue.push(bookmarkLine(scope, representation, revision, first));
   };
   const { store } = scope.server;
   const prefix = watchedPrefix(scope, selection);
   try {
-    if (initial) writeInitial(writer, store.list(prefix).records);
-    const from = initial || fromNow ? store.revision : (query.revision ?? store.revision);
-    if (initial && query.allowWatchBookmarks) bookmark(true);
-    stored = store.watch(prefix, from, (events) => {
-      for (const event of events) writeEvent(writer, event);
-    });
+    let from = fromNow ? store.revision : (query.revision ?? store.revision);
+    if (initial) {
+      const listed = store.list(prefix);
+      from = listed.revision;
+      const pending = readied(scope, listed.records);
+      if (pending) await pending;
+      writeInitial(writer, listed.records);
+    }
+    if (initial && query.allowWatchBookmarks) bookmark(true, from);
+    events = eventWriter(writer, end);
+    stored = store.watch(prefix, from, events.write);
   } catch (error) {
     if (!(error instanceof Compacted)) throw error;
     const status = expired(`too old resource version: ${query.revision ?? 0} (${error.compactedRevision})`);
@@ -103,8 +114,9 @@ export async function watch(
 
 /** A watch of one object listens to its key alone; the selector still tests it, as keys share prefixes. */
 function watchedPrefix(scope: Scope, selection: Selection): string {
-  const addressable = !scope.resource.namespaced || scope.namespace !== '';
-  return selection.name !== undefined && addressable ? keyOf(scope, selection.name) : collectionPrefix(scope);
+  return selection.name !== undefined && isAddressable(scope)
+    ? keyOf(scope, selection.name)
+    : collectionPrefix(scope);
 }
 
 interface Writer {
@@ -124,15 +136,52 @@ function write(writer: Writer, type: EventType, view: View): void {
 function writeInitial(writer: Writer, records: readonly StoreRecord[]): void {
   const { matches } = writer.selection;
   for (const record of records) {
-    const view = viewOf(writer.scope.resource, record);
-    if (!matches || matches(view.object)) write(writer, 'ADDED', view);
+    const view = scopedView(writer.scope, record);
+    if (view && (!matches || matches(view.object))) write(writer, 'ADDED', view);
   }
 }
 
+interface EventWriter {
+  readonly write: (events: readonly StoreEvent[]) => void;
+  /** Whether events wait to be converted. */
+  readonly isHolding: () => boolean;
+}
+
+/** Writes events as they come. Those that must be converted first are held, and all behind them, so that order is kept. */
+function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter {
+  const { scope } = writer;
+  const write = (events: readonly StoreEvent[]): void => {
+    for (const event of events) writeEvent(writer, event);
+  };
+  if (!mayBeForeign(scope)) return { write, isHolding: () => false };
+  let tail: Promise<void> | undefined;
+  return {
+    isHolding: () => tail !== undefined,
+    write(events) {
+      const records = events.flatMap(({ record, previous }) => (previous ? [record, previous] : [record]));
+      const pending = readied(scope, records);
+      if (!tail && !pending) {
+        write(events);
+        return;
+      }
+      const own: Promise<void> = Promise.all([tail, pending])
+        .then(() => write(events))
+        .catch((error: unknown) => {
+          end(error instanceof StatusError ? error.status : internalError(errorText(error)).status);
+        })
+        .finally(() => {
+          if (tail === own) tail = undefined;
+        });
+      tail = own;
+    },
+  };
+}
+
 function writeEvent(writer: Writer, event: StoreEvent): void {
-  const { resource } = writer.scope;
+  const { scope } = writer;
   const { matches } = writer.selection;
-  const view = viewOf(resource, event.record);
+  const view = scopedView(scope, event.record);
+  if (!view) return;
   if (!matches) {
     write(
       writer,
@@ -146,7 +195,7 @@ function writeEvent(writer: Writer, event: StoreEvent): void {
     return;
   }
   const now = matches(view.object);
-  const previous = event.previous && viewOf(resource, event.previous);
+  const previous = event.previous && scopedView(scope, event.previous);
   const before = event.type === 'updated' && previous !== undefined && matches(previous.object);
   if (now) write(writer, before ? 'MODIFIED' : 'ADDED', view);
   else if (before) {
@@ -155,7 +204,7 @@ function writeEvent(writer: Writer, event: StoreEvent): void {
       ...previous.object,
       metadata: { ...previous.object.metadata, resourceVersion: String(event.revision) },
     };
-    write(writer, 'DELETED', { object, bytes: Buffer.from(JSON.stringify(object)) });
+    write(writer, 'DELETED', { object, bytes: Buffer.from(jsonText(object)) });
   }
 }
 

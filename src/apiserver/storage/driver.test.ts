@@ -3,8 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemRuntime } from '../../runtime/index.ts';
 import type { StorageDriver, StoredChange } from './driver.ts';
+import { findEtcd, type RealEtcd, startEtcd } from './etcd.fixture.ts';
+import { etcdDriver } from './etcd-driver.ts';
 import { memoryDriver } from './memory-driver.ts';
 import { sqliteDriver } from './sqlite-driver.ts';
 import { decodeValue, encodeValue } from './stored-bytes.ts';
@@ -14,6 +17,20 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'atoll-storage-'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const etcdBinary = findEtcd();
+let etcd: RealEtcd | undefined;
+let etcdStorages = 0;
+beforeAll(async () => {
+  etcd = etcdBinary === undefined ? undefined : await startEtcd(etcdBinary);
+}, 20_000);
+afterAll(() => etcd?.stop());
+
+/** A storage of its own, or that of the call before. */
+function onEtcd(fresh: boolean): StorageDriver {
+  if (fresh) etcdStorages += 1;
+  return etcdDriver(systemRuntime(), { url: etcd?.url ?? '', prefix: `/test-${etcdStorages}/` });
+}
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
@@ -48,7 +65,10 @@ describe.each<{ name: string; make: () => StorageDriver; reopen: (driver: Storag
     make: () => sqliteDriver(join(folder, 'deep', 'store.db')),
     reopen: () => sqliteDriver(join(folder, 'deep', 'store.db')),
   },
-])('$name driver', ({ make, reopen }) => {
+  ...(etcdBinary === undefined
+    ? []
+    : [{ name: 'etcd', make: () => onEtcd(true), reopen: () => onEtcd(false) }]),
+])('$name driver', { timeout: 20_000 }, ({ make, reopen }) => {
   it('[V73] starts empty', async () => {
     const driver = make();
     expect(await driver.open()).toEqual({ revision: 0, compactedRevision: 0 });

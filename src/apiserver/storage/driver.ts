@@ -1,5 +1,5 @@
 /**
- * Durable storage behind the store: one small interface, sibling implementations (memory, SQLite; etcd later).
+ * Durable storage behind the store: one small interface, sibling implementations (memory, SQLite, etcd).
  *
  * The store above keeps the current state in memory, decides on optimistic concurrency and assigns revisions; a driver
  * only makes changes durable, in order, and gives them back at the next start. One process writes.

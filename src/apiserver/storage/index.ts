@@ -3,5 +3,6 @@
  * state and the recent changes at the next start. One process writes; a second one is told so.
  */
 export type { StorageDriver, StorageState, StoredChange, StoredValue } from './driver.ts';
+export { type EtcdOptions, etcdDriver } from './etcd-driver.ts';
 export { memoryDriver } from './memory-driver.ts';
 export { sqliteDriver } from './sqlite-driver.ts';

@@ -25,6 +25,15 @@ export function namespacePrefix(group: string, resource: string, cluster: string
   return `${clusterPrefix(group, resource, cluster)}${namespace === '' ? '-' : namespace}/`;
 }
 
+/** The logical cluster of a key. */
+export function clusterOfKey(key: string): string {
+  const start = key.indexOf('/', key.indexOf('/', 1) + 1) + 1;
+  return key.slice(start, key.indexOf('/', start));
+}
+
+/** The group of what is the server's own and no part of the API: no group of the API can have this name. */
+export const SERVER_GROUP = '_server';
+
 export interface KeyParts {
   group: string;
   resource: string;

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
+import { jsonText, parseJson } from '../../schema/json-text.ts';
 import { type StoreRecord, TooLarge } from './store.ts';
 
 /**
@@ -32,7 +33,7 @@ class ObjectRecord implements StoreRecord {
   }
 
   get bytes(): Uint8Array {
-    this.#bytes ??= Buffer.from(JSON.stringify(this.object));
+    this.#bytes ??= Buffer.from(jsonText(this.object));
     return this.#bytes;
   }
 
@@ -57,7 +58,7 @@ export function writtenRecord(
   maxBytes: number,
 ): StoreRecord {
   const whole = stamped(object, revision);
-  const bytes = Buffer.from(JSON.stringify(whole));
+  const bytes = Buffer.from(jsonText(whole));
   if (bytes.byteLength > maxBytes) throw new TooLarge(bytes.byteLength, maxBytes);
   return new ObjectRecord(key, revision, createRevision, bytes, whole, undefined);
 }
@@ -92,7 +93,7 @@ function stamped(object: KubeObject, revision: number): KubeObject {
 function parseObject(key: string, bytes: Uint8Array): KubeObject {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   try {
-    return JSON.parse(text) as KubeObject;
+    return parseJson(text) as unknown as KubeObject;
   } catch (error) {
     throw new Error(`the stored value of ${key} is not JSON; the storage is damaged`, { cause: error });
   }

@@ -51,6 +51,9 @@ export interface Store {
     onEvents: (events: readonly StoreEvent[]) => void,
   ): Watch;
 
+  /** Prefixes of the resources that have {@link StoreRecord.shared} records, if there are such. */
+  readonly sharedPrefixes?: readonly string[];
+
   /** Calls back at once when `revision` is reached already, else when it is. Used to wait for freshness. */
   waitFor(revision: number, timeoutMs: number): Promise<boolean>;
 

@@ -29,6 +29,7 @@ interface Watcher {
   readonly listener: Listener;
   /** For watchers of several prefixes: what the batch being published holds for them. */
   readonly gathered: StoreEvent[][] | undefined;
+  stopped: boolean;
 }
 
 interface Node {
@@ -62,7 +63,12 @@ export function watchHub(log: Logger): WatchHub {
   return {
     add(prefix, since, kept, listener) {
       const prefixes = typeof prefix === 'string' ? [prefix] : prefix;
-      const watcher: Watcher = { since, listener, gathered: prefixes.length > 1 ? [] : undefined };
+      const watcher: Watcher = {
+        since,
+        listener,
+        gathered: prefixes.length > 1 ? [] : undefined,
+        stopped: false,
+      };
       for (const one of prefixes) {
         const node = nodes.get(one) ?? { watchers: new Set(), batch: [] };
         nodes.set(one, node);
@@ -71,6 +77,7 @@ export function watchHub(log: Logger): WatchHub {
       if (kept.length > 0) hand(watcher, kept);
       return {
         stop: () => {
+          watcher.stopped = true;
           for (const one of prefixes) {
             const node = nodes.get(one);
             if (node?.watchers.delete(watcher) && node.watchers.size === 0) nodes.delete(one);
@@ -102,6 +109,7 @@ export function watchHub(log: Logger): WatchHub {
         }
       }
       for (const watcher of joining) {
+        if (watcher.stopped) continue;
         const [first = [], ...more] = watcher.gathered?.splice(0) ?? [];
         const batch =
           more.length === 0 ? first : [first, ...more].flat().sort((a, b) => a.revision - b.revision);

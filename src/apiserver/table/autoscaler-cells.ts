@@ -1,4 +1,5 @@
 import { at, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import { autoscalerToV2 } from '../builtins/autoscaler-conversion.ts';
 import {
   age,
   type Cells,
@@ -28,7 +29,7 @@ export const autoscalerCells: Cells = (object, now) => {
   return [
     nameOf(object),
     `${textAt(target, 'kind')}/${textAt(target, 'name')}`,
-    object.apiVersion === 'autoscaling/v1' ? cpuTarget(object) : targets(object),
+    targets(object.apiVersion === 'autoscaling/v1' ? autoscalerToV2(object) : object),
     scalarAt(object, UNSET, 'spec', 'minReplicas'),
     countAt(object, 'spec', 'maxReplicas'),
     countAt(object, 'status', 'currentReplicas'),
@@ -38,13 +39,6 @@ export const autoscalerCells: Cells = (object, now) => {
 
 function percent(value: JsonValue | undefined): string {
   return typeof value === 'number' ? `${value}%` : UNKNOWN;
-}
-
-/** `autoscaling/v1` knows only CPU. */
-function cpuTarget(object: unknown): string {
-  const target = at(object, 'spec', 'targetCPUUtilizationPercentage');
-  if (target === undefined) return UNSET;
-  return `cpu: ${percent(at(object, 'status', 'currentCPUUtilizationPercentage'))}/${percent(target)}`;
 }
 
 function targets(object: unknown): string {

@@ -320,5 +320,14 @@ export interface Service extends KubeObject {
   status?: { loadBalancer?: { ingress?: { ip?: string; hostname?: string; ipMode?: string }[] } };
 }
 
+export interface DisruptionBudget extends KubeObject {
+  spec: { selector?: LabelSelector; minAvailable?: IntOrString; maxUnavailable?: IntOrString };
+  status?: {
+    disruptedPods?: Record<string, string>;
+    conditions?: LooseCondition[];
+    [field: string]: unknown;
+  };
+}
+
 /** A resource with the view of its objects. */
 export type Typed<T extends KubeObject> = ResourceId & { readonly view?: T };

@@ -3,6 +3,7 @@ import { type Runtime, seededRandom } from '../../runtime/index.ts';
 import { startCronJobs } from './cron-job.ts';
 import { startDaemonSets } from './daemon-set.ts';
 import { startDeployments } from './deployment.ts';
+import { startDisruptionBudgets } from './disruption-budgets.ts';
 import { startEndpoints } from './endpoints.ts';
 import { startJobs } from './job.ts';
 import { startLoadBalancers } from './load-balancers.ts';
@@ -53,5 +54,6 @@ export function startWorkloads(runtime: Runtime, client: Client, options: Worklo
   startEndpoints(world);
   startVolumeClaims(world);
   startLoadBalancers(world);
+  startDisruptionBudgets(world);
   return { whenSynced: world.whenSynced, stop: world.stop };
 }

@@ -10,6 +10,7 @@ import type {
   CronJob,
   DaemonSet,
   Deployment,
+  DisruptionBudget,
   Job,
   Node,
   Pod,
@@ -40,6 +41,7 @@ export interface World {
   readonly endpointSlices: Mirror<KubeObject>;
   readonly volumeClaims: Mirror<VolumeClaim>;
   readonly volumes: Mirror<Volume>;
+  readonly disruptionBudgets: Mirror<DisruptionBudget>;
   /** Starts a controller that sees, at the next reconcile of any key, what it wrote in this one to `writes`. */
   control(options: WorkOptions): Controller;
   /** Ends when every copy is complete. */
@@ -71,6 +73,7 @@ export function createWorld(runtime: Runtime, client: Client): World {
     endpointSlices: startMirror(runtime, client, known.endpointSlices),
     volumeClaims: startMirror<VolumeClaim>(runtime, client, known.persistentVolumeClaims),
     volumes: startMirror<Volume>(runtime, client, known.persistentVolumes),
+    disruptionBudgets: startMirror<DisruptionBudget>(runtime, client, known.podDisruptionBudgets),
   };
   // A controller that knows only half of the objects would make the other half anew.
   const synced = Promise.all(Object.values(mirrors).map((mirror) => mirror.whenSynced()));

@@ -341,6 +341,7 @@ function parseField(parser: Parser): { name: string; at: number; quoted: boolean
     advance(parser);
     return { name: token.text, at: token.at, quoted: true };
   }
+  if (token.kind === 'end') throw syntaxError(token.at, "Syntax error: no viable alternative at input '.'");
   if (token.kind !== 'ident') throw unexpected(parser, 'a field name');
   advance(parser);
   return { name: token.text, at: token.at, quoted: false };

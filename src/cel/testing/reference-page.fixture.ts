@@ -30,6 +30,28 @@ expressions may use them. \`a.f(b)\` is written for functions that are called on
 
 Macros: \`has(a.b)\`, \`all\`, \`exists\`, \`exists_one\`, \`map\`, \`filter\`; with index and element or key and value since 1.32: \`all\`, \`exists\`,
 \`existsOne\`, \`transformList\`, \`transformMap\`, \`transformMapEntry\`; for optionals \`optMap\`, \`optFlatMap\`, \`a.?b\`, \`a[?b]\`, \`[?a]\`, \`{?a: b}\`.
+
+## Try one
+
+\`atoll cel eval\` evaluates an expression with variables given as JSON and prints its value as JSON:
+
+    $ atoll cel eval -e 'self.replicas <= self.max ? "fine" : "too many"' --var 'self={"replicas": 2, "max": 3}'
+    "fine"
+
+\`atoll cel check\` says before anything runs what is wrong, where, and what would fit; or the type and the cost by estimate. The types
+of \`self\` and \`oldSelf\` come from a definition (\`--crd\`, with \`--path spec\` for a part of it) or an OpenAPI schema (\`--schema\`),
+those of other variables from a file of names and types (\`--env\`; \`variables: {a: int, b: "list(string)"}\`):
+
+    $ atoll cel check -e 'self.spec.replica <= self.spec.maxReplicas' --crd widget.yaml
+    ERROR: <input>:1:10: undefined field 'replica'
+     | self.spec.replica <= self.spec.maxReplicas
+     | .........^
+    Hint: fields are replicas
+    $ atoll cel check -e 'self.spec.replicas <= self.spec.maxReplicas' --crd widget.yaml
+    ok: bool, costs 7 units by estimate
+
+\`--k8s 1.31\` takes the functions of an earlier release, \`-o json\` prints data, and the exit code is 1 where the answer is an error.
+In programs the same is \`import { createEnvironment } from 'atoll/cel'\`.
 `;
 
 function signature(name: string, overload: Overload): string {

@@ -5,8 +5,10 @@ import {
   type ApiServer,
   clientCertificateAuthenticator,
   createApiServer,
+  etcdDriver,
   memoryDriver,
   ROOT_CLUSTER,
+  type StorageDriver,
   serveHttps,
   sqliteDriver,
   staticTokenAuthenticator,
@@ -32,6 +34,8 @@ export interface ApiServerCommand {
   readonly host: string;
   readonly data?: string;
   readonly memory: boolean;
+  /** `http://` address of an etcd that keeps the objects. */
+  readonly etcd?: string;
   readonly adminToken?: string;
   readonly tokenFile?: string;
   /** `all`, `core` or `none`. */
@@ -55,8 +59,10 @@ export async function runApiServer(options: ApiServerCommand): Promise<void> {
   if (logLevel === undefined) throw new Error(`--log-level must be one of ${LOG_LEVELS.join(', ')}`);
   if (!CONTROLLERS.includes(options.controllers))
     throw new Error(`--controllers must be one of ${CONTROLLERS.join(', ')}`);
-  if (options.memory === (options.data !== undefined))
-    throw new Error('say where objects are kept: either --data <directory> or --memory');
+  if (options.memory && (options.data !== undefined || options.etcd !== undefined))
+    throw new Error('--memory keeps nothing: leave it out, or --data and --etcd');
+  if (!options.memory && options.data === undefined && options.etcd === undefined)
+    throw new Error('say where objects are kept: --data <directory>, --etcd <url> or --memory');
   process.title = `${PROCESS_TITLE} apiserver`;
   const log = pinoLogger(logLevel);
   const runtime = systemRuntime(log);
@@ -117,7 +123,7 @@ async function start(
   try {
     const opened = await createApiServer({
       runtime,
-      storage: options.memory ? memoryDriver() : sqliteDriver(join(directory, 'data.db')),
+      storage: storageOf(runtime, options, directory),
       authenticate: unionAuthenticator(
         clientCertificateAuthenticator(runtime.clock),
         staticTokenAuthenticator(tokens),
@@ -136,8 +142,10 @@ async function start(
     if (options.controllers === 'all')
       for (const cluster of [ROOT_CLUSTER, ...clusters])
         stops.unshift(simulateWorkloads(runtime, opened, cluster));
+    // Those of earlier starts are still there.
+    const contexts = opened.clusters().filter((cluster) => cluster !== ROOT_CLUSTER);
     const kubeconfig = join(directory, 'kubeconfig');
-    const text = `${JSON.stringify(kubeconfigOf(`https://${address}`, clusters, certificates), null, 2)}\n`;
+    const text = `${JSON.stringify(kubeconfigOf(`https://${address}`, contexts, certificates), null, 2)}\n`;
     for (const path of [
       kubeconfig,
       ...(options.kubeconfigOut === undefined ? [] : [options.kubeconfigOut]),
@@ -156,6 +164,11 @@ async function start(
   }
 }
 
+function storageOf(runtime: Runtime, options: ApiServerCommand, directory: string): StorageDriver {
+  if (options.etcd !== undefined) return etcdDriver(runtime, { url: options.etcd });
+  return options.memory ? memoryDriver() : sqliteDriver(join(directory, 'data.db'));
+}
+
 /** What is answered between listening and being ready. */
 const STARTING = {
   status: 503,
@@ -167,6 +180,11 @@ async function stopAll(stops: readonly (() => Promise<void>)[]): Promise<void> {
   for (const stop of stops) await stop();
 }
 
+/** What nodes of a logical cluster are called after: names of nodes are labels as well. */
+function nodeName(cluster: string): string {
+  return cluster === ROOT_CLUSTER ? NAME : cluster.replaceAll(':', '-').slice(-40).replace(/^-+/, '');
+}
+
 /** Makes Deployments, Pods, Jobs and the like come alive in a logical cluster. */
 function simulateWorkloads(runtime: Runtime, server: ApiServer, cluster: string): () => Promise<void> {
   const user = { name: 'system:kube-controller-manager', groups: [ADMINISTRATORS] };
@@ -176,7 +194,7 @@ function simulateWorkloads(runtime: Runtime, server: ApiServer, cluster: string)
     clock: runtime.clock,
   });
   const workloads = startWorkloads(runtime, client, {
-    nodes: { count: 2, namePrefix: `${cluster === ROOT_CLUSTER ? NAME : cluster}-node` },
+    nodes: { count: 2, namePrefix: `${nodeName(cluster)}-node` },
   });
   return () => workloads.stop();
 }
@@ -213,8 +231,13 @@ function kubeconfigOf(
 }
 
 function howToUse(server: string, kubeconfig: string, options: ApiServerCommand): string {
-  const kept = options.data === undefined ? 'in memory: all is gone when it stops' : resolve(options.data);
-  return `The API server listens on ${server} (objects are kept ${options.data === undefined ? '' : 'in '}${kept}). Use it with:
+  const kept =
+    options.etcd === undefined
+      ? options.data === undefined
+        ? 'in memory: all is gone when it stops'
+        : `in ${resolve(options.data)}`
+      : `in etcd at ${options.etcd}`;
+  return `The API server listens on ${server} (objects are kept ${kept}). Use it with:
 
   export KUBECONFIG=${kubeconfig}
   kubectl get namespaces

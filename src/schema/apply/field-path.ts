@@ -1,4 +1,5 @@
 import { canonicalJson, isObject, type JsonValue } from '../json.ts';
+import { parseJson as parseText } from '../json-text.ts';
 
 /**
  * One step of a path, in the text form that FieldsV1 gives it. The text is canonical, so equal steps are equal strings:
@@ -57,7 +58,7 @@ export function parseElement(text: string): PathElement | undefined {
 
 function parseJson(text: string): JsonValue | undefined {
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseText(text);
   } catch {
     return undefined; // not a path element: the caller leaves it out, as for unknown kinds
   }
@@ -70,7 +71,7 @@ export function compareElements(a: PathElement, b: PathElement): number {
   const kindB = 'fkvi'.indexOf(b.charAt(0));
   if (kindA !== kindB) return kindA - kindB;
   if (kindA === 0) return a < b ? -1 : 1;
-  return compareValues(JSON.parse(a.slice(2)) as JsonValue, JSON.parse(b.slice(2)) as JsonValue);
+  return compareValues(parseText(a.slice(2)), parseText(b.slice(2)));
 }
 
 /** Numbers, strings, booleans, lists, maps, null; each kind by its own order. */
@@ -106,6 +107,7 @@ function rank(value: JsonValue): number {
   if (Array.isArray(value)) return 3;
   switch (typeof value) {
     case 'number':
+    case 'bigint':
       return 0;
     case 'string':
       return 1;
@@ -123,7 +125,7 @@ export function formatElement(element: PathElement): string {
     case 'f':
       return `.${rest}`;
     case 'k': {
-      const key = JSON.parse(rest) as Record<string, JsonValue>;
+      const key = parseText(rest) as Record<string, JsonValue>;
       const parts: string[] = [];
       for (const name of Object.keys(key).sort()) parts.push(`${name}=${canonicalJson(key[name])}`);
       return `[${parts.join(',')}]`;

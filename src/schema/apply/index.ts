@@ -26,4 +26,5 @@ export {
   type UpdateWrite,
   type Write,
 } from './manager.ts';
+export { mergeApplied } from './merge-applied.ts';
 export { formatErrors, headProblem } from './validate.ts';

@@ -1,3 +1,4 @@
+import { goSyntax } from '../go-syntax.ts';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../json.ts';
 import { fieldElement, formatElement, type PathElement } from './field-path.ts';
 import { itemElement, itemProblem } from './list-items.ts';
@@ -76,7 +77,9 @@ function validateList(
 function scalarProblem(kind: ScalarKind | undefined, value: JsonValue): string | undefined {
   switch (kind) {
     case 'numeric':
-      return typeof value === 'number' ? undefined : `expected numeric (int or float), got ${goType(value)}`;
+      return typeof value === 'number' || typeof value === 'bigint'
+        ? undefined
+        : `expected numeric (int or float), got ${goType(value)}`;
     case 'string':
       return typeof value === 'string'
         ? undefined
@@ -97,22 +100,13 @@ function goType(value: JsonValue | undefined): string {
       return 'string';
     case 'boolean':
       return 'bool';
+    case 'bigint':
+      return 'int64';
     case 'number':
       return Number.isInteger(value) ? 'int64' : 'float64';
     default:
       return 'map[string]interface {}';
   }
-}
-
-/** `map[string]interface {}{"b":1}` */
-function goSyntax(value: JsonValue | undefined): string {
-  if (value === null || value === undefined) return 'interface {}(nil)';
-  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`;
-  if (!isObject(value)) return JSON.stringify(value);
-  const parts = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${goSyntax(value[key])}`);
-  return `map[string]interface {}{${parts.join(', ')}}`;
 }
 
 /** `&{map[b:1]}` */

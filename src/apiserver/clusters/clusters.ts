@@ -1,0 +1,131 @@
+import { badRequest, failure } from '../../kube/status-error.ts';
+import { formatTime, type Runtime, uuid } from '../../runtime/index.ts';
+import { clone } from '../../schema/json.ts';
+import { isClusterName } from '../request/index.ts';
+import type { Store } from '../store/store.ts';
+import {
+  CLUSTERS,
+  clusterObject,
+  clusterOfRecord,
+  clusterRecordKey,
+  isLive,
+  liveCluster,
+} from './cluster-record.ts';
+import { storedResources } from './object-limit.ts';
+
+export interface ClusterOptions {
+  /** How many objects the cluster may hold, not counting those that it shares with all others. No limit by default. */
+  readonly maxObjects?: number;
+}
+
+/** The logical clusters of a server. */
+export interface LogicalClusters {
+  /** False for a cluster that is being deleted. */
+  has(name: string): boolean;
+  /** Names in order. */
+  names(): string[];
+  /** Does nothing when it exists with these options. Throws 400 for a bad name and 409 while it is being deleted. */
+  create(name: string, options?: ClusterOptions): Promise<void>;
+  /** Removes a cluster with all its objects; whether there was one. */
+  delete(name: string): Promise<boolean>;
+  /** Brings what is stored in step with the templates, and ends what was interrupted. To be awaited before serving. */
+  start(): Promise<void>;
+}
+
+/** Writes that go into one commit. */
+const BATCH = 500;
+const PASSES = 20;
+
+/** `store` shows what is stored. `digest` names the templates that shared objects are made of now. */
+export function logicalClusters(runtime: Runtime, store: Store, digest: string): LogicalClusters {
+  const deletions = new Map<string, Promise<boolean>>();
+
+  async function create(name: string, { maxObjects }: ClusterOptions = {}): Promise<void> {
+    if (!isClusterName(name)) throw badRequest(`invalid logical cluster name ${JSON.stringify(name)}`);
+    await store.write(clusterRecordKey(name), (current) => {
+      if (current === undefined)
+        return clusterObject({
+          uid: uuid(runtime.random),
+          creationTimestamp: formatTime(runtime.clock.now()),
+          templates: digest,
+          ...(maxObjects === undefined ? {} : { maxObjects }),
+        });
+      if (!isLive(current))
+        throw failure(409, 'Conflict', `the logical cluster ${JSON.stringify(name)} is being deleted`);
+      const next = clone(current.object);
+      next.status = { templates: digest };
+      if (maxObjects !== undefined) next.spec = { maxObjects };
+      return next;
+    });
+  }
+
+  async function remove(name: string): Promise<boolean> {
+    const key = clusterRecordKey(name);
+    if (store.get(key) === undefined) return false;
+    await store.write(key, (current) => {
+      if (current === undefined || !isLive(current)) return current?.object;
+      const next = clone(current.object);
+      next.metadata.deletionTimestamp = formatTime(runtime.clock.now());
+      return next;
+    });
+    // What was on its way when the cluster was marked may still come in.
+    for (let pass = 0; ; pass++) {
+      const keys = keysOf(store, name);
+      if (keys.length === 0) break;
+      if (pass === PASSES)
+        throw new Error(`the logical cluster ${JSON.stringify(name)} does not become empty`);
+      for (let from = 0; from < keys.length; from += BATCH)
+        await Promise.all(keys.slice(from, from + BATCH).map((stored) => removeKey(store, stored)));
+    }
+    await store.write(key, () => null);
+    return true;
+  }
+
+  return {
+    has: (name) => liveCluster(store, name) !== undefined,
+    names: () =>
+      store
+        .list(CLUSTERS)
+        .records.filter(isLive)
+        .map(({ key }) => clusterOfRecord(key)),
+    create,
+    delete(name) {
+      let deletion = deletions.get(name);
+      if (deletion === undefined) {
+        deletion = remove(name).finally(() => deletions.delete(name));
+        deletions.set(name, deletion);
+      }
+      return deletion;
+    },
+    async start() {
+      const { records } = store.list(CLUSTERS);
+      await Promise.all(
+        records.map((record) => {
+          const name = clusterOfRecord(record.key);
+          return isLive(record) ? create(name) : remove(name);
+        }),
+      );
+    },
+  };
+}
+
+const GONE: Error = new Error('it has gone already');
+
+async function removeKey(store: Store, key: string): Promise<void> {
+  try {
+    await store.write(key, (current) => {
+      if (current === undefined) throw GONE;
+      return null;
+    });
+  } catch (error) {
+    if (error !== GONE) throw error; // somebody was faster, which is as good
+  }
+}
+
+/** Everything that is stored in a cluster, but for its own record. */
+function keysOf(store: Store, cluster: string): string[] {
+  const keys: string[] = [];
+  for (const prefix of storedResources(store))
+    if (prefix !== CLUSTERS) for (const { key } of store.list(`${prefix}${cluster}/`).records) keys.push(key);
+  return keys;
+}

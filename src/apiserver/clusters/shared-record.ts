@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import type { KubeObject } from '../../kube/object.ts';
+import { isObject, type JsonObject } from '../../schema/json.ts';
+import type { StoreRecord } from '../store/store.ts';
+import type { Template } from './template.ts';
+
+/** A shared object as one logical cluster has it. Made when it is asked for, and then not kept. */
+class SharedRecord implements StoreRecord {
+  readonly key: string;
+  readonly shared = true;
+  readonly #template: Template;
+  readonly #cluster: StoreRecord;
+  #object: KubeObject | undefined;
+  #bytes: Uint8Array | undefined;
+
+  constructor(key: string, template: Template, cluster: StoreRecord) {
+    this.key = key;
+    this.#template = template;
+    this.#cluster = cluster;
+  }
+
+  get revision(): number {
+    return this.#cluster.revision;
+  }
+
+  get createRevision(): number {
+    return this.#cluster.createRevision;
+  }
+
+  get object(): KubeObject {
+    this.#object ??= objectOf(this.key, this.#template, this.#cluster);
+    return this.#object;
+  }
+
+  get bytes(): Uint8Array {
+    this.#bytes ??= Buffer.from(JSON.stringify(this.object));
+    return this.#bytes;
+  }
+}
+
+/** `cluster` is the record of the logical cluster: it lends its revision and its time of creation. */
+export function sharedRecord(key: string, template: Template, cluster: StoreRecord): StoreRecord {
+  return new SharedRecord(key, template, cluster);
+}
+
+function objectOf(key: string, template: Template, cluster: StoreRecord): KubeObject {
+  const { uid = '' } = cluster.object.metadata;
+  const creationTimestamp = cluster.object.metadata.creationTimestamp ?? '';
+  const { managedFields } = template.object.metadata;
+  const { status } = template.object;
+  return {
+    ...template.object,
+    ...(isObject(status) ? { status: since(status, creationTimestamp) } : {}),
+    metadata: {
+      ...template.object.metadata,
+      uid: nameUuid(uid, key),
+      resourceVersion: String(cluster.revision),
+      creationTimestamp,
+      ...(managedFields
+        ? { managedFields: managedFields.map((entry) => ({ ...entry, time: creationTimestamp })) }
+        : {}),
+    },
+  };
+}
+
+/** Conditions that hold from the beginning have an empty time in the template. */
+function since(status: JsonObject, time: string): JsonObject {
+  const { conditions } = status;
+  if (!Array.isArray(conditions)) return status;
+  return {
+    ...status,
+    conditions: conditions.map((condition) =>
+      isObject(condition) && condition.lastTransitionTime === ''
+        ? { ...condition, lastTransitionTime: time }
+        : condition,
+    ),
+  };
+}
+
+/** RFC 9562 version 5: the same uuid for the same name below the same namespace, which is a uuid. */
+export function nameUuid(namespace: string, name: string): string {
+  const hash = createHash('sha1');
+  hash.update(Buffer.from(namespace.replaceAll('-', ''), 'hex')).update(name);
+  const bytes = hash.digest();
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex', 0, 16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

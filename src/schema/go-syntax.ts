@@ -1,0 +1,16 @@
+import { isObject, type JsonValue } from './json.ts';
+
+/**
+ * A value of no declared type as Kubernetes' messages show it, in the syntax of Go: `map[string]interface {}{"b":1}`. Clients
+ * show such texts to people, who compare them.
+ */
+export function goSyntax(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return 'interface {}(nil)';
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`;
+  if (typeof value === 'bigint') return String(value);
+  if (!isObject(value)) return JSON.stringify(value);
+  const parts = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${goSyntax(value[key])}`);
+  return `map[string]interface {}{${parts.join(', ')}}`;
+}
