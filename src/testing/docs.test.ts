@@ -1,9 +1,11 @@
 /** The examples of `docs/testing.md`: each region here is a code block there, word for word. */
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { KubeObject } from '../kube/index.ts';
 import { virtualRuntime } from '../runtime/index.ts';
 import { startTestFleet, startTestServer } from './index.ts';
+
+vi.setConfig({ testTimeout: 20_000 });
 
 // #region server
 it('stores what is created', async () => {

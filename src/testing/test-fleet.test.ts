@@ -46,7 +46,7 @@ function greetingOn(cluster: TestCluster): unknown {
   return (found?.['data'] as { text?: string } | undefined)?.text;
 }
 
-describe('a test fleet', () => {
+describe('a test fleet', { timeout: 20_000 }, () => {
   for (const virtualTime of [true, false])
     it(`converges after a cut link and a killed spoke, on ${virtualTime ? 'virtual' : 'real'} time`, async () => {
       fleet = await startTestFleet({ spokes: 2, virtualTime });

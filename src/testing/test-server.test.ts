@@ -43,7 +43,7 @@ function definition(plural: string, kind: string): KubeObject {
   } as KubeObject;
 }
 
-describe('a test server', () => {
+describe('a test server', { timeout: 20_000 }, () => {
   it('serves an empty cluster without a socket', async () => {
     const server = await start();
     expect(server.url).toBeUndefined();
