@@ -1,5 +1,5 @@
 import type { Client, ResourceId } from '../kube/client.ts';
-import { formatApiVersion, parseApiVersion } from '../kube/object.ts';
+import { parseApiVersion } from '../kube/object.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { nearest } from './near-names.ts';
 
@@ -93,8 +93,4 @@ export function resourceNamed(resources: readonly NamedResource[], word: string)
   throw new Error(
     `the hub serves no kind named "${word}"${near.length === 0 ? '; see: kubectl api-resources' : `; similar: ${near.join(', ')}`}`,
   );
-}
-
-export function apiVersionText(resource: ResourceId): string {
-  return formatApiVersion(resource.group, resource.version);
 }

@@ -52,14 +52,6 @@ export const endpointSlices: ResourceId = id(
 );
 export const leases: ResourceId = id('coordination.k8s.io', 'v1', 'leases', 'Lease', true);
 export const ingresses: ResourceId = id('networking.k8s.io', 'v1', 'ingresses', 'Ingress', true);
-export const networkPolicies: ResourceId = id(
-  'networking.k8s.io',
-  'v1',
-  'networkpolicies',
-  'NetworkPolicy',
-  true,
-);
-export const storageClasses: ResourceId = id('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass', false);
 export const customResourceDefinitions: ResourceId = id(
   'apiextensions.k8s.io',
   'v1',
@@ -77,20 +69,5 @@ export const clusterRoleBindings: ResourceId = id(
   'v1',
   'clusterrolebindings',
   'ClusterRoleBinding',
-  false,
-);
-
-export const tokenReviews: ResourceId = id(
-  'authentication.k8s.io',
-  'v1',
-  'tokenreviews',
-  'TokenReview',
-  false,
-);
-export const subjectAccessReviews: ResourceId = id(
-  'authorization.k8s.io',
-  'v1',
-  'subjectaccessreviews',
-  'SubjectAccessReview',
   false,
 );

@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createApiServer, memoryDriver } from '../../src/apiserver/index.ts';
+import { type ApiServer, createApiServer, memoryDriver } from '../../src/apiserver/index.ts';
 import { type Engine, startEngine } from '../../src/cli/engine.ts';
 import type { SpokeClusterStatus } from '../../src/dialects/kubevela/types.ts';
 import type { Handler, Response } from '../../src/kube/exchange.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { createClient } from '../../src/kube/rest-client.ts';
 import { nodes, secrets } from '../../src/kube/well-known.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
 import {
   conditionMessage,
   conditionOf,
@@ -263,6 +264,25 @@ describe('credentials', () => {
   });
 });
 
+/** An engine that comes to a server later, without links of its own. */
+function engineOn(runtime: Runtime, server: ApiServer, name: string): Promise<Engine> {
+  return startEngine(runtime, {
+    name,
+    client: createClient(server.as({ name: 'engine', groups: ['system:masters'] }), { clock: runtime.clock }),
+    version: 'test',
+    links: {
+      tunnel: () => undefined,
+      onTunnel: () => undefined,
+      forget: () => undefined,
+      direct: () => {
+        throw new Error('no links');
+      },
+    },
+    credentials: { resolve: async () => [], rules: {} },
+    roles: { spoke: true },
+  });
+}
+
 describe('a cluster that is only connected', () => {
   it('[K128] gets the engine and propagations later, without being registered again', async () => {
     const target: { handler: Handler } = { handler: always(503) };
@@ -284,24 +304,7 @@ describe('a cluster that is only connected', () => {
     const before = server.store.revision;
     await fleet.rest(65_000);
     expect(server.store.revision).toBe(before);
-    const engine = await fleet.run(
-      startEngine(runtime, {
-        name: 'far',
-        client: createClient(server.as({ name: 'engine', groups: ['system:masters'] }), {
-          clock: runtime.clock,
-        }),
-        version: 'test',
-        links: {
-          tunnel: () => undefined,
-          onTunnel: () => undefined,
-          forget: () => undefined,
-          direct: () => {
-            throw new Error('no links');
-          },
-        },
-        credentials: { resolve: async () => [], rules: {} },
-      }),
-    );
+    const engine = await fleet.run(engineOn(runtime, server, 'far'));
     await ready(fleet, 1);
     await fleet.until(() => farStatus().engine === 'test', 'the engine seen');
     expect(far()?.metadata.uid).toBe(uid);
@@ -317,25 +320,7 @@ describe('a cluster whose engine goes by another name', () => {
     const { runtime } = fleet;
     const server = await fleet.run(createApiServer({ runtime, storage: memoryDriver() }));
     target.handler = server.as({ name: 'admin', groups: ['system:masters'] });
-    const startAs = (name: string): Promise<Engine> =>
-      startEngine(runtime, {
-        name,
-        client: createClient(server.as({ name: 'engine', groups: ['system:masters'] }), {
-          clock: runtime.clock,
-        }),
-        version: 'test',
-        links: {
-          tunnel: () => undefined,
-          onTunnel: () => undefined,
-          forget: () => undefined,
-          direct: () => {
-            throw new Error('no links');
-          },
-        },
-        credentials: { resolve: async () => [], rules: {} },
-        roles: { spoke: true },
-      });
-    const wrong = await fleet.run(startAs('elsewhere'));
+    const wrong = await fleet.run(engineOn(runtime, server, 'elsewhere'));
     await store(kubeconfig());
     await register(DIRECT);
     await openShop(fleet);
@@ -344,7 +329,7 @@ describe('a cluster whose engine goes by another name', () => {
     await fleet.until(() => conditionOf(shop(fleet), 'Ready').startsWith('False/'), 'not ready');
     expect(conditionMessage(shop(fleet), 'Ready')).toContain('--name far');
     await fleet.run(wrong.stop());
-    const right = await fleet.run(startAs('far'));
+    const right = await fleet.run(engineOn(runtime, server, 'far'));
     await ready(fleet, 1);
     await fleet.until(() => conditionOf(far(), 'Registered') === 'True/Registered', 'registered');
     await fleet.run(Promise.all([right.stop(), server.close()]));

@@ -25,11 +25,6 @@ export function traversal(index: number, passes = 1, options: { resultIsSize?: b
 /** Nothing to speak of. */
 export const nominal: Costing = { cost: () => 1, estimate: () => ({ cost: fixed(1) }) };
 
-/** Nominal, with a result of a known length. */
-export function nominalOf(resultSize: SizeRange): Costing {
-  return { cost: () => 1, estimate: () => ({ cost: fixed(1), resultSize }) };
-}
-
 /** A regular expression against a text: the product of both. */
 export function matching(text: number, pattern: number, resultUpToText = false): Costing {
   return {

@@ -179,15 +179,3 @@ export function equalTypes(a: Type, b: Type): boolean {
       return a.kind === b.kind;
   }
 }
-
-const RUNTIME_NAMES: Partial<Record<Type['kind'], string>> = {
-  null: 'null_type',
-  timestamp: 'google.protobuf.Timestamp',
-  duration: 'google.protobuf.Duration',
-};
-
-/** The name by which a type is a value: `int`, `list`, `google.protobuf.Timestamp`. */
-export function runtimeName(type: Type): string {
-  if (type.kind === 'object' || type.kind === 'opaque') return type.name;
-  return RUNTIME_NAMES[type.kind] ?? type.kind;
-}

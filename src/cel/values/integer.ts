@@ -85,7 +85,3 @@ export function divideUints(a: Uint, b: Uint): Value {
 export function remainderUints(a: Uint, b: Uint): Value {
   return b.value === 0n ? MODULUS_BY_ZERO : new Uint(a.value % b.value);
 }
-
-export function compareNumbers(a: number | bigint, b: number | bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}

@@ -33,5 +33,3 @@ export class List {
     return this.adapter ? this.items.map(this.adapter) : (this.items.slice() as Value[]);
   }
 }
-
-export const EMPTY_LIST: List = new List([]);

@@ -132,8 +132,6 @@ export class EntryMap extends CelMap {
   }
 }
 
-export const EMPTY_MAP: EntryMap = new EntryMap(new Map());
-
 /** From pairs; `undefined` where a key is of a kind that keys cannot have, or comes twice. */
 export function mapOf(pairs: Iterable<readonly [Value, Value]>): EntryMap | undefined {
   const items = new Map<Key, readonly [Value, Value]>();

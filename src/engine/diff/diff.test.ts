@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { diffValues, driftOf } from './diff.ts';
+import { diffValues } from './diff.ts';
 
 describe('differences', () => {
   it('are written with the paths that people read', () => {
@@ -44,7 +44,6 @@ describe('differences', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(diffValues(value, structuredClone(value))).toEqual([]);
-        expect(driftOf(value, structuredClone(value))).toEqual([]);
       }),
     );
     fc.assert(
@@ -58,28 +57,5 @@ describe('differences', () => {
         },
       ),
     );
-  });
-});
-
-describe('drift', () => {
-  it('leaves to others what they added', () => {
-    const wanted = { spec: { template: { containers: [{ name: 'web', image: 'web:1' }] } } };
-    const live = {
-      spec: {
-        replicas: 3,
-        template: {
-          containers: [{ name: 'web', image: 'web:1', imagePullPolicy: 'Always' }, { name: 'sidecar' }],
-        },
-      },
-      status: {},
-    };
-    expect(driftOf(wanted, live)).toEqual([]);
-  });
-
-  it('is what differs from what was wanted', () => {
-    expect(driftOf({ data: { a: '1', b: '2' } }, { data: { a: 'x' } })).toEqual([
-      { path: 'data.a', from: 'x', to: '1' },
-      { path: 'data.b', to: '2' },
-    ]);
   });
 });

@@ -16,16 +16,6 @@ export function diffValues(before: unknown, after: unknown): Difference[] {
   return out;
 }
 
-/**
- * Fields of `wanted` that `live` does not have as wanted. What is only in `live` belongs to others and is no difference:
- * this is drift as server-side apply sees it.
- */
-export function driftOf(wanted: unknown, live: unknown): Difference[] {
-  const out: Difference[] = [];
-  walkDrift('', wanted, live, out);
-  return out;
-}
-
 function walk(path: string, before: unknown, after: unknown, out: Difference[]): void {
   if (deepEqual(before, after)) return;
   if (isObject(before) && isObject(after)) {
@@ -50,33 +40,6 @@ function walk(path: string, before: unknown, after: unknown, out: Difference[]):
     path,
     ...(before === undefined ? {} : { from: before }),
     ...(after === undefined ? {} : { to: after }),
-  });
-}
-
-function walkDrift(path: string, wanted: unknown, live: unknown, out: Difference[]): void {
-  if (isObject(wanted) && isObject(live)) {
-    for (const key in wanted)
-      if (wanted[key] !== undefined) walkDrift(join(path, key), wanted[key], live[key], out);
-    return;
-  }
-  if (Array.isArray(wanted) && Array.isArray(live)) {
-    const keyed = itemKey(wanted, live);
-    if (keyed !== undefined) {
-      const byName = byKey(live, keyed);
-      for (const [name, item] of byKey(wanted, keyed))
-        walkDrift(`${path}[${name}]`, item, byName.get(name), out);
-      return;
-    }
-    if (wanted.length === live.length) {
-      for (let i = 0; i < wanted.length; i++) walkDrift(`${path}[${i}]`, wanted[i], live[i], out);
-      return;
-    }
-  }
-  if (deepEqual(wanted, live)) return;
-  out.push({
-    path,
-    ...(live === undefined ? {} : { from: live }),
-    ...(wanted === undefined ? {} : { to: wanted }),
   });
 }
 
