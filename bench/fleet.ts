@@ -8,7 +8,15 @@ import { endpointFromKubeconfig } from '../src/kube/kubeconfig-endpoint.ts';
 import { createClient } from '../src/kube/rest-client.ts';
 import { configMaps, namespaces } from '../src/kube/well-known.ts';
 import { nameSuffix, seededRandom } from '../src/runtime/index.ts';
-import { type Benchmark, type BenchmarkContext, type Measurement, percentile, root } from './measure.ts';
+import {
+  type Benchmark,
+  type BenchmarkContext,
+  type Measurement,
+  pause,
+  percentile,
+  residentMiB,
+  root,
+} from './measure.ts';
 
 const SPOKES = ['spoke-1', 'spoke-2', 'spoke-3'];
 const NAMESPACE = 'bench';
@@ -227,11 +235,6 @@ function memory(fleet: Fleet): Record<string, number> {
   );
 }
 
-function residentMiB(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
-}
-
 async function bareNode(): Promise<{ rss: number; startMs: number }> {
   const began = performance.now();
   const child = spawn(process.execPath, ['-e', "process.stdout.write('.'); setInterval(() => {}, 60000)"], {
@@ -243,8 +246,4 @@ async function bareNode(): Promise<{ rss: number; startMs: number }> {
   const rss = residentMiB(child.pid ?? 0);
   child.kill('SIGKILL');
   return { rss, startMs };
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -8,7 +8,15 @@ import { fileURLToPath } from 'node:url';
 export interface Measurement {
   readonly name: string;
   readonly value: number;
-  readonly unit: 'requests/s' | 'deliveries/s' | 'ms' | 'MiB';
+  readonly unit:
+    | 'requests/s'
+    | 'deliveries/s'
+    | 'clusters/s'
+    | 'MiB/s'
+    | 'ms'
+    | 'MiB'
+    | 'KiB'
+    | '% of a core';
   readonly floor?: { readonly name: string; readonly value: number };
   /** What the project wants to stay below (ms, MiB) or above (rates). */
   readonly aim?: number;
@@ -94,6 +102,16 @@ export async function rate(
 export function percentile(values: readonly number[], fraction: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * fraction) - 1)] ?? Number.NaN;
+}
+
+/** Resident memory of a process. */
+export function residentMiB(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
+}
+
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 function machine(): Record<string, unknown> {

@@ -3,9 +3,10 @@
  * Ratios are against a floor of the same run; absolute numbers are this machine's.
  */
 import { parseArgs } from 'node:util';
-import { apiServerBenchmark } from './api-server.ts';
+import { apiServerBenchmark } from './apiserver.ts';
 import { celBenchmark } from './cel.ts';
 import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
+import { linksBenchmark } from './links.ts';
 import { type Benchmark, describeMeasurement, writeResults } from './measure.ts';
 
 const benchmarks: readonly Benchmark[] = [
@@ -13,6 +14,7 @@ const benchmarks: readonly Benchmark[] = [
   apiServerBenchmark,
   footprintBenchmark,
   celBenchmark,
+  linksBenchmark,
 ];
 
 const { values, positionals } = parseArgs({

@@ -39,12 +39,25 @@ export function ensureBuilt() {
       rmSync(draft, { recursive: true, force: true });
       throw new Remedy('The build failed (see above).');
     }
+    writeDescriptions(draft);
     writeFileSync(join(draft, STAMP), began);
     const old = join(root, `dist-draft-${process.pid}-old`);
     if (existsSync(dist)) renameSync(dist, old);
     renameSync(draft, dist);
     rmSync(old, { recursive: true, force: true });
   });
+}
+
+/** What `kubectl explain` prints of built-in kinds: from a package, never from this repository. */
+function writeDescriptions(directory) {
+  const generator = join(root, 'scripts', 'generate-descriptions.ts');
+  const { status } = spawnSync(node, [generator, '--to', join(directory, 'descriptions.json.gz')], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  if (status === 0) return;
+  rmSync(directory, { recursive: true, force: true });
+  throw new Remedy('The descriptions of built-in kinds could not be written (see above).');
 }
 
 function isBuilt() {
@@ -56,7 +69,14 @@ function isBuilt() {
 function fingerprint() {
   const hash = createHash('sha256');
   const add = (path, stat) => hash.update(`${path} ${stat.size} ${stat.mtimeMs}\n`);
-  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'])
+  for (const name of [
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package-lock.json',
+    'data/definitions.json.gz',
+    'scripts/generate-descriptions.ts',
+    'scripts/own-descriptions.json',
+  ])
     add(name, statSync(join(root, name)));
   const visit = (folder) => {
     for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {

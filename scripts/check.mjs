@@ -1,4 +1,4 @@
-// `npm run lint|types|boundaries|features|bench`: one check on the project's own Node, whatever Node the shell has.
+// `npm run lint|types|boundaries|features|bench|simulate`: one check on the project's own Node, whatever Node the shell has.
 import { spawn } from 'node:child_process';
 import { delimiter, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,6 +16,7 @@ export const checks = {
   boundaries: [[join('scripts', 'check-boundaries.mjs')]],
   features: [[join('scripts', 'features.ts')]],
   bench: [[join('bench', 'run.ts')]],
+  simulate: [[join('test', 'simulation', 'simulate.ts')]],
 };
 
 /** The environment in which `node` is the project's own. */

@@ -61,6 +61,8 @@ interface SourceResource {
   storageVersionHash?: string;
   preferredVersion: string;
   enabledByDefault: boolean;
+  /** Which of the releases that the facts were taken from have it. */
+  in: string[];
 }
 
 interface SourceColumns {
@@ -80,6 +82,36 @@ interface SourceColumn {
 
 /** Groups that are on by default upstream but not served here: nothing in an embedded cluster has devices. */
 const GROUPS_LEFT_OUT = new Set(['resource.k8s.io']);
+
+/**
+ * The release, a minor of 1, that first served by default what 1.28 did not. The source knows what 1.32 and 1.36 have; what
+ * lies between, and before, is from the release notes of Kubernetes.
+ */
+const SINCE: Readonly<Record<string, number>> = {
+  '/v1/pods/resize': 33,
+  'admissionregistration.k8s.io/v1/mutatingadmissionpolicies': 36,
+  'admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings': 36,
+  'admissionregistration.k8s.io/v1/validatingadmissionpolicies': 30,
+  'admissionregistration.k8s.io/v1/validatingadmissionpolicybindings': 30,
+  'flowcontrol.apiserver.k8s.io/v1/flowschemas': 29,
+  'flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations': 29,
+  'networking.k8s.io/v1/ipaddresses': 33,
+  'networking.k8s.io/v1/servicecidrs': 33,
+  'storage.k8s.io/v1/volumeattributesclasses': 34,
+};
+
+function sinceOf(key: string): { since?: number } {
+  const since = SINCE[key];
+  return since === undefined ? {} : { since };
+}
+
+/** Refuses a table of releases that the source contradicts. */
+function checkSince(key: string, releases: readonly string[]): void {
+  const since = SINCE[key] ?? 0;
+  for (const release of ['1.32', '1.36'])
+    if (releases.includes(release) !== since <= Number(release.slice(2)))
+      throw new Error(`${key} is said to be served since 1.${since}, but the source has it in ${releases}`);
+}
 
 /** Kinds of bodies that no resource lists, but that requests or documents refer to. */
 const META_DEFINITIONS = [
@@ -275,6 +307,8 @@ export function deriveResources(source: SourceDocuments): Json[] {
   const resources = servedResources(source.resources);
   const served = new Set(resources.map((row) => `${row.group}/${row.version}/${row.resource}`));
   return resources.map((row) => {
+    const key = `${row.group}/${row.version}/${row.resource}`;
+    checkSince(key, row.in);
     const storageGroup = row.storageGroup ?? row.group;
     const storageVersion = row.storageVersion ?? row.version;
     const stored = served.has(`${storageGroup}/${storageVersion}/${row.resource}`)
@@ -284,6 +318,7 @@ export function deriveResources(source: SourceDocuments): Json[] {
       group: row.group,
       version: row.version,
       resource: row.resource,
+      ...sinceOf(key),
       singular: row.singular,
       kind: row.kind,
       namespaced: row.namespaced,
@@ -294,6 +329,7 @@ export function deriveResources(source: SourceDocuments): Json[] {
         ? {
             subresources: row.subresources.map((sub) => ({
               name: sub.name,
+              ...sinceOf(`${key}/${sub.name}`),
               verbs: sub.verbs,
               ...(sub.group !== row.group || sub.version !== row.version
                 ? { group: sub.group, version: sub.version }
@@ -305,7 +341,7 @@ export function deriveResources(source: SourceDocuments): Json[] {
       ...(stored === row.version ? {} : { storageVersion: stored }),
       ...(storageGroup === row.group ? {} : { storageGroup }),
       ...(row.storageVersionHash === undefined ? {} : { storageVersionHash: row.storageVersionHash }),
-      columns: (columns.get(`${row.group}/${row.version}/${row.resource}`) ?? []).map(compactColumn),
+      columns: (columns.get(key) ?? []).map(compactColumn),
     };
   });
 }

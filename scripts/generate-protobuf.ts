@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Derives the table that decodes Kubernetes' protobuf bodies:
+ * Derives the table that reads and writes Kubernetes' protobuf bodies:
  *
  *   node scripts/generate-protobuf.ts --from <directory with protobuf-fields.json and protobuf-special.json>
  *
@@ -29,6 +29,13 @@ const UNSTABLE = /v\d+(alpha|beta)\d+/;
 /** Bodies that may arrive under any group and version. */
 const ALWAYS = ['DeleteOptions', 'CreateOptions', 'UpdateOptions', 'PatchOptions', 'Status'];
 const META = 'k8s.io.apimachinery.pkg.apis.meta.v1';
+/** Forms that any object and any list can be asked for in. Only the list differs between the versions. */
+const METADATA_FORMS: Readonly<Record<string, string>> = {
+  'meta.k8s.io/v1/PartialObjectMetadata': `${META}.PartialObjectMetadata`,
+  'meta.k8s.io/v1/PartialObjectMetadataList': `${META}.PartialObjectMetadataList`,
+  'meta.k8s.io/v1beta1/PartialObjectMetadata': `${META}.PartialObjectMetadata`,
+  'meta.k8s.io/v1beta1/PartialObjectMetadataList': `${META}beta1.PartialObjectMetadataList`,
+};
 
 function derive(
   fields: Record<string, Record<string, SourceField>>,
@@ -37,6 +44,7 @@ function derive(
   const kinds: Record<string, string> = {};
   for (const [kind, message] of Object.entries(source.kinds).sort())
     if (!UNSTABLE.test(kind)) kinds[kind] = message;
+  Object.assign(kinds, METADATA_FORMS);
   const reached = new Set<string>();
   const visit = (message: string): void => {
     if (SCALARS.has(message) || reached.has(message)) return;

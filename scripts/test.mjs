@@ -26,6 +26,8 @@ const steps = [
     },
   },
   { name: 'simulation', run: () => vitest('simulation') },
+  // Random histories of whole fleets; the same seeds each time.
+  { name: 'histories', run: () => check('simulate', ['--seeds', '200']) },
   { name: 'conformance', run: () => vitest('conformance') },
   {
     name: 'go',

@@ -1,17 +1,26 @@
 import { isObject } from '../schema/json.ts';
-import { strategyFor } from './builtins/index.ts';
-import type { Catalogue } from './catalogue/index.ts';
+import { strategyFor, withoutPrivileged } from './builtins/index.ts';
+import { type Catalogue, NEWEST_RELEASE, type Release, servedIn } from './catalogue/index.ts';
 import { definitionStrategy, isDefinitionResource } from './crd/index.ts';
 import type { Resource, Strategy } from './resource.ts';
 import { builtinColumns } from './table/index.ts';
 
-/** The built-in resources with their behaviour, without those of `excludeGroups`. */
-export function builtinResources(catalogue: Catalogue, excludeGroups: readonly string[]): Resource[] {
-  return catalogue.resources
+/**
+ * The built-in resources of a release with their behaviour, without those of `excludeGroups`. Privileged containers are
+ * forbidden unless they are allowed.
+ */
+export function builtinResources(
+  catalogue: Catalogue,
+  excludeGroups: readonly string[],
+  release: Release = NEWEST_RELEASE,
+  allowPrivileged: boolean = true,
+): Resource[] {
+  return servedIn(release, catalogue.resources)
     .filter((resource) => !excludeGroups.includes(resource.group))
     .map((resource): Resource => {
       const printer = builtinColumns(resource.group, resource.resource);
-      const strategy = strategyFor(resource.group, resource.resource, resource.version);
+      const usual = strategyFor(resource.group, resource.resource, resource.version);
+      const strategy = allowPrivileged ? usual : withoutPrivileged(resource.group, resource.resource, usual);
       return {
         ...resource,
         ...deprecationOf(resource),
@@ -22,6 +31,18 @@ export function builtinResources(catalogue: Catalogue, excludeGroups: readonly s
         strategy: withLifecycle(resource, strategy),
       };
     });
+}
+
+/** Admission plugins by the resource that tells them what to do: without it they have nothing to go by. */
+const PLUGIN_RESOURCES: Readonly<Record<string, string>> = {
+  MutatingAdmissionPolicy: 'mutatingadmissionpolicies',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
+};
+
+/** The admission plugins that are off because `resources`, those of an older release, do not have what they read. */
+export function pluginsWithoutResource(resources: readonly Resource[]): string[] {
+  const served = new Set(resources.map(({ resource }) => resource));
+  return Object.keys(PLUGIN_RESOURCES).filter((name) => !served.has(PLUGIN_RESOURCES[name] ?? ''));
 }
 
 function deprecationOf({ group, resource }: { group: string; resource: string }): { deprecation?: string } {

@@ -81,8 +81,11 @@ describe('what every cluster has', () => {
       versionPriority: 1,
       service: { namespace: 'a', name: 'b' },
     };
-    await post(SERVICES, { metadata: { name: 'v1.x.io' }, spec: remote });
-    expect((await get(`${SERVICES}/v1.x.io`)).body.status).toEqual({});
+    const made = await post(SERVICES, { metadata: { name: 'v1.x.io' }, spec: remote });
+    expect(made.body.status).toEqual({});
+    expect((await get(`${SERVICES}/v1.x.io`)).body.status.conditions).toMatchObject([
+      { type: 'Available', status: 'False', reason: 'ServiceNotFound', message: 'service "b" not found' },
+    ]);
   });
 
   it('[V39] the Service of the API server, priority classes, and whom extension servers believe', async () => {

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import type { JsonObject } from '../schema/json.ts';
+import { FRONT_PROXY_NAME } from './aggregation/index.ts';
 import type { StandingObject } from './controllers/index.ts';
 
 export interface ClusterFacts {
@@ -7,6 +8,8 @@ export interface ClusterFacts {
   readonly address?: string;
   /** PEM of the authority whose client certificates the server believes. */
   readonly clientCa?: string;
+  /** PEM of the authority of the certificate by which the server tells extension API servers who asks. */
+  readonly frontProxyCa?: string;
 }
 
 /** Where clients inside a cluster find its API server: the first address of the service network. */
@@ -26,7 +29,7 @@ export function clusterObjects(facts: ClusterFacts): StandingObject[] {
       'For pods that a node cannot do without: they stay where they are.',
     ),
     ...serverService(facts.address),
-    ...(facts.clientCa === undefined ? [] : [authenticationConfig(facts.clientCa)]),
+    ...(facts.clientCa === undefined ? [] : [authenticationConfig(facts.clientCa, facts.frontProxyCa)]),
   ];
 }
 
@@ -47,7 +50,7 @@ function priorityClass(name: string, value: number, description: string): Standi
 }
 
 /** What extension servers read to believe the same clients. */
-function authenticationConfig(clientCa: string): StandingObject {
+function authenticationConfig(clientCa: string, frontProxyCa: string | undefined): StandingObject {
   return {
     group: '',
     resource: 'configmaps',
@@ -55,7 +58,19 @@ function authenticationConfig(clientCa: string): StandingObject {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'extension-apiserver-authentication', namespace: 'kube-system' },
-      data: { 'client-ca-file': clientCa },
+      data: {
+        'client-ca-file': clientCa,
+        ...(frontProxyCa === undefined
+          ? {}
+          : {
+              'requestheader-allowed-names': JSON.stringify([FRONT_PROXY_NAME]),
+              'requestheader-client-ca-file': frontProxyCa,
+              'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
+              'requestheader-group-headers': '["X-Remote-Group"]',
+              'requestheader-uid-headers': '["X-Remote-Uid"]',
+              'requestheader-username-headers': '["X-Remote-User"]',
+            }),
+      },
     },
     owned: ['data'],
   };

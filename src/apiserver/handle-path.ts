@@ -1,7 +1,7 @@
 import type { Request, Response } from '../kube/exchange.ts';
-import type { Catalogue } from './catalogue/index.ts';
+import { type Catalogue, NEWEST_RELEASE, type Release } from './catalogue/index.ts';
 import type { ClusterResources, ResourceRegistry } from './crd/index.ts';
-import { createDiscovery, type Discovery } from './discovery/index.ts';
+import { createDiscovery, type DiscoveredResource, type Discovery } from './discovery/index.ts';
 import { createOpenApi, type OpenApi } from './openapi/index.ts';
 import {
   methodNotAllowed,
@@ -25,23 +25,29 @@ export function documentsOf(
   registry: ResourceRegistry,
   catalogue: Catalogue,
   address: string,
+  release: Release = NEWEST_RELEASE,
+  remote: (cluster: string) => readonly DiscoveredResource[] = () => [],
 ): (cluster: string) => Documents {
-  const made = new WeakMap<ClusterResources, Documents>();
+  const made = new WeakMap<object, Documents & { readonly resources: ClusterResources }>();
   return (cluster) => {
     const resources = registry.of(cluster);
-    let documents = made.get(resources);
+    const others = remote(cluster);
+    const key = others.length === 0 ? resources : others;
+    let documents = made.get(key);
+    if (documents?.resources !== resources) documents = undefined;
     if (!documents) {
       let openApi: OpenApi | undefined;
       const builtIn = resources.all.filter((resource) => !resource.custom);
       documents = {
+        resources,
         builtInGroups: new Set(builtIn.map((resource) => resource.group)),
-        discovery: createDiscovery(resources.all, address),
+        discovery: createDiscovery([...resources.all, ...others], address, release),
         openApi: () => {
           openApi ??= createOpenApi(resources.all, catalogue);
           return openApi;
         },
       };
-      made.set(resources, documents);
+      made.set(key, documents);
     }
     return documents;
   };
@@ -56,6 +62,18 @@ export interface ServerFacts {
   revision(): number;
   watches(): number;
 }
+
+const OTHER_PATHS = [
+  '/.well-known/openid-configuration',
+  '/apis/',
+  '/healthz',
+  '/livez',
+  '/metrics',
+  '/metrics/slis',
+  '/openid/v1/jwks',
+  '/readyz',
+  '/version',
+];
 
 /** Serves what is not a resource: discovery, OpenAPI, health, version, metrics. */
 export function handlePath(
@@ -75,26 +93,19 @@ export function handlePath(
     case '/version':
     case '/version/':
       return valueResponse(200, versionInfo(facts.version), {
-        representation: negotiate(headers, query, false),
+        representation: negotiate(headers, query, { views: false, protobuf: false }),
       });
     case '/metrics':
-      return textResponse(200, metricsText(facts), {
-        'content-type': 'text/plain; version=0.0.4; charset=utf-8',
-      });
+      return textResponse(200, metricsText(facts), METRICS_HEADERS);
+    case '/metrics/slis':
+      return textResponse(200, healthMetrics(facts), METRICS_HEADERS);
     case '/':
       return valueResponse(
         200,
         {
-          paths: [
-            ...documents.discovery.paths,
-            ...documents.openApi().paths,
-            '/livez',
-            '/metrics',
-            '/readyz',
-            '/version',
-          ].sort(),
+          paths: [...documents.discovery.paths, ...documents.openApi().paths, ...OTHER_PATHS].sort(),
         },
-        { representation: negotiate(headers, query, false) },
+        { representation: negotiate(headers, query, { views: false, protobuf: false }) },
       );
     default:
   }
@@ -137,9 +148,24 @@ function versionInfo(gitVersion: string): Record<string, string> {
     gitTreeState: 'clean',
     buildDate: '2026-01-01T00:00:00Z',
     goVersion: '',
-    compiler: 'node',
+    // Clients compare what they know of Kubernetes, which says the same for all its builds.
+    compiler: 'gc',
     platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
   };
+}
+
+const METRICS_HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
+
+/** What the health checks say, as upstream's component metrics name it. */
+function healthMetrics(facts: ServerFacts): string {
+  const row = (type: string, healthy: boolean): string =>
+    `kubernetes_healthcheck{name="ping",type="${type}"} ${healthy ? 1 : 0}\n`;
+  return [
+    '# HELP kubernetes_healthcheck Whether a health check passes.\n# TYPE kubernetes_healthcheck gauge\n',
+    row('healthz', true),
+    row('livez', true),
+    row('readyz', facts.ready()),
+  ].join('');
 }
 
 function metricsText(facts: ServerFacts): string {

@@ -1,7 +1,8 @@
 import type { Handler, Request, Response } from '../kube/exchange.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { type VirtualRuntime, virtualRuntime } from '../runtime/index.ts';
-import { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts';
+import { createApiServer } from './server.ts';
+import type { ApiServer, ApiServerOptions } from './server-options.ts';
 import { memoryDriver } from './storage/index.ts';
 
 /** An answer with its body read. */

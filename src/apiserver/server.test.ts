@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { AuditEvent } from './auth/index.ts';
+import type { AuditEvent } from './audit/index.ts';
 import { fixtureOf, startServer } from './server.fixture.ts';
+import type { AskedRight, Space } from './space.ts';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
 
@@ -82,7 +83,7 @@ describe('the pipeline', () => {
     const { get, post } = await startServer({ audit: (event) => events.push(event) });
     await post(MAPS, { metadata: { name: 'a' } });
     await get('/nonsense');
-    expect(events.map((event) => [event.verb, event.responseStatus.code, event.user.username])).toEqual([
+    expect(events.map((event) => [event.verb, event.responseStatus?.code, event.user.username])).toEqual([
       ['create', 201, 'admin'],
       ['get', 404, 'admin'],
     ]);
@@ -134,54 +135,42 @@ describe('the pipeline', () => {
     expect((await get('/apis/example.com/v1/things')).status).toBe(404);
   });
 
-  it('serves spaces read-only, with its own authorization and without credentials', async () => {
-    const seen: { path: string; headers: Readonly<Record<string, string>> }[] = [];
-    const { call, get, server, runtime } = await startServer({
-      spaces: (name) =>
-        name !== 'far'
-          ? undefined
-          : {
-              handler: (request) => {
-                seen.push(request);
-                return Promise.resolve({
-                  status: 200,
-                  headers: { 'set-cookie': 'x' },
-                  body: Buffer.from('{}'),
-                });
-              },
-              attributes: () => ({
-                verb: 'get',
-                isResource: true,
-                group: 'core.oam.dev',
-                version: 'v1beta1',
-                resource: 'spokeclusters',
-                subresource: 'proxy',
-                name: 'far',
-                namespace: '',
-                path: '',
-              }),
-            },
+  it('leads to spaces by path, each with an authorization of its own', async () => {
+    const seen: { path: string; user: string }[] = [];
+    const right = (name: string): AskedRight => ({
+      verb: 'get',
+      isResource: true,
+      group: 'core.oam.dev',
+      version: 'v1beta1',
+      resource: 'spokeclusters',
+      subresource: 'proxy',
+      name,
+      namespace: '',
+      path: '',
     });
-    const answer = await get('/clusters/far/api/v1/pods?limit=1', {
-      authorization: 'Bearer x',
-      cookie: 'y',
-      connection: 'x-hop',
-      'x-hop': '1',
-      accept: 'application/json',
+    const serve: Space['serve'] = async ({ path }, caller) => {
+      seen.push({ path, user: caller.user.name });
+      const body = JSON.stringify({ may: await caller.may(right('other')) });
+      return { status: 200, headers: {}, body: Buffer.from(body) };
+    };
+    const far: Space = { attributes: () => right('far'), serve };
+    const { get, server, runtime } = await startServer({
+      spaces: (path) => {
+        if (path.startsWith('/clusters/far/'))
+          return { space: far, path: path.slice('/clusters/far'.length) };
+        return path.startsWith('/all/') ? { space: { serve }, path: path.slice('/all'.length) } : undefined;
+      },
     });
-    expect(answer.status).toBe(200);
-    expect(answer.headers['set-cookie']).toBeUndefined();
-    expect(seen).toEqual([
-      { method: 'GET', path: '/api/v1/pods?limit=1', headers: { accept: 'application/json' } },
-    ]);
-    const written = await call('DELETE', '/clusters/far/api/v1/namespaces/x');
-    expect(written.body).toMatchObject({ code: 405, reason: 'MethodNotAllowed' });
-    expect(written.body.message).toContain('read-only');
+    const answer = await get('/clusters/far/api/v1/pods?limit=1');
+    expect(answer.body).toEqual({ may: true });
+    expect(seen).toEqual([{ path: '/api/v1/pods?limit=1', user: 'admin' }]);
     const dev = fixtureOf(runtime, server, server.as({ name: 'dev', groups: [] }));
     expect((await dev.get('/clusters/far/api/v1/pods')).body.message).toContain(
       'resource "spokeclusters/proxy"',
     );
     expect(seen).toHaveLength(1);
+    expect((await dev.get('/all/api')).body).toEqual({ may: false });
+    expect((await get('/clusters/near/api/v1/pods')).status).toBe(404);
   });
 
   it('[V36] fails with the Status that clients know', async () => {
@@ -267,11 +256,12 @@ describe('the pipeline', () => {
     const { get } = await startServer();
     expect((await get('/version')).body).toMatchObject({
       major: '1',
-      minor: '34',
-      gitVersion: 'v1.34.0+atoll',
+      minor: '36',
+      gitVersion: 'v1.36.0+atoll',
     });
     expect((await get('/readyz')).text).toBe('ok');
     expect((await get('/metrics')).text).toContain('atoll_apiserver_requests_total');
+    expect((await get('/metrics/slis')).text).toContain('kubernetes_healthcheck{name="ping",type="livez"} 1');
   });
 
   it('answers reviews and impersonation', async () => {

@@ -5,6 +5,7 @@ import { builtinApiServices, type StandingObject } from './controllers/index.ts'
 import { flowControlObjects } from './flow-objects.ts';
 import { aggregated } from './rbac-source.ts';
 import { prepareCreate } from './rest/create.ts';
+import { listTexts } from './rest/list-text.ts';
 import { inFlight, type RestServer } from './rest/scope.ts';
 import { CONTROLLER_USER } from './rest/server-actions.ts';
 
@@ -31,6 +32,7 @@ export function sharedObjects(
   const unasked: RestServer = {
     ...server,
     inFlight: inFlight(),
+    listTexts: listTexts(),
     admission: { mutate: () => {}, validate: () => {}, charge: () => undefined, mayWait: () => false },
   };
 

@@ -1,25 +1,51 @@
-import type { Handler, Request, Response } from '../kube/exchange.ts';
-import { failure, StatusError } from '../kube/status-error.ts';
-import { errorText } from '../runtime/index.ts';
-import type { RequestAttributes } from './auth/index.ts';
+import type { Request, Response } from '../kube/exchange.ts';
+import type { RequestAttributes, UserInfo } from './auth/index.ts';
 
-/**
- * A cluster that is served below `/clusters/<name>` by someone else: the hub's view of a spoke. It is read-only, and every
- * request is authenticated, authorized and audited here before it goes there.
- */
-export interface Space {
-  readonly handler: Handler;
-  /** What a request below the space means for authorization on this server, in the cluster `root`. */
-  attributes(request: Request): Omit<RequestAttributes, 'user' | 'cluster'>;
+/** What somebody would do, in the cluster `root` of this server. */
+export type AskedRight = Omit<RequestAttributes, 'user' | 'cluster'>;
+
+/** Who asks something of a space, as this server knows them. */
+export interface SpaceCaller {
+  readonly user: UserInfo;
+  /** Whether this server's own authorization lets them. */
+  may(right: AskedRight): boolean | Promise<boolean>;
 }
+
+/** Part of the paths of this server that someone else serves, to whoever was authenticated here. */
+export interface Space {
+  /**
+   * What a request means for authorization on this server, which is decided before it goes there. A space without judges
+   * each request by itself, with `may`.
+   */
+  readonly attributes?: (request: Request) => AskedRight;
+  /**
+   * Answers. `request` holds the headers of the client, credentials included, but those by which it impersonates, which were
+   * heard already. Throws the `StatusError` of a refusal; a response that switches protocols takes over.
+   */
+  readonly serve: (request: Request, caller: SpaceCaller) => Promise<Response>;
+}
+
+/** A space and the path within. */
+export interface PlacedSpace {
+  readonly space: Space;
+  /** With the query. */
+  readonly path: string;
+}
+
+/** Finds the space that a path (with the query) leads into. Asked at each request. */
+export type Spaces = (path: string) => PlacedSpace | undefined;
 
 /** Headers that end at this server: credentials, and what describes this connection only. */
 const STRIPPED: ReadonlySet<string> = new Set([
   'authorization',
-  'cookie',
   'connection',
+  'cookie',
+  'expect',
+  'forwarded',
   'host',
+  'http2-settings',
   'keep-alive',
+  'origin',
   'proxy-authenticate',
   'proxy-authorization',
   'proxy-connection',
@@ -27,68 +53,18 @@ const STRIPPED: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-remote-user',
-  'x-remote-group',
 ]);
+const STRIPPED_PREFIXES = ['impersonate-', 'x-forwarded-', 'x-remote-', ':'];
 
-/** Headers that may go on to a space. */
+/** Headers that may go on to another server. */
 export function forwardedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
   const out: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (STRIPPED.has(lower) || named.has(lower)) continue;
-    if (lower.startsWith('impersonate-') || lower.startsWith('x-remote-extra-') || lower.startsWith(':'))
-      continue;
+    if (STRIPPED_PREFIXES.some((prefix) => lower.startsWith(prefix))) continue;
     out[lower] = value;
   }
   return out;
-}
-
-/** 405 for anything that could change a space. */
-export function refuseWrites(cluster: string, request: Request): void {
-  if (request.method === 'GET' || request.method === 'HEAD') return;
-  throw failure(
-    405,
-    'MethodNotAllowed',
-    `the cluster ${JSON.stringify(cluster)} is read-only here: ${request.method} is not allowed, only GET and HEAD`,
-  );
-}
-
-/** Passes a read on, `path` being the path within the space. */
-export async function forwardToSpace(
-  cluster: string,
-  space: Space,
-  request: Request,
-  path: string,
-): Promise<Response> {
-  refuseWrites(cluster, request);
-  const { body: _body, ...rest } = request;
-  const response = await reach(cluster, space, { ...rest, path, headers: forwardedHeaders(request.headers) });
-  const {
-    connection: _connection,
-    'keep-alive': _keepAlive,
-    'set-cookie': _cookies,
-    ...headers
-  } = response.headers;
-  return { ...response, headers };
-}
-
-/** No answer could be had: that is for the client to hear, not an error of this server. */
-async function reach(cluster: string, space: Space, request: Request): Promise<Response> {
-  try {
-    return await space.handler(request);
-  } catch (error) {
-    if (error instanceof StatusError) throw error;
-    const unreachable = failure(
-      503,
-      'ServiceUnavailable',
-      `the cluster ${JSON.stringify(cluster)} cannot be reached now: ${errorText(error)}`,
-    );
-    throw new StatusError(unreachable.status, { cause: error });
-  }
 }

@@ -42,6 +42,7 @@ describe('issues', () => {
     ['i + s', "1:3 found no matching overload for '_+_' applied to '(int, string)'"],
     ['\ns.foo(\n  b)', "3:3 undeclared reference to 'b' (in container '')"],
     ['i.name', "1:2 type 'int' does not support field selection"],
+    ['[].name', "1:3 type 'list(dyn)' does not support field selection"],
     ['[1].all(1, true)', '1:9 argument must be a simple name'],
     ["[1, 'a']", "1:5 expected type 'int' but found 'string'"],
     ['var', '1:1 reserved identifier: var'],
@@ -64,6 +65,8 @@ describe('issues', () => {
 describe('values', () => {
   it('keep 64 bits, from JSON too', () => {
     expect(run('i + 1', { i: 9007199254740993n })).toEqual({ json: '9007199254740994' });
+    const exact = env.compile('[i + 1]').program?.evaluate({ i: 9007199254740993n }).value ?? null;
+    expect(toJson(exact, { longIntegers: 'bigint' })).toEqual({ json: [9007199254740994n] });
     expect(run('i + 1', { i: 9223372036854775807n })).toMatchObject({
       message: 'integer overflow',
       line: 1,
@@ -84,6 +87,21 @@ describe('values', () => {
     expect(run("t.getFullYear('America/New_York') == 2023", { t: '2024-01-01T03:00:00Z' })).toEqual({
       json: true,
     });
+  });
+
+  it('are there when they are null', () => {
+    expect(run('a == null', { a: null })).toEqual({ json: true });
+    expect(run('a.x == null && a.y.z == null && has(a.x)', { a: { x: null, y: { z: null } } })).toEqual({
+      json: true,
+    });
+    expect(run('a.x.y', { a: { x: null } })).toMatchObject({ message: 'no such overload: select .y' });
+    let asked = 0;
+    const bindings = (): null => {
+      asked++;
+      return null;
+    };
+    expect(env.compile('a == null && a == null').program?.evaluate(bindings).value).toBe(true);
+    expect(asked).toBe(1);
   });
 
   it('do not show what objects inherit', () => {
@@ -313,7 +331,7 @@ describe('environments', () => {
   it('ask for variables only when they are used', () => {
     const asked: string[] = [];
     const { program } = env.compile("s == 'a' || i == 1");
-    expect(program?.variables).toEqual(['s', 'i']);
+    expect(program?.variables()).toEqual(['s', 'i']);
     const lookUp = (name: string): unknown => {
       asked.push(name);
       return name === 's' ? 'a' : 1;

@@ -1,8 +1,8 @@
 import { type Checked, checkExpression } from './check/checker.ts';
 import { type CostEstimate, estimateCost } from './check/cost-estimate.ts';
-import { literalIssues } from './check/validate-literals.ts';
 import { planExpression } from './evaluate/planner.ts';
-import type { Scope, Variable } from './evaluate/scope.ts';
+import { type ResolvedName, rootsOf, type Scope } from './evaluate/scope.ts';
+import { type FunctionTable, functionTable } from './evaluate/signature.ts';
 import type { Constant, FunctionDeclaration, Library } from './library/function.ts';
 import { type KubernetesVersion, kubernetesLibraries } from './library/kubernetes.ts';
 import { createProgram, type Program } from './program.ts';
@@ -10,7 +10,7 @@ import type { ParsedExpression } from './syntax/ast.ts';
 import { type Macro, macroTable } from './syntax/macros.ts';
 import { type ParseOptions, type ParseResult, parseExpression } from './syntax/parser.ts';
 import type { ExpressionIssue } from './syntax/source-position.ts';
-import { DYN, type ObjectType, type Type } from './types/type.ts';
+import { DYN, type ObjectType, paramsOf, type Type } from './types/type.ts';
 import { adapterOf } from './types/type-adapter.ts';
 import { TypeValue } from './values/value.ts';
 
@@ -67,24 +67,23 @@ export function createEnvironment(options: EnvironmentOptions = {}): Environment
   const ground = options.libraries ?? kubernetesLibraries(options.version);
   const extra = options.extraLibraries ?? [];
   const libraries = extra.length === 0 ? ground : [...ground, ...extra];
-  const scope = scopeOf(libraries, options);
+  const base = baseOf(libraries);
+  const scope = scopeOf(base, options);
   const optionals = libraries.some((library) => library.name === 'optionals');
   const parseOptions: ParseOptions = {
-    macros: baseOf(libraries).macros,
+    macros: base.macros,
     optionals,
     quotedFields: true,
     maxLength: options.limits?.maxLength ?? DEFAULT_MAX_LENGTH,
     maxDepth: options.limits?.maxDepth ?? DEFAULT_MAX_DEPTH,
   };
   const validLiterals = options.validLiterals ?? options.version !== '1.28';
-  const checkOptions = { homogeneousLiterals: options.homogeneousLiterals ?? true };
+  const checkOptions = { homogeneousLiterals: options.homogeneousLiterals ?? true, validLiterals };
   const parse = (expression: string): ParseResult => parseExpression(expression, parseOptions);
   const check = (expression: string | ParsedExpression): CheckResult => {
     const parsed = typeof expression === 'string' ? parse(expression) : { ast: expression };
     if (!parsed.ast) return { issues: parsed.issues ?? [] };
-    const result = checkExpression(parsed.ast, scope, checkOptions);
-    const issues = result.checked && validLiterals ? literalIssues(parsed.ast) : [];
-    return issues.length > 0 ? { issues } : result;
+    return checkExpression(parsed.ast, scope, checkOptions);
   };
   return {
     parse,
@@ -94,7 +93,7 @@ export function createEnvironment(options: EnvironmentOptions = {}): Environment
       if (!checked) return { issues };
       const { ast } = checked;
       return {
-        program: createProgram(ast, planExpression(ast.expr, scope, checked.overloads)),
+        program: createProgram(ast, (partial) => planExpression(ast.expr, scope, checked, partial)),
         type: checked.type,
         estimate: () => estimateCost(checked, scope),
       };
@@ -102,9 +101,9 @@ export function createEnvironment(options: EnvironmentOptions = {}): Environment
     compileUnchecked: (expression) => {
       const { ast, issues } = parse(expression);
       if (!ast) return { issues };
-      const unchecked: Checked = { ast, type: DYN, types: [], overloads: new Map() };
+      const unchecked: Checked = { ast, type: DYN, types: [], overloads: [], references: [] };
       return {
-        program: createProgram(ast, planExpression(ast.expr, scope)),
+        program: createProgram(ast, (partial) => planExpression(ast.expr, scope, undefined, partial)),
         type: DYN,
         estimate: () => estimateCost(unchecked, scope),
       };
@@ -121,9 +120,10 @@ export function createEnvironment(options: EnvironmentOptions = {}): Environment
 }
 
 interface Base {
-  readonly functions: ReadonlyMap<string, FunctionDeclaration>;
-  readonly constants: ReadonlyMap<string, Constant>;
-  readonly macros: ReadonlyMap<string, Macro>;
+  readonly functions: ReadonlyMap<string, FunctionTable>;
+  readonly constants: ReadonlyMap<string, ResolvedName>;
+  readonly macros: ReadonlyMap<string, readonly Macro[]>;
+  readonly functionRoots: ReadonlySet<string>;
 }
 
 const BASES = new WeakMap<readonly Library[], Base>();
@@ -133,41 +133,45 @@ function baseOf(libraries: readonly Library[]): Base {
   const known = BASES.get(libraries);
   if (known) return known;
   const constants = libraries.flatMap((library): readonly Constant[] => library.constants ?? []);
+  const functions = mergedFunctions(libraries);
   const base: Base = {
-    functions: mergedFunctions(libraries),
-    constants: new Map(constants.map((constant) => [constant.name, constant])),
+    functions,
+    constants: new Map(constants.map((constant) => [constant.name, { kind: 'constant', constant }])),
     macros: macroTable(libraries.flatMap((library): readonly Macro[] => library.macros ?? [])),
+    functionRoots: rootsOf(functions.keys()),
   };
   BASES.set(libraries, base);
   return base;
 }
 
-function scopeOf(libraries: readonly Library[], options: EnvironmentOptions): Scope {
-  const variables = new Map<string, Variable>();
+function scopeOf(base: Base, options: EnvironmentOptions): Scope {
+  const variables = new Map<string, ResolvedName>();
   for (const [name, type] of Object.entries(options.variables ?? {})) {
-    variables.set(name, { name, type, adapter: adapterOf(type) });
+    variables.set(name, { kind: 'variable', variable: { name, type, adapter: adapterOf(type) } });
   }
-  const base = baseOf(libraries);
-  const constants = new Map(base.constants);
-  for (const type of options.types ?? []) {
-    const constant = {
-      name: type.name,
-      type: { kind: 'type', of: type },
-      value: new TypeValue(type.name),
-    } as const;
-    constants.set(type.name, constant);
+  const types = options.types ?? [];
+  let { constants } = base;
+  if (types.length > 0) {
+    const named = types.map(({ name }, index): [string, ResolvedName] => {
+      const type: Type = { kind: 'type', of: types[index] };
+      return [name, { kind: 'constant', constant: { name, type, value: new TypeValue(name) } }];
+    });
+    constants = new Map([...constants, ...named]);
   }
   return {
     container: options.container ?? '',
     variables,
     constants,
     functions: base.functions,
-    types: new Map((options.types ?? []).map((type) => [type.name, type])),
+    types: new Map(types.map((type) => [type.name, type])),
+    nameRoots: rootsOf(variables.keys(), constants.keys()),
+    functionRoots: base.functionRoots,
+    generic: Object.values(options.variables ?? {}).some((type) => paramsOf(type).size > 0),
   };
 }
 
 /** Libraries may each add overloads to a function; of two with the same id the later one holds. */
-function mergedFunctions(libraries: readonly Library[]): Map<string, FunctionDeclaration> {
+function mergedFunctions(libraries: readonly Library[]): Map<string, FunctionTable> {
   const merged = new Map<string, FunctionDeclaration>();
   for (const { functions } of libraries) {
     for (const { name, overloads } of functions) {
@@ -179,5 +183,5 @@ function mergedFunctions(libraries: readonly Library[]): Map<string, FunctionDec
       });
     }
   }
-  return merged;
+  return new Map(Array.from(merged, ([name, declaration]) => [name, functionTable(declaration)]));
 }

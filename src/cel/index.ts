@@ -21,7 +21,8 @@
  * what an expression or its inputs hold. Nothing here reads a clock, waits, or does I/O.
  */
 
-export type { Checked, CheckOptions } from './check/checker.ts';
+export type { Checked } from './check/checker.ts';
+export type { CheckOptions } from './check/checker-state.ts';
 export type { CostEstimate } from './check/cost-estimate.ts';
 export {
   type CheckResult,
@@ -105,7 +106,7 @@ export {
   UINT,
 } from './types/type.ts';
 export { adapterOf } from './types/type-adapter.ts';
-export { type ToJson, toJson, typeNameOf } from './values/convert.ts';
+export { type ToJson, type ToJsonOptions, toJson, typeNameOf } from './values/convert.ts';
 export { compareValues, equalValues } from './values/equality.ts';
 export { fromJson } from './values/from-json.ts';
 export { List } from './values/list.ts';

@@ -1,5 +1,6 @@
 import {
   type AttributePath,
+  type Bindings,
   COST_EXCEEDED,
   EvaluationStopped,
   type Frame,
@@ -10,8 +11,7 @@ import type { ParsedExpression } from './syntax/ast.ts';
 import { positionAt, type SourcePosition } from './syntax/source-position.ts';
 import { CelError, Unknown, type Value } from './values/value.ts';
 
-/** Values of variables by name: JSON, or values of this room. A function is asked once for each variable that is used. */
-export type Bindings = Readonly<Record<string, unknown>> | ((name: string) => unknown);
+export type { Bindings };
 
 export interface EvaluateOptions {
   /** Cost at which the evaluation is given up; Kubernetes' limit of a single evaluation by default. */
@@ -30,6 +30,8 @@ export interface EvaluationError extends Partial<SourcePosition> {
   readonly message: string;
   /** Why there is no result: the expression failed, it cost too much, or it was interrupted. */
   readonly reason: 'Failed' | 'BudgetExceeded' | 'Interrupted';
+  /** It failed for want of a key, a field or an element, which may come to be there. */
+  readonly missing?: true;
 }
 
 export type EvaluationResult =
@@ -51,52 +53,35 @@ export type EvaluationResult =
 export interface Program {
   readonly ast: ParsedExpression;
   /** Names of the environment's variables that the expression uses. */
-  readonly variables: readonly string[];
+  readonly variables: () => readonly string[];
   readonly evaluate: (bindings?: Bindings, options?: EvaluateOptions) => EvaluationResult;
 }
 
 /** Cost units that Kubernetes grants one evaluation. */
 export const PER_CALL_BUDGET = 1_000_000;
 
-export function createProgram(ast: ParsedExpression, plan: Plan): Program {
-  const { run, slotCount, variables } = plan;
-  const names = variables.map((variable) => variable.name);
+const NOTHING: Bindings = {};
+
+/** `plan` is asked when there is something to evaluate, and for a plan that minds unknowns only when there may be some. */
+export function createProgram(ast: ParsedExpression, plan: (mindsUnknowns: boolean) => Plan): Program {
+  let complete: Plan | undefined;
+  let partial: Plan | undefined;
   return {
     ast,
-    variables: names,
-    evaluate: (bindings = {}, options) => {
-      const slots = new Array<Value | undefined>(slotCount);
-      const frame: Frame = {
-        slots,
-        load: (slot) => {
-          const variable = variables[slot];
-          if (variable === undefined) return null;
-          const raw =
-            typeof bindings === 'function' ? bindings(variable.name) : ownValue(bindings, variable.name);
-          const value =
-            raw === undefined ? new CelError(`no such attribute: ${variable.name}`) : variable.adapter(raw);
-          slots[slot] = value;
-          return value;
-        },
-        cost: 0,
-        limit: options?.budget ?? PER_CALL_BUDGET,
-        iterations: 0,
-        walked: 0,
-        interrupted: interruption(options),
-        unknowns: options?.unknowns?.map(pathOf),
-      };
-      return evaluate(run, frame, ast.source);
+    variables: () => {
+      complete ??= plan(false);
+      return complete.variables;
+    },
+    evaluate: (bindings = NOTHING, options) => {
+      let chosen: Plan;
+      if (options?.unknowns === undefined) chosen = complete ??= plan(false);
+      else chosen = partial ??= plan(true);
+      return evaluate(chosen, bindings, options, ast.source);
     },
   };
 }
 
-function ownValue(bindings: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.hasOwn(bindings, name) ? bindings[name] : undefined;
-}
-
-function interruption(options: EvaluateOptions | undefined): (() => boolean) | undefined {
-  const signal = options?.signal;
-  const asked = options?.interrupted;
+function interruption({ signal, interrupted: asked }: EvaluateOptions): (() => boolean) | undefined {
   if (signal === undefined) return asked;
   return () => signal.aborted || asked?.() === true;
 }
@@ -105,7 +90,22 @@ function pathOf(attribute: string | AttributePath): AttributePath {
   return typeof attribute === 'string' ? attribute.split('.') : attribute;
 }
 
-function evaluate(run: Plan['run'], frame: Frame, source: string): EvaluationResult {
+function evaluate(
+  { run, slotCount }: Plan,
+  bindings: Bindings,
+  options: EvaluateOptions | undefined,
+  source: string,
+): EvaluationResult {
+  const frame: Frame = {
+    slots: new Array<Value | undefined>(slotCount),
+    bindings,
+    cost: 0,
+    limit: options?.budget ?? PER_CALL_BUDGET,
+    iterations: 0,
+    walked: 0,
+    interrupted: options === undefined ? undefined : interruption(options),
+    unknowns: options?.unknowns?.map(pathOf),
+  };
   try {
     if (frame.interrupted?.() === true) throw new EvaluationStopped(INTERRUPTED);
     const value = run(frame);
@@ -125,7 +125,10 @@ function evaluate(run: Plan['run'], frame: Frame, source: string): EvaluationRes
 
 function failure(error: CelError, source: string): EvaluationError {
   const { message } = error;
-  return error.at < 0
-    ? { message, reason: 'Failed' }
-    : { message, reason: 'Failed', ...positionAt(source, error.at) };
+  return {
+    message,
+    reason: 'Failed',
+    ...(error.missing && { missing: true }),
+    ...(error.at >= 0 && positionAt(source, error.at)),
+  };
 }

@@ -386,6 +386,41 @@ describe('checked expressions', () => {
     );
   });
 
+  it('[V48] take no more steps than their budget has units, however large what they are given is', () => {
+    const loops = fc.letrec<{ loop: string }>((tie) => ({
+      loop: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        fc.constantFrom('a >= 0', 'l.size() > 0', 's.contains(string(a))', 'a in l', 'l == l'),
+        tie('loop').map((body) => `l.all(a, ${body})`),
+        tie('loop').map((body) => `l.exists(a, !(${body}))`),
+        tie('loop').map((body) => `l.filter(a, ${body}).size() >= 0`),
+        tie('loop').map((body) => `l.map(a, ${body}).all(b, b)`),
+        tie('loop').map((body) => `l.transformMap(a, b, ${body}).size() > 0`),
+        fc.tuple(tie('loop'), tie('loop')).map(([a, b]) => `(${a}) && (${b})`),
+      ),
+    }));
+    const env = createEnvironment({
+      variables: { l: listType({ kind: 'int' }), s: { kind: 'string' }, a: { kind: 'int' } },
+    });
+    const sizes = fc.constantFrom(10, 300, 5_000);
+    fc.assert(
+      fc.property(loops.loop, sizes, fc.constantFrom(1_000, 20_000), (text, size, budget) => {
+        const { program, issues } = env.compile(text);
+        expect(issues, text).toBeUndefined();
+        const l = Array.from({ length: size }, (_, index) => index);
+        let asked = 0;
+        const interrupted = (): boolean => {
+          asked++;
+          return false;
+        };
+        program?.evaluate({ l, s: 'x'.repeat(size), a: 1 }, { budget, interrupted });
+        // It is asked once for every hundred iterations, of which each costs a unit at least, but for the one that goes beyond.
+        expect((asked - 1) * 100, text).toBeLessThanOrEqual(budget);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
   it('stop at their budget, whatever they are given', () => {
     const big = createEnvironment({
       variables: {

@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { generateSigningKey } from '../apiserver/index.ts';
+import { FRONT_PROXY_NAME, generateSigningKey } from '../apiserver/index.ts';
 import {
   certificateIdentity,
   createCertificateAuthority,
+  isSignedBy,
   issueCertificate,
   type KeyPair,
 } from '../kube/pki.ts';
@@ -55,23 +57,61 @@ export async function serverCertificates(
   return { authority, server, admin };
 }
 
-/** The authority that vouches for spokes on the link, and for the hub towards them. It is not the API's: a link certificate is no credential there. */
+/** What a hub shows to spokes, and what vouches for both. */
+export interface LinkCertificates {
+  readonly authority: KeyPair;
+  readonly server: KeyPair;
+  /** Host names and addresses that the certificate holds. */
+  readonly names: readonly string[];
+}
+
+/**
+ * The authority that vouches for spokes on the link, and for the hub towards them. It is not the API's: a link certificate is no
+ * credential there. `hosts` are names and addresses that spokes dial besides loopback; `kept` gives the authority that the hub
+ * has already, or keeps the one of this directory.
+ */
 export async function linkCertificates(
   runtime: Runtime,
   directory: string,
   name: string,
-): Promise<{ authority: KeyPair; server: KeyPair }> {
-  const authority = await authorityIn(runtime, directory, 'link-ca', `atoll link ${name}`);
-  const server = await certificateIn(runtime, directory, 'link-server', () =>
+  hosts: readonly string[] = [],
+  kept: (own: () => Promise<KeyPair>) => Promise<KeyPair> = (own) => own(),
+): Promise<LinkCertificates> {
+  const authority = await kept(() => authorityIn(runtime, directory, 'link-ca', `atoll link ${name}`));
+  const names = [...new Set([name, 'localhost', '127.0.0.1', '::1', ...hosts])];
+  const digest = createHash('sha256')
+    .update([...hosts].sort().join('\n'))
+    .digest('hex')
+    .slice(0, 8);
+  const file = hosts.length === 0 ? 'link-server' : `link-server-${digest}`;
+  const make = (): Promise<KeyPair> =>
     issueCertificate(runtime, authority, {
       commonName: name,
-      dnsNames: ['localhost', name],
-      ipAddresses: ['127.0.0.1', '::1'],
+      dnsNames: names.filter((item) => isIP(item) === 0),
+      ipAddresses: names.filter((item) => isIP(item) !== 0),
       usage: 'server',
+      lifetimeMs: LIFETIME_MS,
+    });
+  const server = await certificateIn(runtime, directory, file, make, (certificate) =>
+    isSignedBy(certificate, authority.certificate),
+  );
+  return { authority, server, names };
+}
+
+/** By what the server makes extension API servers believe what it says of users. Its authority vouches for nothing else. */
+export async function frontProxyCertificates(
+  runtime: Runtime,
+  directory: string,
+): Promise<{ authority: string; client: KeyPair }> {
+  const authority = await authorityIn(runtime, directory, 'front-proxy-ca', 'atoll front proxy');
+  const client = await certificateIn(runtime, directory, 'front-proxy-client', () =>
+    issueCertificate(runtime, authority, {
+      commonName: FRONT_PROXY_NAME,
+      usage: 'client',
       lifetimeMs: LIFETIME_MS,
     }),
   );
-  return { authority, server };
+  return { authority: authority.certificate, client };
 }
 
 function authorityIn(
@@ -88,12 +128,14 @@ async function certificateIn(
   directory: string,
   file: string,
   make: () => Promise<KeyPair>,
+  isGood: (certificate: string) => boolean = () => true,
 ): Promise<KeyPair> {
   const certificatePath = join(directory, `${file}.crt`);
   const keyPath = join(directory, `${file}.key`);
   if (existsSync(certificatePath) && existsSync(keyPath)) {
     const certificate = readFileSync(certificatePath, 'utf8');
-    if (certificateIdentity(certificate).notAfter - runtime.clock.now() > RENEW_BEFORE_MS)
+    const left = certificateIdentity(certificate).notAfter - runtime.clock.now();
+    if (left > RENEW_BEFORE_MS && isGood(certificate))
       return { certificate, key: readFileSync(keyPath, 'utf8') };
   }
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -103,12 +145,12 @@ async function certificateIn(
   return made;
 }
 
-/** The key that signs service account tokens: kept, so that tokens outlive a restart. */
-export function serviceAccountKey(directory: string): string {
+/** The key that signs service account tokens: kept, so that tokens outlive a restart. A new one is of `algorithm`. */
+export function serviceAccountKey(directory: string, algorithm?: 'ES256' | 'RS256'): string {
   const path = join(directory, 'service-account.key');
   if (existsSync(path)) return readFileSync(path, 'utf8');
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const key = generateSigningKey();
+  const key = generateSigningKey(algorithm);
   writePrivate(path, key);
   return key;
 }

@@ -1,9 +1,13 @@
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
 import { BUNDLE, DISPATCH, OWNERSHIP_RECORD, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
-import type { CredentialOptions } from '../hub/credential.ts';
+import { RESOURCE_RULE } from '../engine/rules/index.ts';
+import { type Access, startAccess } from '../hub/access/index.ts';
+import type { CredentialOptions } from '../hub/credential/index.ts';
 import { type Hub, startHub } from '../hub/hub.ts';
 import type { LinkSource } from '../hub/inventory.ts';
+import { installPolicies } from '../hub/policies/index.ts';
+import { RETRACTION } from '../hub/retractions.ts';
 import type { Client } from '../kube/client.ts';
 import { type CustomKind, installKinds, resourceIdOf } from '../kube/custom-resource.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -19,9 +23,11 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   CLUSTER,
   PROPAGATION,
   CLUSTER_PROPAGATION,
+  RETRACTION,
   DISPATCH,
   BUNDLE,
   OWNERSHIP_RECORD,
+  RESOURCE_RULE,
 ];
 
 export interface EngineOptions {
@@ -33,10 +39,14 @@ export interface EngineOptions {
   readonly credentials: CredentialOptions;
   /** Roles that start at once; without them a role starts with the first object that asks for it. */
   readonly roles?: { readonly hub?: boolean; readonly spoke?: boolean };
+  /** Whether the hub of this cluster was pinned when it joined; see `SpokeOptions`. */
+  readonly pinned?: boolean;
 }
 
 export interface Engine {
   hub(): Hub | undefined;
+  /** The way of users to the spokes, once this is a hub. */
+  access(): Access | undefined;
   spoke(): Spoke | undefined;
   stop(): Promise<void>;
 }
@@ -49,8 +59,10 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   const { client } = options;
   await installKinds(runtime.clock, client, ENGINE_KINDS);
   await grantHubAccess(client);
+  // What is written before the first cluster joins has an author as well.
+  if (!options.roles?.hub && !options.roles?.spoke) await installPolicies(client, runtime.log);
   const started: { hub?: Promise<Hub>; spoke?: Promise<Spoke> } = {};
-  const running: { hub?: Hub; spoke?: Spoke } = {};
+  const running: { hub?: Hub; access?: Access; spoke?: Spoke } = {};
   const watches: Informer[] = [];
 
   function beHub(): Promise<Hub> {
@@ -58,19 +70,24 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
       client,
       links: options.links,
       credentials: options.credentials,
-    }).then((hub) => {
+    }).then(async (hub) => {
       running.hub = hub;
+      const { fleet, inventory } = hub;
+      running.access = await startAccess(runtime, { client, fleet, inventory, tunnel: options.links.tunnel });
       return hub;
     });
     return started.hub;
   }
   function beSpoke(): Promise<Spoke> {
-    started.spoke ??= startSpoke(runtime, { name: options.name, client, version: options.version }).then(
-      (spoke) => {
-        running.spoke = spoke;
-        return spoke;
-      },
-    );
+    started.spoke ??= startSpoke(runtime, {
+      name: options.name,
+      client,
+      version: options.version,
+      pinned: options.pinned ?? false,
+    }).then((spoke) => {
+      running.spoke = spoke;
+      return spoke;
+    });
     return started.spoke;
   }
   function onFirst(informer: Informer, role: string, begin: () => Promise<unknown>): void {
@@ -95,9 +112,11 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
 
   return {
     hub: () => running.hub,
+    access: () => running.access,
     spoke: () => running.spoke,
     async stop(): Promise<void> {
       for (const watch of watches) watch.stop();
+      running.access?.stop();
       await Promise.all([running.hub?.stop(), running.spoke?.stop()]);
     },
   };

@@ -1,9 +1,18 @@
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { consumeJoinToken, mayDial } from '../hub/join.ts';
-import type { Client } from '../kube/client.ts';
-import type { Handler } from '../kube/exchange.ts';
+import { hubIdentity } from '../hub/identity.ts';
 import {
+  admitsSpoke,
+  decideEnrolment,
+  linkAuthority,
+  publishLinkNotice,
+  watchAcceptance,
+} from '../hub/join/index.ts';
+import type { Client } from '../kube/client.ts';
+import type { Handler, Upgrader } from '../kube/exchange.ts';
+import {
+  type DialerState,
   startTunnelDialer,
   startTunnelListener,
   type TunnelDialer,
@@ -11,18 +20,9 @@ import {
 } from '../link/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { linkCertificates } from './certificates.ts';
-import { fileKeyStore } from './key-store.ts';
+import { type JoinedHub, tokenFor } from './join/join-file.ts';
+import { type CredentialPlace, spokeKeys } from './key-store.ts';
 import type { Links } from './links.ts';
-
-/** Where a spoke's hub is. Written when it joins. */
-export interface JoinFile {
-  /** `host:port` of the hub's link listener. */
-  readonly hubAddress: string;
-  /** PEM of the authority that the hub's link certificate must come from. */
-  readonly hubCa: string;
-  /** Tokens for first certificates, by cluster name. */
-  readonly tokens: Readonly<Record<string, string>>;
-}
 
 /** A spoke that was off for less than this comes back with its ended certificate, to have it renewed and for nothing else. */
 const RENEW_EXPIRED_FOR_MS = 30 * 86_400_000;
@@ -31,7 +31,9 @@ export interface ListenOptions {
   readonly name: string;
   readonly host?: string;
   readonly port: number;
-  /** Where the hub keeps its keys. */
+  /** `host:port` by which spokes reach it, where that is not how it listens. */
+  readonly addresses?: readonly string[];
+  /** Where the hub keeps its certificate. */
   readonly directory: string;
 }
 
@@ -42,46 +44,98 @@ export async function listenForSpokes(
   links: Links,
   options: ListenOptions,
 ): Promise<TunnelListener> {
-  const { authority, server } = await linkCertificates(runtime, join(options.directory, 'pki'), options.name);
+  const { name, host = '127.0.0.1', addresses = [] } = options;
+  const reached = host === '0.0.0.0' || host === '::' ? hostname() : host;
+  const hosts = [...new Set([...addresses.map(hostOf), ...(reached === '127.0.0.1' ? [] : [reached])])];
+  const { authority, server, names } = await linkCertificates(
+    runtime,
+    join(options.directory, 'pki'),
+    name,
+    hosts,
+    (own) => linkAuthority(client, own),
+  );
   const listener = await startTunnelListener(runtime, {
-    host: options.host ?? '127.0.0.1',
+    host,
     port: options.port,
     certificate: server.certificate,
     key: server.key,
     linkCa: authority,
     renewExpiredForMs: RENEW_EXPIRED_FOR_MS,
-    verifySpoke: async ({ spoke }) =>
-      (await mayDial(client, spoke))
-        ? { allowed: true }
-        : {
-            allowed: false,
-            message: `the hub has no SpokeCluster ${spoke} with a credential of type tunnel`,
-          },
-    consumeJoinToken: (spoke, token, keyDigest) => consumeJoinToken(runtime, client, spoke, token, keyDigest),
+    verifySpoke: ({ spoke }) => admitsSpoke(client, spoke),
+    consumeJoinToken: (spoke, token, keyDigest, request) =>
+      decideEnrolment(runtime, client, { spoke, token, keyDigest, request }),
     onLink: (link) => links.add(link),
   });
   links.onForget((spoke) => listener.disconnect(spoke, 'its SpokeCluster was deleted'));
-  return listener;
+  const stopWatching = watchAcceptance(runtime, client, (spoke, why) => listener.disconnect(spoke, why));
+  const own = `${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
+  const { lineage, publicKey } = await hubIdentity(runtime, client);
+  await publishLinkNotice(client, {
+    name,
+    addresses: addresses.length > 0 ? addresses : [own],
+    names,
+    ca: authority.certificate,
+    trust: { lineage, publicKey },
+  });
+  return {
+    ...listener,
+    async close(): Promise<void> {
+      stopWatching();
+      await listener.close();
+    },
+  };
 }
 
-/** The spoke's end: dials the hub and answers its requests with `serve`, which acts with the hub's rights on this cluster. */
-export function dialHub(
-  runtime: Runtime,
-  cluster: string,
-  joinFile: string,
-  directory: string,
-  serve: Handler,
-): TunnelDialer {
-  const read = (): JoinFile => JSON.parse(readFileSync(joinFile, 'utf8')) as JoinFile;
-  const { hubAddress, hubCa } = read();
+export interface DialOptions {
+  /** The name by which the hub knows this cluster. */
+  readonly cluster: string;
+  /** Where the key and certificate of this link are kept. */
+  readonly credentials: CredentialPlace;
+  /** What the hub was joined with now: a new token may have been brought meanwhile. */
+  readonly latest?: () => JoinedHub | undefined;
+  /** Answers the hub's requests, with the hub's rights on this cluster. */
+  readonly serve: Handler;
+  readonly serveUpgrade?: Upgrader;
+  readonly onState?: (state: DialerState) => void;
+}
+
+/** The spoke's end: dials a hub and answers its requests. */
+export function dialHub(runtime: Runtime, hub: JoinedHub, options: DialOptions): TunnelDialer {
+  const { cluster, serve, serveUpgrade, onState } = options;
+  const { keyStore, joinToken } = spokeKeys(options.credentials, () =>
+    tokenFor(options.latest?.() ?? hub, cluster),
+  );
   return startTunnelDialer(runtime, {
-    hubAddress,
-    hubCaPem: hubCa,
+    hubAddress: hub.addresses,
+    hubCaPem: hub.ca,
+    ...(hub.serverName === undefined ? {} : { hubName: hub.serverName }),
+    ...(hub.proxy === undefined ? {} : { proxy: hub.proxy }),
     spoke: cluster,
-    keyStore: fileKeyStore(join(directory, 'link'), cluster),
-    // Read anew at every attempt: a new token may have been brought meanwhile.
-    joinToken: () => read().tokens[cluster],
+    keyStore,
+    joinToken,
     serve,
-    onState: (state) => runtime.log.info('link', { cluster, ...state }),
+    ...(serveUpgrade === undefined ? {} : { serveUpgrade }),
+    onState(state): void {
+      runtime.log.info('link', { cluster, hub: hub.name, ...state });
+      onState?.(state);
+    },
   });
+}
+
+/** Short and fit for names of files and objects: what a hub is called where a spoke keeps something for it. */
+export function hubKey(lineage: string): string {
+  return createHash('sha256').update(lineage).digest('hex').slice(0, 10);
+}
+
+/** Where the link credentials of a cluster are kept in a directory, without the ending. */
+export function linkFileName(cluster: string, lineage: string): string {
+  return `${cluster}@${hubKey(lineage)}`;
+}
+
+function hostOf(address: string): string {
+  const match = /^(?:\[([^\]]+)\]|([^:]+)):\d{1,5}$/.exec(address);
+  const host = match?.[1] ?? match?.[2];
+  if (host === undefined)
+    throw new Error(`${JSON.stringify(address)} is not an address of the form host:port`);
+  return host;
 }

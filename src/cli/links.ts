@@ -1,4 +1,5 @@
 import type { LinkSource } from '../hub/inventory.ts';
+import type { Request } from '../kube/exchange.ts';
 import { httpHandler } from '../kube/http-handler.ts';
 import { directLink, type Link } from '../link/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -19,9 +20,11 @@ export function createLinks(runtime: Runtime): Links {
     tunnel: (spoke) => tunnels.get(spoke),
     onTunnel: (listener) => void listeners.push(listener),
     onForget: (listener) => void forgetting.push(listener),
-    direct(spoke, endpoint) {
+    direct(spoke, endpoint, token) {
       const handler = httpHandler(endpoint);
-      const link = directLink(runtime, spoke, handler);
+      const link = directLink(runtime, spoke, (request) => handler(withToken(request, token())), {
+        upgrade: (request) => handler.upgrade(withToken(request, token())),
+      });
       const closeLink = link.close.bind(link);
       return Object.assign(link, {
         close(): void {
@@ -39,4 +42,9 @@ export function createLinks(runtime: Runtime): Links {
       for (const listener of forgetting) listener(spoke);
     },
   };
+}
+
+function withToken(request: Request, token: string | undefined): Request {
+  if (token === undefined) return request;
+  return { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
 }

@@ -1,10 +1,18 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { errorText } from '../runtime/log.ts';
+import { registerAccept } from './commands/accept.ts';
 import { registerCel } from './commands/cel.ts';
 import { registerCluster } from './commands/cluster.ts';
+import { registerConfirm } from './commands/confirm.ts';
+import { registerDetach } from './commands/detach.ts';
 import { registerDiff } from './commands/diff.ts';
+import { registerGet } from './commands/get.ts';
+import { registerGrant } from './commands/grant.ts';
+import { registerJoin } from './commands/join.ts';
 import { registerKubeconfig } from './commands/kubeconfig.ts';
+import { registerRecover } from './commands/recover.ts';
 import { registerStatus } from './commands/status.ts';
+import { registerTakeover } from './commands/takeover.ts';
 import { registerWhy } from './commands/why.ts';
 import { STAND_INS } from './envtest/stand-ins.ts';
 import { atollVersion } from './version.ts';
@@ -53,7 +61,15 @@ program
 registerStatus(program);
 registerWhy(program);
 registerDiff(program);
+registerConfirm(program);
+registerRecover(program);
+registerJoin(program);
+registerAccept(program);
+registerDetach(program);
+registerTakeover(program);
 registerCluster(program);
+registerGet(program);
+registerGrant(program);
 registerCel(program);
 registerKubeconfig(program);
 
@@ -69,10 +85,19 @@ for (const role of ['hub', 'spoke'] as const) {
         ? 'name of the hub (hub)'
         : 'name of the SpokeCluster that stands for this cluster at its hub',
     )
-    .option('--data <directory>', 'where keys are kept', '.atoll-engine')
-    .option('--join <file>', 'join file of the hub to dial')
+    .option('--data <directory>', 'where keys are kept; a spoke keeps its own in its cluster otherwise')
+    .option(
+      '--join <data...>',
+      'hubs to dial, the first one first: what `atoll join` printed there, or files of it',
+    )
     .option('--link-port <port>', 'listen for spokes that dial', wholeNumber)
     .option('--link-host <host>', 'address to listen on', '127.0.0.1')
+    .option(
+      '--link-address <host:port...>',
+      'where spokes find this hub, where that is not the address to listen on',
+    )
+    .option('--access-port <port>', 'let people get to the spokes on this port', wholeNumber)
+    .option('--access-host <host>', 'address of that port', '127.0.0.1')
     .option('--allow-loopback', 'accept kubeconfigs of clusters on this machine', false)
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
@@ -101,7 +126,29 @@ program
     'admission plugins to switch off, separated by commas',
     names,
   )
+  .option('--allow-privileged', 'take pods with privileged containers', false)
+  .option('--emulated-version <release>', 'the Kubernetes release to look like, 1.28 to 1.36', '1.36')
   .option('--cluster <names...>', 'logical clusters to create, served below /clusters/<name>')
+  .option(
+    '--workspaces',
+    'manage logical clusters by objects: Workspaces, their types, exports of APIs',
+    false,
+  )
+  .option('--audit-policy-file <file>', 'what is recorded of which requests; without it one line of each')
+  .option(
+    '--audit-log-path <file>',
+    'where requests are recorded, as lines of JSON; - is the standard output',
+  )
+  .option('--admission-control-config-file <file>', 'names the kubeconfig with credentials for webhooks')
+  .option('--oidc-issuer-url <url>', 'OpenID Connect issuer whose ID tokens are believed')
+  .option('--oidc-client-id <id>', 'whom those tokens have to be meant for')
+  .option('--oidc-username-claim <name>', 'the claim that is the name of the user', 'sub')
+  .option('--oidc-username-prefix <text>', 'what is put before the name; - is nothing')
+  .option('--oidc-groups-claim <name>', "the claim that holds the user's groups")
+  .option('--oidc-groups-prefix <text>', 'what is put before their names')
+  .option('--oidc-required-claim <pairs...>', 'claims that tokens must have, as name=value')
+  .option('--oidc-signing-algs <names>', 'algorithms that tokens may be signed with', names, ['RS256'])
+  .option('--oidc-ca-file <file>', "authorities of the issuer's certificate, PEM")
   .option(
     '--no-anonymous-auth',
     'refuse requests without credentials; by default they are system:anonymous, as in any Kubernetes',

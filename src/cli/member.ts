@@ -1,26 +1,31 @@
 import { lookup } from 'node:dns/promises';
 import { appendFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AuditEvent } from '../apiserver/auth/index.ts';
 import {
+  type AuditEvent,
   clientCertificateAuthenticator,
   createApiServer,
   serveHttps,
   sqliteDriver,
 } from '../apiserver/index.ts';
 import { startWorkloads } from '../apiserver/workloads/index.ts';
+import type { Client } from '../kube/client.ts';
 import { prefixedHandler } from '../kube/exchange.ts';
 import { createClient } from '../kube/rest-client.ts';
+import { handlerUpgrader } from '../kube/wire/index.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { HUB_USER } from '../spoke/hub-access.ts';
+import { hubDoor } from '../spoke/hub-door.ts';
+import { processAmbient } from './ambient.ts';
 import { serverCertificates, serviceAccountKey } from './certificates.ts';
 import { type Engine, startEngine } from './engine.ts';
 import { writePrivate } from './fleet-directory.ts';
-import { dialHub, listenForSpokes } from './link-ends.ts';
+import { type JoinedHub, readJoin } from './join/join-file.ts';
+import { pinFirst, startSpokeLink } from './join/spoke-link.ts';
+import { fileCredentials } from './key-store.ts';
+import { linkFileName, listenForSpokes } from './link-ends.ts';
 import { createLinks } from './links.ts';
 import { writeMemberKubeconfig } from './member-kubeconfig.ts';
-import { spokeSpace } from './spoke-space.ts';
 
 /** One process of a fleet: an embedded API server, the engine on it, and its end of the link. */
 export interface MemberOptions {
@@ -33,7 +38,7 @@ export interface MemberOptions {
   readonly port: number;
   /** Where spokes may dial; without it this member is no hub for tunnels. */
   readonly linkPort?: number;
-  /** A `JoinFile`: where the hub is, and the tokens for first certificates. */
+  /** A `JoinFile`: which hub, where it is, and the tokens for first certificates. */
   readonly joinFile?: string;
   readonly auditFile?: string;
   /** Whether Deployments, Pods, Nodes and the like come alive. */
@@ -48,7 +53,6 @@ export interface Member {
 }
 
 const ENGINE_USER = { name: 'atoll:engine', groups: ['system:masters', 'system:authenticated'] };
-const HUB_IDENTITY = { name: HUB_USER, groups: ['system:authenticated'] };
 
 /** Starts a member. Resolves when its API server answers and its engine runs; the link comes up on its own time. */
 export async function startMember(runtime: Runtime, options: MemberOptions): Promise<Member> {
@@ -65,14 +69,12 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     serviceAccountKey: serviceAccountKey(join(options.directory, 'pki')),
     // Nothing real runs in a fleet's pods: they stay small, and may come before their namespace's service account.
     disableAdmissionPlugins: ['ServiceAccount'],
-    spaces: (name) =>
-      spokeSpace(
-        name,
-        (spoke) => links.tunnel(spoke) ?? engines.get(options.name)?.hub()?.fleet.session(spoke)?.link,
-      ),
+    spaces: (path) => engines.get(options.name)?.access()?.spaces(path),
+    simulatedMetrics: options.simulate,
     ...(options.auditFile === undefined ? {} : { audit: auditLog(options.auditFile) }),
   });
   const engines = new Map<string, Engine>();
+  const hubs = hubsOf(options.joinFile);
   const stops: (() => Promise<void> | void)[] = [];
   const https = await serveHttps(runtime, {
     port: options.port,
@@ -90,11 +92,20 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
   }
   writeMemberKubeconfig(join(options.directory, 'kubeconfig'), options.clusters, https.port, certificates);
   const linkPort = options.linkPort === undefined ? undefined : await listen(options.linkPort);
-  if (options.joinFile !== undefined && existsSync(options.joinFile)) {
+  if (hubs.length > 0) {
     for (const cluster of options.clusters) {
-      const serve = prefixedHandler(server.as(HUB_IDENTITY), several ? `/clusters/${cluster}` : '');
-      const dialer = dialHub(runtime, cluster, options.joinFile, options.directory, serve);
-      stops.push(() => dialer.close());
+      const prefix = several ? `/clusters/${cluster}` : '';
+      const door = hubDoor((user) => prefixedHandler(server.as(user), prefix));
+      const link = startSpokeLink(runtime, {
+        cluster,
+        client: engineClient(prefix),
+        hubs: { current: () => hubsOf(options.joinFile) },
+        credentials: (hub) =>
+          fileCredentials(join(options.directory, 'link'), linkFileName(cluster, hub.trust.lineage)),
+        serve: door,
+        serveUpgrade: handlerUpgrader(door),
+      });
+      stops.push(() => link.close());
     }
   }
   writePrivate(join(options.directory, 'ready'), `${process.pid}\n`);
@@ -117,21 +128,26 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     return listener.port;
   }
 
+  function engineClient(prefix: string): Client {
+    const handler = prefixedHandler(server.as(ENGINE_USER), prefix);
+    return createClient(handler, { userAgent: 'atoll-engine', clock: runtime.clock });
+  }
+
   async function startCluster(cluster: string, prefix: string): Promise<void> {
-    const client = createClient(prefixedHandler(server.as(ENGINE_USER), prefix), {
-      userAgent: 'atoll-engine',
-      clock: runtime.clock,
-    });
+    const client = engineClient(prefix);
+    await pinFirst(runtime, client, hubs);
     const engine = await startEngine(runtime, {
       name: cluster,
       client,
       version: options.version,
       links,
       credentials: {
+        ambient: processAmbient(runtime),
         resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address),
         rules: { allowLoopback: true },
       },
       roles: options.role === 'hub' ? { hub: true } : { spoke: true },
+      pinned: hubs.length > 0,
     });
     engines.set(cluster, engine);
     if (options.simulate) {
@@ -152,6 +168,10 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       await server.close();
     },
   };
+}
+
+function hubsOf(joinFile: string | undefined): readonly JoinedHub[] {
+  return joinFile !== undefined && existsSync(joinFile) ? readJoin(joinFile).hubs : [];
 }
 
 /** A port of before may have been taken by someone else meanwhile. */

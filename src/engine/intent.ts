@@ -1,6 +1,9 @@
 import type { KubeObject } from '../kube/object.ts';
 import type { JsonValue } from '../schema/json.ts';
 import type { LabelSelector } from '../schema/label-selector.ts';
+import type { ClusterMatch, Placement } from './place/placement.ts';
+
+export type { ClusterFacts, ClusterMatch, Placement } from './place/placement.ts';
 
 /** Which object of the hub an intent was compiled from. */
 export interface IntentSource {
@@ -12,9 +15,17 @@ export interface IntentSource {
   readonly generation: number;
 }
 
+/** Who wrote an intent last, as the hub's API server knows them. */
+export interface Author {
+  readonly username: string;
+  readonly groups?: readonly string[];
+}
+
 /** What someone wants somewhere: every dialect compiles to this, and everything behind it knows nothing else. */
 export interface Intent {
   readonly source: IntentSource;
+  /** With whose rights it is carried out, here and on every spoke. */
+  readonly author?: Author;
   /** Portable objects: free of what belongs to the cluster they were read from. In apply order. */
   readonly objects: readonly KubeObject[];
   readonly placement: Placement;
@@ -23,16 +34,51 @@ export interface Intent {
   readonly suspend: boolean;
   /** How many objects one change may take away from a cluster by no longer selecting them (`"50%"`, `3`). */
   readonly deletionBudget: number | string;
+  /** How the objects are written on a spoke; server-side apply where nothing is said. */
+  readonly applyStrategy?: ApplyStrategy;
+  /** The same for some of the objects. Of several that mean an object each says what those before it left open. */
+  readonly objectStrategies?: readonly ObjectStrategy[];
 }
 
-/** Both conditions must hold where both are given. Neither given places nothing: a blast radius is never a default. */
-export interface Placement {
-  readonly clusterNames?: readonly string[];
-  readonly clusterSelector?: LabelSelector;
+/** How a spoke writes an object, and what becomes of it in the end. */
+export interface ApplyStrategy {
+  /**
+   * `ServerSideApply` (the default) owns the fields that are stated and no others. `Update` replaces the whole object but
+   * for what its cluster owns. `CreateOnly` makes an object that is not there and never changes it. `ReadOnly` writes
+   * nothing: it only tells how the object is.
+   */
+  readonly strategy?: 'ServerSideApply' | 'Update' | 'CreateOnly' | 'ReadOnly';
+  /** Server-side apply: take fields over from other managers. True by default; with false a conflict is reported. */
+  readonly force?: boolean;
+  readonly ignoreFields?: readonly IgnoredFields[];
+  /** What to do about an object that is there and that nobody's dispatch made: leave it alone (the default) or take it over. */
+  readonly adopt?: 'Never' | 'Always';
+  /** Leave the number of replicas to the cluster, once the object is there. */
+  readonly retainReplicas?: boolean;
+  /** Let the object stay, without marks, where it would be removed. */
+  readonly preserveOnDeletion?: boolean;
+  readonly deletion?: DeletionOptions;
+}
+
+export interface IgnoredFields {
+  /** Left alone as soon as the object is there (`OnPresent`), or as soon as another writer has changed them (`OnChange`). */
+  readonly condition: 'OnPresent' | 'OnChange';
+  /** Such as `spec.replicas`, `spec.template.spec.containers[*].image` or `/spec/replicas`. */
+  readonly paths: readonly string[];
+}
+
+/** How an object is deleted, as `kubectl delete` has it. */
+export interface DeletionOptions {
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  readonly gracePeriodSeconds?: number;
+}
+
+export interface ObjectStrategy extends ApplyStrategy {
+  readonly target: OverrideTarget;
 }
 
 /** A change of selected objects on some clusters. Applied in order; later ones see what earlier ones did. */
-export interface Override extends Placement {
+export interface Override extends ClusterMatch {
   readonly target?: OverrideTarget;
   readonly patch?: readonly PatchOperation[];
   readonly images?: readonly ImageOverride[];
@@ -60,10 +106,4 @@ export interface ImageOverride {
   readonly newName?: string;
   readonly newTag?: string;
   readonly digest?: string;
-}
-
-/** What placement may know of a cluster. */
-export interface ClusterFacts {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
 }

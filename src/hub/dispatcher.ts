@@ -3,6 +3,7 @@ import {
   BUNDLE,
   type Bundle,
   comparePositions,
+  contradicts,
   DISPATCH,
   type Dispatch,
   type DispatchSpec,
@@ -11,12 +12,14 @@ import {
   SYSTEM_NAMESPACE,
   verifyDispatch,
 } from '../engine/dispatch/index.ts';
+import type { Author } from '../engine/intent.ts';
 import { budgetOf, type Plan, tombstonesBetween } from '../engine/plan/plan.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
-import { type ObjectRef, refKey, refText } from '../kube/object.ts';
+import { readBody } from '../kube/exchange.ts';
+import { type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual } from '../schema/json.ts';
+import { deepEqual, isObject } from '../schema/json.ts';
 import type { SpokeSession } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 
@@ -25,6 +28,15 @@ export interface Order {
   readonly plan: Plan | undefined;
   readonly source: Plan['source'];
   readonly generation: number;
+  /** What the generation stands for, and those before it (see `DispatchSpec`). */
+  readonly digest: string;
+  readonly history: readonly string[];
+  /** Where everything is taken away: for whom. That of the order before where nothing is said. */
+  readonly author?: Author | undefined;
+  /** Where everything is taken away: let the objects stay, without marks. */
+  readonly release?: boolean;
+  /** The hub's own objects behind the order, packed; '' where they are gone. */
+  readonly origin: string;
 }
 
 export type DispatchOutcome =
@@ -34,10 +46,15 @@ export type DispatchOutcome =
   | { readonly outcome: 'gone' }
   /** The copy of the spoke's state is older than what is there: ask again when it has caught up. */
   | { readonly outcome: 'behind' }
-  | { readonly outcome: 'held'; readonly message: string };
+  | {
+      readonly outcome: 'held';
+      readonly message: string /** The spoke is ahead of this hub. */;
+      readonly restored?: true;
+    };
 
 const DISPATCHES = resourceIdOf(DISPATCH);
 const BUNDLES = resourceIdOf(BUNDLE);
+const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 const WRITE_TIMEOUT_MS = 15_000;
 
 export interface Dispatcher {
@@ -52,12 +69,13 @@ export interface Dispatcher {
 export function createDispatcher(
   runtime: Runtime,
   identity: HubIdentity,
+  epoch: () => number,
   stillAtHub: (ref: ObjectRef) => Promise<boolean>,
 ): Dispatcher {
   const sign = dispatchSigner(identity.privateKey);
   const position = (generation: number): DispatchSpec['position'] => ({
     lineage: identity.lineage,
-    epoch: identity.epoch,
+    epoch: epoch(),
     generation,
   });
 
@@ -70,7 +88,7 @@ export function createDispatcher(
       return (await isAbsent(session, name)) ? { outcome: 'gone' } : { outcome: 'behind' };
     const genuine = present !== undefined && isGenuine(session.name, name, present);
     const ahead = aheadOf(session.name, present, genuine, order);
-    if (ahead !== undefined) return { outcome: 'held', message: ahead };
+    if (ahead !== undefined) return ahead;
     const carriedOut = genuine && present.status?.appliedGeneration === present.spec.position.generation;
     if (genuine && comparePositions(present.spec.position, position(order.generation)) === 0) {
       if (order.plan && lacksContent(present)) await sendBundles(session, order.plan, true);
@@ -91,14 +109,19 @@ export function createDispatcher(
     const reason = order.plan
       ? 'no longer selected'
       : `the cluster is no longer chosen, or the ${order.source.kind} is gone`;
+    const tombstones = tombstonesBetween(present?.spec ?? kept, carriedOut, objects, reason);
     const spec = sign(session.name, name, {
       source: order.source,
       position: position(order.generation),
+      digest: order.digest,
+      history: order.history,
+      ...(order.origin === '' ? {} : { origin: order.origin }),
       revision: order.plan?.revision ?? '',
       bundles: order.plan?.bundles.map((bundle) => bundle.metadata.name ?? '') ?? [],
       objects,
       patches: order.plan?.patches.get(session.name) ?? [],
-      tombstones: tombstonesBetween(present?.spec ?? kept, carriedOut, objects, reason),
+      tombstones: order.release ? tombstones.map((item) => ({ ...item, orphan: true })) : tombstones,
+      ...(order.plan ? order.plan.apply : authorOf(order, genuine ? present : undefined)),
       publicKey: identity.publicKey,
     });
     await sendBundles(session, order.plan, false);
@@ -124,28 +147,38 @@ export function createDispatcher(
     present: Dispatch | undefined,
     genuine: boolean,
     order: Order,
-  ): string | undefined {
+  ): Extract<DispatchOutcome, { outcome: 'held' }> | undefined {
     const own = position(order.generation);
+    const restored = (message: string) => ({ outcome: 'held', message, restored: true }) as const;
     for (const there of [genuine ? present?.spec.position : undefined, present?.status?.position]) {
       if (!there) continue;
       const relation = comparePositions(there, own);
       if (relation === undefined)
-        return `the spoke holds a dispatch of another hub (${there.lineage.slice(0, 8)}); nothing is changed there`;
+        return {
+          outcome: 'held',
+          message: `the spoke holds a dispatch of another hub (${there.lineage.slice(0, 8)}); nothing is changed there`,
+        };
       if (relation > 0)
-        return `the spoke has generation ${there.generation}, this hub knows ${own.generation} only: the hub was restored from an old state; nothing is changed there`;
+        return restored(
+          `the spoke has generation ${there.generation} of epoch ${there.epoch}, this hub knows ${own.generation} of epoch ${own.epoch} only: the hub was restored from an old state`,
+        );
     }
-    if (
-      genuine &&
-      present &&
-      comparePositions(present.spec.position, own) === 0 &&
-      !asks(present.spec, spoke, order)
-    )
-      return `the spoke has another content under generation ${own.generation}: the hub was restored from an old state; nothing is changed there`;
+    if (genuine && present && present.spec.position.epoch === own.epoch) {
+      const { generation } = present.spec.position;
+      if (generation === own.generation && !asks(present.spec, spoke, order))
+        return restored(
+          `the spoke has another content under generation ${generation}: the hub was restored from an old state`,
+        );
+      if (contradicts(order.history, generation, present.spec.digest))
+        return restored(
+          `the hub does not remember generation ${generation} as the spoke has it: it was restored from an old state and changed since`,
+        );
+    }
     const refused = present?.status?.conditions?.find(
       (condition) =>
         condition.type === 'Accepted' && condition.status === 'False' && condition.reason === 'AnotherHub',
     );
-    return refused?.message;
+    return refused && { outcome: 'held', message: refused.message };
   }
 
   /** Removing many objects by a change of the selection is more often a slip than meant. Objects deleted at the hub do not count. */
@@ -166,26 +199,48 @@ export function createDispatcher(
     return `the change would remove ${deselected.length} of ${before.length} objects by no longer selecting them (${names}${deselected.length > 5 ? ', …' : ''}), more than spec.deletionBudget ${budget} allows; raise it to go on`;
   }
 
-  /** Content has the name of its digest: what is there already is the same, unless the spoke says that it is not. */
+  /**
+   * Content has the name of its digest: what is there already is the same, unless the spoke says that it is not. Several
+   * bundles are compared by name first, so that an upload that broke off goes on where it was, and a change of a large intent
+   * sends what changed only.
+   */
   async function sendBundles(
     session: SpokeSession,
     plan: Plan | undefined,
     overwrite: boolean,
   ): Promise<void> {
     const { client } = session;
-    for (const bundle of plan?.bundles ?? []) {
+    const bundles = plan?.bundles ?? [];
+    const there = bundles.length > 1 && !overwrite ? await bundlesThere(session) : undefined;
+    for (const bundle of bundles) {
+      const { namespace = '', name = '' } = bundle.metadata;
+      if (there?.has(name)) continue;
       try {
         await within((signal) => client.create(BUNDLES, bundle, { signal }));
       } catch (error) {
         if (!hasCode(error, 409)) throw error;
         if (!overwrite) continue;
-        const { namespace = '', name = '' } = bundle.metadata;
         await within(async (signal) => {
-          const there = await client.get<Bundle>(BUNDLES, namespace, name, { signal });
-          await client.update(BUNDLES, { ...there, spec: bundle.spec }, { signal });
+          const present = await client.get<Bundle>(BUNDLES, namespace, name, { signal });
+          await client.update(BUNDLES, { ...present, spec: bundle.spec }, { signal });
         });
       }
     }
+  }
+
+  /** Names of the bundles on a spoke, without their content. */
+  async function bundlesThere(session: SpokeSession): Promise<ReadonlySet<string>> {
+    const response = await within((signal) =>
+      session.client.handler({
+        method: 'GET',
+        path: `/apis/${ATOLL_API_VERSION}/namespaces/${SYSTEM_NAMESPACE}/${BUNDLES.resource}`,
+        headers: { accept: NAMES_ONLY },
+        signal,
+      }),
+    );
+    const list: unknown = JSON.parse(Buffer.from(await readBody(response)).toString('utf8'));
+    const items = response.status === 200 && isObject(list) ? (list['items'] as KubeObject[]) : [];
+    return new Set(items.map((item) => item.metadata.name ?? ''));
   }
 
   /** Whether the spoke has no dispatch of this name, by its own word: the copy here may not show yet what was written last. */
@@ -247,12 +302,19 @@ function keptOn(
   return held.kept ? { objects: held.kept, tombstones: [] } : 'unknown';
 }
 
+function authorOf({ author }: Order, before: Dispatch | undefined): Pick<DispatchSpec, 'author'> {
+  const known = author ?? before?.spec.author;
+  return known === undefined ? {} : { author: known };
+}
+
 /** Whether a dispatch says what an order wants of a spoke. */
 function asks(spec: DispatchSpec, spoke: string, { plan }: Order): boolean {
   return (
     spec.revision === (plan?.revision ?? '') &&
     deepEqual(spec.objects, plan?.objects ?? []) &&
-    deepEqual(spec.patches, plan?.patches.get(spoke) ?? [])
+    deepEqual(spec.patches, plan?.patches.get(spoke) ?? []) &&
+    deepEqual(spec.apply, plan?.apply.apply) &&
+    deepEqual(spec.objectApply, plan?.apply.objectApply)
   );
 }
 

@@ -20,6 +20,8 @@ export interface SpokeSession {
   readonly engine: boolean | undefined;
   /** Whether what is seen is the present state. */
   readonly live: boolean;
+  /** Until when it was, milliseconds since the epoch; undefined while it is, and where it never was. */
+  readonly seenUntil: number | undefined;
   /** Why it is not. */
   readonly staleReason: string;
   /** The dispatches on the spoke, the last known ones while it is away. */
@@ -98,8 +100,18 @@ function openSession(
   let rememberedCluster: Cluster | undefined;
   let looking = false;
   let closed = false;
+  let seenUntil: number | undefined;
+
+  function isLive(): boolean {
+    return link.up && dispatches?.synced === true && dispatches.live;
+  }
+
+  function noteSight(): void {
+    seenUntil = isLive() ? undefined : (seenUntil ?? runtime.clock.now());
+  }
 
   function stopWatching(): void {
+    if (dispatches?.synced) seenUntil ??= runtime.clock.now();
     if (dispatches?.synced) remembered = dispatches.list();
     if (clusters?.synced) rememberedCluster = clusters.get(SYSTEM_NAMESPACE, name);
     dispatches?.stop();
@@ -109,8 +121,10 @@ function openSession(
   }
 
   function startWatching(): void {
-    const watching = startInformer<Dispatch>(runtime, client, DISPATCHES, { namespace: SYSTEM_NAMESPACE });
-    const self = startInformer<Cluster>(runtime, client, CLUSTERS, { namespace: SYSTEM_NAMESPACE });
+    // Not resumed: who restores a spoke from a backup while its link holds sets its revisions back.
+    const options = { namespace: SYSTEM_NAMESPACE, resume: false };
+    const watching = startInformer<Dispatch>(runtime, client, DISPATCHES, options);
+    const self = startInformer<Cluster>(runtime, client, CLUSTERS, options);
     dispatches = watching;
     clusters = self;
     watching.onChange(({ type, object, previous }) => {
@@ -118,11 +132,17 @@ function openSession(
       const order = type !== 'updated' || object.metadata.generation !== previous?.metadata.generation;
       tell({ spoke: name, dispatch: object.metadata.name ?? '', order });
     });
-    watching.onLive(() => tell({ spoke: name }));
+    watching.onLive(() => {
+      noteSight();
+      tell({ spoke: name });
+    });
     self.onChange(() => tell({ spoke: name, cluster: true }));
     // A session that is closed before its first sync is no failure.
     watching.whenSynced().then(
-      () => tell({ spoke: name }),
+      () => {
+        noteSight();
+        tell({ spoke: name });
+      },
       () => undefined,
     );
   }
@@ -161,7 +181,10 @@ function openSession(
       return engine;
     },
     get live() {
-      return link.up && dispatches?.synced === true && dispatches.live;
+      return isLive();
+    },
+    get seenUntil() {
+      return isLive() ? undefined : seenUntil;
     },
     get staleReason() {
       if (!link.up) return 'the spoke is not connected';

@@ -9,6 +9,7 @@ import { createSigningKey } from './signing-key.ts';
 
 /** Who a hub is to its spokes: one history of decisions (lineage), and the key that signs them. */
 export interface HubIdentity extends HubTrust {
+  /** Raised when a person confirms that a restored hub shall have its way (`atoll confirm`). */
   readonly epoch: number;
   /** PKCS#8 PEM. */
   readonly privateKey: string;
@@ -45,6 +46,26 @@ export async function hubIdentity(runtime: Runtime, client: Client): Promise<Hub
       `secret ${SYSTEM_NAMESPACE}/${NAME} was made and cannot be read: check the rights of the hub on its own API server`,
     );
   return made;
+}
+
+/** The epoch as it is recorded now. */
+export async function currentEpoch(client: Client): Promise<number> {
+  return (await readIdentity(client))?.epoch ?? 1;
+}
+
+/** Raises the epoch: from now on the hub's word counts more than anything that it said before. Returns the new one. */
+export async function raiseEpoch(client: Client): Promise<number> {
+  const secret = await client.get(secrets, SYSTEM_NAMESPACE, NAME);
+  const present =
+    Number(Buffer.from(stringAt(secret, 'data', 'epoch') ?? '', 'base64').toString('utf8')) || 1;
+  const epoch = present + 1;
+  const { resourceVersion } = secret.metadata;
+  // Only over what was read: of two who confirm at once, one raises.
+  await client.patch(secrets, SYSTEM_NAMESPACE, NAME, 'merge', {
+    metadata: { resourceVersion },
+    stringData: { epoch: String(epoch) },
+  });
+  return epoch;
 }
 
 export async function ensureSystemNamespace(client: Client): Promise<void> {

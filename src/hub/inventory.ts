@@ -1,8 +1,14 @@
 import { SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
-import { reportSpoke, type SpokeFindings, sameButForProbing } from '../dialects/kubevela/report.ts';
+import {
+  reportSpoke,
+  type SpokeFindings,
+  sameButForProbing,
+  UNREACHABLE_TAINT,
+} from '../dialects/kubevela/report.ts';
 import type { SpokeCluster } from '../dialects/kubevela/types.ts';
 import { fleetRevision } from '../engine/dispatch/index.ts';
 import type { ClusterFacts } from '../engine/intent.ts';
+import { type Liveness, observeLink, settlesInMs } from '../engine/liveness/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { ClusterEndpoint } from '../kube/cluster-endpoint.ts';
 import type { Result } from '../kube/controller.ts';
@@ -13,7 +19,7 @@ import { hasCode } from '../kube/status-error.ts';
 import type { Link } from '../link/link.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
-import { type CredentialOptions, materialize } from './credential.ts';
+import { type CredentialOptions, credentials as openCredentials } from './credential/index.ts';
 import type { Fleet } from './fleet.ts';
 import { probeSpoke } from './probe.ts';
 
@@ -27,7 +33,8 @@ export interface LinkSource {
   tunnel(spoke: string): Link | undefined;
   /** Calls back with the spoke's name whenever a tunnel comes into being. */
   onTunnel(listener: (spoke: string) => void): void;
-  direct(spoke: string, endpoint: ClusterEndpoint): ClosableLink;
+  /** `token` is asked before each request: tokens end sooner than links. */
+  direct(spoke: string, endpoint: ClusterEndpoint, token: () => string | undefined): ClosableLink;
   /** The spoke is no longer of the fleet: its connection is cut and may not come back. */
   forget(spoke: string): void;
 }
@@ -36,15 +43,39 @@ export interface LinkSource {
 export interface Inventory {
   /** Present clusters: one fact sheet a name. */
   clusters(): readonly ClusterFacts[];
+  get(name: string): SpokeCluster | undefined;
   /** Whether a cluster of this name is in the inventory. */
   has(name: string): boolean;
-  /** Calls back when clusters come, go or are relabelled. */
+  /** Whether a cluster has been away for longer than a hiccup. */
+  unreachable(name: string): boolean;
+  /** How a cluster leaves the fleet whose object is being deleted; undefined where it stays. */
+  leaving(name: string): 'release' | 'cleanup' | undefined;
+  /** Tells who knows whether a cluster still holds anything of this hub. */
+  askHolder(holds: (name: string) => boolean): void;
+  /** Looks at a cluster again, because something about it changed elsewhere. */
+  recheck(name: string): void;
+  /** Calls back when clusters come, go, are relabelled or tainted. */
   onChange(listener: () => void): void;
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
+
+/** Keeps a SpokeCluster until the hub has let go of the cluster. */
+export const DETACH_FINALIZER = 'atoll.dev/detach';
+
+interface DirectEntry {
+  /** Without its token, which changes while the link stays. */
+  readonly endpoint: ClusterEndpoint;
+  readonly bearer: { token: string | undefined };
+  readonly link: ClosableLink;
+}
+
+/** Until the copy here shows what was just written. */
+const CATCH_UP_MS = 20;
+/** Nothing is looked at more often than this, whatever a credential says of its end. */
+const SHORTEST_INTERVAL_MS = 5_000;
 
 type ProbeFindings = Pick<SpokeFindings, 'connected' | 'info' | 'infoProblem' | 'probedAt'>;
 
@@ -53,13 +84,17 @@ export function startInventory(
   client: Client,
   fleet: Fleet,
   links: LinkSource,
-  credentials: CredentialOptions,
+  credentialOptions: CredentialOptions,
 ): Inventory {
   const { clock } = runtime;
+  const credentials = openCredentials({ ...credentialOptions, client, now: () => clock.now() });
   const objects = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS);
   const listeners: (() => void)[] = [];
+  let holds: (name: string) => boolean = () => false;
   /** The endpoint that a direct link was made for, so that it is made anew only when the credential changes. */
-  const directLinks = new Map<string, { endpoint: ClusterEndpoint; link: ClosableLink }>();
+  const directLinks = new Map<string, DirectEntry>();
+  /** Whether each spoke is there, damped. */
+  const liveness = new Map<string, Liveness>();
   /** When a spoke was probed last and what that found: changes of other things must not probe again. */
   const probed = new Map<string, { at: number; up: boolean; found: ProbeFindings }>();
   /** When a spoke was read well for the last time. The stored status may be older: it is written when facts change. */
@@ -70,8 +105,10 @@ export function startInventory(
   objects.onChange(({ type, object, previous }) => {
     const relevant =
       type !== 'updated' ||
+      object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
       !deepEqual(object.spec, previous?.spec) ||
-      !deepEqual(object.metadata.labels, previous?.metadata.labels);
+      !deepEqual(object.metadata.labels, previous?.metadata.labels) ||
+      !deepEqual(object.status?.taints, previous?.status?.taints);
     if (!relevant) return;
     if (type !== 'updated' || !deepEqual(object.spec, previous?.spec))
       probed.delete(object.metadata.name ?? '');
@@ -103,11 +140,24 @@ export function startInventory(
         links.forget(name);
         probed.delete(name);
         synced.delete(name);
+        liveness.delete(name);
+        credentials.forget(key.slice(0, slash), name);
         closeDirectLink(name);
       } else enqueueName(name);
       return;
     }
-    const found = await look(spoke, name);
+    if (spoke.metadata.deletionTimestamp !== undefined && mayGo(spoke, name)) {
+      await setFinalizers(spoke, (finalizer) => finalizer !== DETACH_FINALIZER);
+      return;
+    }
+    if (
+      spoke.metadata.deletionTimestamp === undefined &&
+      !spoke.metadata.finalizers?.includes(DETACH_FINALIZER)
+    ) {
+      await setFinalizers(spoke, () => true, DETACH_FINALIZER);
+      return { requeueAfterMs: CATCH_UP_MS };
+    }
+    const { found, refreshAt } = await look(spoke, name);
     const status = reportSpoke(found, spoke.status, clock.now());
     const intervalMs = (spoke.spec.probeIntervalSeconds ?? 30) * 1000;
     if (!sameButForProbing(spoke.status, status)) {
@@ -118,21 +168,56 @@ export function startInventory(
         return { requeueAfterMs: 50 };
       }
     }
-    return { requeueAfterMs: intervalMs };
+    const waits = [
+      intervalMs,
+      refreshAt === undefined ? undefined : Math.max(SHORTEST_INTERVAL_MS, refreshAt - clock.now()),
+      found.liveness && settlesInMs(found.liveness, clock.monotonic()),
+    ].filter((wait) => wait !== undefined);
+    return { requeueAfterMs: Math.min(...waits) };
   }
 
-  async function look(spoke: SpokeCluster, name: string): Promise<SpokeFindings> {
+  /** Whether nothing of this hub is left on a cluster that leaves, or nothing can be done about it. */
+  function mayGo(spoke: SpokeCluster, name: string): boolean {
+    const policy = spoke.spec.deletionPolicy ?? 'detach';
+    if (policy === 'orphan' || ownerOf(name)?.metadata.uid !== spoke.metadata.uid || !holds(name))
+      return true;
+    // What is to be taken away must be; letting go can be left to the spoke, which keeps what it has.
+    return policy === 'detach' && isUnreachable(spoke);
+  }
+
+  async function setFinalizers(
+    spoke: SpokeCluster,
+    keep: (finalizer: string) => boolean,
+    ...more: string[]
+  ): Promise<void> {
+    const { namespace = '', name = '', resourceVersion, finalizers = [] } = spoke.metadata;
+    const next = [...finalizers.filter(keep), ...more];
+    try {
+      await client.patch(SPOKE_CLUSTERS, namespace, name, 'merge', {
+        metadata: { finalizers: next, resourceVersion },
+      });
+    } catch (error) {
+      if (!hasCode(error, 404)) throw error;
+    }
+  }
+
+  async function look(
+    spoke: SpokeCluster,
+    name: string,
+  ): Promise<{ found: SpokeFindings; refreshAt?: number | undefined }> {
     const generation = spoke.metadata.generation ?? 0;
-    const credential = await materialize(client, spoke, credentials);
+    const credential = await credentials.materialize(spoke);
     const owner = ownerOf(name);
     const takenBy = owner?.metadata.uid === spoke.metadata.uid ? undefined : owner?.metadata.namespace;
     // A credential that was taken back, or replaced by another kind, is used no more.
     if (takenBy === undefined && credential.way !== 'direct') closeDirectLink(name);
     if (credential.way === 'none') {
       return {
-        generation,
-        credential: { ok: false, reason: credential.reason, message: credential.message },
-        ...lastSynced(name),
+        found: {
+          generation,
+          credential: { ok: false, reason: credential.reason, message: credential.message },
+          ...lastSynced(name),
+        },
       };
     }
     const base = {
@@ -143,23 +228,44 @@ export function startInventory(
         message:
           credential.way === 'tunnel'
             ? 'the spoke dials; the hub keeps no credential'
-            : 'the kubeconfig was read',
+            : `the credential of type ${spoke.spec.credential.type} was read`,
       },
     };
     if (takenBy !== undefined) {
       const message = `the name ${name} is taken by the SpokeCluster in namespace ${takenBy}: choose another`;
-      return { ...base, registered: { ok: false, reason: 'NameTaken', message } };
+      return { found: { ...base, registered: { ok: false, reason: 'NameTaken', message } } };
     }
     const link = credential.way === 'tunnel' ? links.tunnel(name) : directLink(name, credential.endpoint);
     const registered = { ok: true, reason: 'Registered', message: 'the cluster is in the inventory' };
     const endpoint = credential.way === 'direct' ? credential.endpoint.url : 'tunnel';
     if (!link) {
       const message = `the spoke has not dialled yet; on its machine: atoll start ${name}`;
-      return { ...base, registered, connected: { ok: false, unauthorized: false, message } };
+      const connected = { ok: false, unauthorized: false, message };
+      return { found: { ...base, registered, connected, liveness: sighted(name, false) } };
     }
     fleet.attach(name, link);
     const found = await probe(spoke, name);
-    return { ...base, registered, endpoint, ...found, ...lastSynced(name), ...pulled(name) };
+    // Only 401 says that the credential is bad; minting anew in an outage would make it worse (spec chapter 2.2).
+    if (found.connected?.unauthorized === true) credentials.evict(spoke);
+    const up = found.connected?.ok === true;
+    return {
+      found: {
+        ...base,
+        registered,
+        endpoint,
+        ...found,
+        ...lastSynced(name),
+        ...pulled(name),
+        liveness: sighted(name, up),
+      },
+      refreshAt: credential.way === 'direct' ? credential.refreshAt : undefined,
+    };
+  }
+
+  function sighted(name: string, up: boolean): Liveness {
+    const seen = observeLink(liveness.get(name), up, clock.monotonic());
+    liveness.set(name, seen);
+    return { ...seen, since: clock.now() - (clock.monotonic() - seen.since) };
   }
 
   function lastSynced(name: string): Pick<SpokeFindings, 'syncedAt'> {
@@ -175,12 +281,17 @@ export function startInventory(
     present.link.close();
   }
 
-  function directLink(name: string, endpoint: ClusterEndpoint): Link {
+  /** A fresh token goes into the link that is there: its watches go on. */
+  function directLink(name: string, { token, ...endpoint }: ClusterEndpoint): Link {
     const present = directLinks.get(name);
-    if (present && deepEqual(present.endpoint, endpoint)) return present.link;
+    if (present && deepEqual(present.endpoint, endpoint)) {
+      present.bearer.token = token;
+      return present.link;
+    }
     present?.link.close();
-    const link = links.direct(name, endpoint);
-    directLinks.set(name, { endpoint, link });
+    const bearer = { token };
+    const link = links.direct(name, endpoint, () => bearer.token);
+    directLinks.set(name, { endpoint, bearer, link });
     return link;
   }
 
@@ -244,9 +355,22 @@ export function startInventory(
         const present = oldest.get(object.metadata.name ?? '');
         if (!present || ageKey(object) < ageKey(present)) oldest.set(object.metadata.name ?? '', object);
       }
-      return [...oldest].map(([name, object]) => ({ name, labels: object.metadata.labels ?? {} }));
+      return [...oldest]
+        .filter(([, object]) => object.metadata.deletionTimestamp === undefined)
+        .map(([name, object]) => ({ name, labels: object.metadata.labels ?? {} }));
     },
+    get: ownerOf,
     has: (name) => ownerOf(name) !== undefined,
+    leaving(name) {
+      const owner = ownerOf(name);
+      if (owner?.metadata.deletionTimestamp === undefined) return undefined;
+      return owner.spec.deletionPolicy === 'cleanup' ? 'cleanup' : 'release';
+    },
+    askHolder(ask): void {
+      holds = ask;
+    },
+    recheck: enqueueName,
+    unreachable: (name) => isUnreachable(ownerOf(name)),
     onChange: (listener) => void listeners.push(listener),
     whenSynced: () => objects.whenSynced(),
     async stop(): Promise<void> {
@@ -255,6 +379,10 @@ export function startInventory(
       for (const { link } of directLinks.values()) link.close();
     },
   };
+}
+
+function isUnreachable(spoke: SpokeCluster | undefined): boolean {
+  return spoke?.status?.taints?.some((taint) => taint.key === UNREACHABLE_TAINT) ?? false;
 }
 
 function keyOf(object: SpokeCluster): string {

@@ -1,9 +1,16 @@
-import { type Compiled, compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
+import { compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
 import { describeOverrides, describePlacement, describeSelection } from '../dialects/propagation/describe.ts';
 import { type PropagationFindings, reportPropagation } from '../dialects/propagation/report.ts';
 import type { Propagation } from '../dialects/propagation/types.ts';
-import { dispatchName } from '../engine/dispatch/index.ts';
+import {
+  type Dispatch,
+  dispatchName,
+  extendHistory,
+  packOrigin,
+  verifyDispatch,
+} from '../engine/dispatch/index.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
+import { portable } from '../engine/render/portable.ts';
 import { selects } from '../engine/select/select.ts';
 import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
 import type { Client } from '../kube/client.ts';
@@ -11,18 +18,25 @@ import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
 import type { Change } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
+import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { customResourceDefinitions } from '../kube/well-known.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
+import { authorize, readingRights } from './author/index.ts';
+import { foreseenRefusals, spokeContracts } from './contract/index.ts';
 import { createDispatcher, lacksContent } from './dispatcher.ts';
 import type { Fleet } from './fleet.ts';
-import type { HubIdentity } from './identity.ts';
+import { currentEpoch, type HubIdentity } from './identity.ts';
 import type { Inventory } from './inventory.ts';
 import { createLanes } from './lanes.ts';
+import type { HubMode } from './mode.ts';
+import type { PoliciesInForce } from './policies/index.ts';
 import { openPropagations } from './propagations.ts';
+import { openRetractions, type Retraction } from './retractions.ts';
 import { createSources } from './sources.ts';
+import { type Tracked, trackedTable } from './tracked.ts';
 
 export interface Propagator {
   stop(): Promise<void>;
@@ -35,27 +49,16 @@ const GATHER_MS = 15;
 const REPORT_MS = 40;
 const CATCH_UP_MS = 30;
 const BEHIND_MS = 1_000;
+/** Until rights are asked for again that the author of an intent lacks. */
+const ASK_RIGHTS_MS = 30_000;
+/** Until what is at the hub is known, after a start. */
+const UNKNOWN_MS = 250;
+/** Prefix of the keys of retractions, beside those of propagations. */
+const RETRACTION_KEY = 'Retraction/';
+/** Prefix of the keys of spokes whose orders are to be looked through. */
+const MEETING_KEY = 'Meeting/';
 /** Recorded instead of a plan's digest when everything is to go. */
 const RETRACTED = 'retracted';
-
-/** What is known of one propagation, in memory. Everything here can be computed again from the API server and the spokes. */
-interface Tracked {
-  readonly uid: string;
-  /** What is sent: the plan that `generation` and `digest` stand for. Absent until it is known after a start. */
-  plan?: Plan;
-  /** What was computed last, for explanations. The same as `plan` but while changes are held back. */
-  latest?: Plan;
-  compiled?: Compiled;
-  /** Position and digest of the plan as they are recorded at the hub. */
-  generation: number;
-  digest: string;
-  /** Clusters that may hold objects of it. */
-  dispatchedTo: Set<string>;
-  /** Why a cluster did not get its order. */
-  problems: Map<string, string>;
-  selection: PropagationFindings['selection'];
-  retracting: boolean;
-}
 
 /**
  * Carries propagations to the fleet: selects, plans, dispatches the newest plan to every chosen cluster, and sums up what
@@ -67,60 +70,132 @@ export function startPropagator(
   identity: HubIdentity,
   fleet: Fleet,
   inventory: Inventory,
+  mode: HubMode,
+  policies: PoliciesInForce,
 ): Propagator {
   const { clock } = runtime;
-  const tracked = new Map<string, Tracked>();
+  let { epoch } = identity;
+  const tracked = trackedTable();
   const propagations = openPropagations(runtime, client, (key) => planLoop.enqueue(key, GATHER_MS));
+  const retractions = openRetractions(runtime, client, (name) => planLoop.enqueue(RETRACTION_KEY + name));
   const sources = createSources(runtime, client, onSourceChange, () => planAll(0));
   const definitions = startInformer(runtime, client, customResourceDefinitions);
-  const dispatcher = createDispatcher(runtime, identity, (ref) => sources.exists(ref));
+  const rights = readingRights(client, clock);
+  const contracts = spokeContracts(runtime, fleet, (spoke) => {
+    for (const item of tracked.onSpoke(spoke)) reportLoop.enqueue(item.key, REPORT_MS);
+  });
+  const refusals = foreseenRefusals(contracts);
+  const dispatcher = createDispatcher(
+    runtime,
+    identity,
+    () => epoch,
+    (ref) => sources.exists(ref),
+  );
   const planLoop = startController(runtime, { name: 'propagate', concurrency: 4, reconcile: plan });
   const lanes = createLanes(runtime, 'dispatch', dispatch);
   const reportLoop = startController(runtime, { name: 'summarise', concurrency: 4, reconcile: report });
+
+  mode.onChange(() => {
+    resume().catch((error: unknown) =>
+      runtime.log.error('the epoch could not be read', { why: errorText(error) }),
+    );
+  });
+  /** After a person confirmed: the hub's word is a new one, for every spoke. */
+  async function resume(): Promise<void> {
+    epoch = await currentEpoch(client);
+    for (const item of tracked.values()) {
+      for (const cluster of item.dispatchedTo) lanes.enqueue(cluster, item.key);
+      reportLoop.enqueue(item.key, REPORT_MS);
+    }
+  }
 
   definitions.onChange(({ type }) => {
     if (type === 'updated') return;
     sources.retryUnknown();
     planAll(100);
   });
+  // Before all propagations were looked at, nobody knows.
+  inventory.askHolder((name) => {
+    for (const [key] of propagations.entries()) if (!tracked.has(key)) return true;
+    return [...tracked.onSpoke(name)].length > 0 || !propagations.synced;
+  });
   inventory.onChange(() => {
     lanes.keep((spoke) => inventory.has(spoke));
     planAll(GATHER_MS);
   });
   fleet.onChange(({ spoke, dispatch: name, order, cluster }) => {
-    for (const [key, item] of tracked) {
-      if (name !== undefined && dispatchNameOf(key, item) !== name) continue;
-      if (!item.dispatchedTo.has(spoke)) continue;
-      if (cluster) {
-        // What a spoke says of itself matters for an order that is not there.
-        const intent = dispatchNameOf(key, item);
-        if (intent !== undefined && !fleet.session(spoke)?.dispatch(intent)) lanes.enqueue(spoke, key);
-        continue;
-      }
-      reportLoop.enqueue(key, REPORT_MS);
-      const leaving = item.retracting || !item.plan?.decision.chosen.includes(spoke);
-      if (
-        name === undefined ||
-        order === true ||
-        leaving ||
-        lacksContent(fleet.session(spoke)?.dispatch(name))
-      )
-        lanes.enqueue(spoke, key);
+    const session = fleet.session(spoke);
+    if (cluster) {
+      // What a spoke says of itself matters for an order that is not there.
+      for (const item of tracked.onSpoke(spoke))
+        if (!session?.dispatch(item.dispatch)) lanes.enqueue(spoke, item.key);
+      return;
     }
+    if (name === undefined) {
+      for (const item of tracked.onSpoke(spoke)) {
+        reportLoop.enqueue(item.key, REPORT_MS);
+        lanes.enqueue(spoke, item.key);
+      }
+      planLoop.enqueue(MEETING_KEY + spoke);
+      return;
+    }
+    const item = tracked.ofDispatch(name);
+    if (!item?.dispatchedTo.has(spoke)) {
+      planLoop.enqueue(MEETING_KEY + spoke);
+      return;
+    }
+    reportLoop.enqueue(item.key, REPORT_MS);
+    const leaving = item.retracting || !item.plan?.decision.chosen.includes(spoke);
+    if (order === true || leaving || lacksContent(session?.dispatch(name))) lanes.enqueue(spoke, item.key);
   });
+
+  /**
+   * A spoke has an order that this hub does not know of there: the spoke was restored from a backup, or the hub was. What the
+   * hub remembers having taken back is taken back again; what it does not remember it must have forgotten.
+   */
+  async function meet(spoke: string): Promise<Result | undefined> {
+    const session = fleet.session(spoke);
+    if (!session?.live || mode.observing !== undefined) return undefined;
+    if (!everythingKnown()) return { requeueAfterMs: UNKNOWN_MS };
+    for (const dispatch of session.dispatches()) await meetOrder(spoke, dispatch);
+    return undefined;
+  }
+
+  async function meetOrder(spoke: string, dispatch: Dispatch): Promise<void> {
+    const name = dispatch.metadata.name ?? '';
+    const { lineage, epoch: said } = dispatch.spec.position;
+    if (lineage !== identity.lineage) return;
+    const item = tracked.ofDispatch(name);
+    if (item?.dispatchedTo.has(spoke) || item?.found.has(spoke)) return;
+    if (!verifyDispatch(identity.publicKey, spoke, name, dispatch.spec)) return;
+    if (item) {
+      item.found.add(spoke);
+      planLoop.enqueue(item.key);
+    } else if (said >= epoch && dispatch.spec.objects.length > 0) {
+      await mode.observe(
+        `${spoke} has the order ${name}, which this hub does not remember: it was restored from an old state`,
+      );
+    }
+  }
+
+  /** Before that, an order that is not known may only not be known yet. */
+  function everythingKnown(): boolean {
+    if (!propagations.synced || !retractions.synced) return false;
+    for (const [key] of propagations.entries()) if (!tracked.has(key)) return false;
+    for (const { metadata } of retractions.entries())
+      if (!tracked.has(RETRACTION_KEY + (metadata.name ?? ''))) return false;
+    return true;
+  }
 
   function planAll(afterMs: number): void {
     for (const [key] of propagations.entries()) planLoop.enqueue(key, afterMs);
+    for (const retraction of retractions.entries())
+      planLoop.enqueue(RETRACTION_KEY + (retraction.metadata.name ?? ''), afterMs);
   }
 
   function sourceOfKey(key: string, item: Tracked): Plan['source'] | undefined {
     const propagation = propagations.get(key);
-    return item.plan?.source ?? (propagation && sourceOf(propagation));
-  }
-
-  function dispatchNameOf(key: string, item: Tracked): string | undefined {
-    const source = sourceOfKey(key, item);
-    return source && dispatchName(source);
+    return item.source ?? item.plan?.source ?? (propagation && sourceOf(propagation));
   }
 
   function onSourceChange({ object, previous }: Change): void {
@@ -133,9 +208,11 @@ export function startPropagator(
   }
 
   async function plan(key: string): Promise<Result | undefined> {
+    if (key.startsWith(RETRACTION_KEY)) return takeBack(key);
+    if (key.startsWith(MEETING_KEY)) return meet(key.slice(MEETING_KEY.length));
     const propagation = propagations.get(key);
     if (!propagation) {
-      tracked.delete(key);
+      tracked.remove(key);
       return undefined;
     }
     await inventory.whenSynced();
@@ -164,63 +241,133 @@ export function startPropagator(
       reportLoop.enqueue(key, REPORT_MS);
       return undefined;
     }
-    const next = planIntent(compiled.intent, inventory.clusters(), item.latest);
+    const authorized = await authorize(compiled.intent, policies, rights, (ref) => mayBeThere(item, ref));
+    if (authorized.problem) item.selection = authorized.problem;
+    // Rights may be given at any time, of which the hub hears nothing.
+    const again = authorized.problem ? { requeueAfterMs: ASK_RIGHTS_MS } : undefined;
+    const { intent } = authorized;
+    if (intent === undefined) {
+      reportLoop.enqueue(key, REPORT_MS);
+      return again;
+    }
+    item.compiled = { ...compiled, intent };
+    const next = planIntent(intent, inventory.clusters(), item.latest);
     item.latest = next;
     // While suspended, what was recorded before is sent and nothing newer.
-    if (!compiled.intent.suspend) await commit(propagation, item, next);
+    if (!intent.suspend) await commit(propagation, item, next);
     else if (next.digest === item.digest) item.plan = next;
     for (const cluster of item.dispatchedTo) lanes.enqueue(cluster, key);
     reportLoop.enqueue(key, REPORT_MS);
+    return again;
+  }
+
+  /** Whether a spoke may hold an object of a propagation; so it is as long as nobody knows. */
+  function mayBeThere(item: Tracked, ref: ObjectRef): boolean {
+    return [...item.dispatchedTo].some((cluster) => {
+      const session = fleet.session(cluster);
+      const held = session?.dispatch(item.dispatch);
+      if (!held) return session?.live !== true;
+      const key = refKey(ref);
+      return held.spec.objects.some((one) => refKey(one) === key);
+    });
   }
 
   /** Before anything is sent: which generation this is, and whom it concerns, durable at the hub. */
   async function commit(propagation: Propagation, item: Tracked, next: Plan): Promise<void> {
-    const targets = new Set([...item.dispatchedTo, ...next.decision.chosen]);
+    const targets = new Set([...item.dispatchedTo, ...next.decision.chosen, ...item.found]);
     const known = [...targets].filter((name) => inventory.has(name)).sort();
     const changed = item.digest !== next.digest;
     const generation = changed ? item.generation + 1 : item.generation;
+    const history = changed ? remember(item) : item.history;
     if (changed || known.some((name) => !item.dispatchedTo.has(name))) {
       await propagations.writeStatus(propagation, {
         dispatchGeneration: generation,
         dispatchDigest: next.digest,
+        ...(history.length === 0 ? {} : { dispatchHistory: [...history] }),
         dispatchedTo: known,
       });
     }
     item.plan = next;
     item.generation = generation;
     item.digest = next.digest;
-    item.dispatchedTo = new Set(known);
+    item.history = history;
+    tracked.setDispatchedTo(item, known);
+    item.found.clear();
   }
 
   /** The propagation is being deleted: everything it brought is ordered away; it goes when that is done everywhere. */
   async function retract(key: string, propagation: Propagation, item: Tracked): Promise<void> {
     if (!item.retracting) {
       const generation = item.generation + 1;
+      const history = remember(item);
       await propagations.writeStatus(propagation, {
         dispatchGeneration: generation,
         dispatchDigest: RETRACTED,
+        dispatchHistory: [...history],
       });
+      item.history = history;
       item.retracting = true;
       item.generation = generation;
       item.digest = RETRACTED;
     }
-    for (const name of [...item.dispatchedTo]) if (!inventory.has(name)) item.dispatchedTo.delete(name);
-    if (item.dispatchedTo.size === 0) {
+    settleOn(item, [...item.dispatchedTo, ...item.found]);
+    const left = [...item.dispatchedTo].sort();
+    // Spokes that are away hold up nobody: what they owe is remembered apart, and done when they return.
+    if (left.every((name) => inventory.unreachable(name))) {
+      const source = sourceOf(propagation);
+      const { generation, digest, history } = item;
+      const spec = { source, generation, digest, history, clusters: left };
+      await retractions.add(item.dispatch, spec);
+      tracked.add({ ...trackedRetraction(item.dispatch, spec), found: item.found });
       const finalizers = (propagation.metadata.finalizers ?? []).filter(
         (name) => name !== PROPAGATION_FINALIZER,
       );
       await propagations.setFinalizers(propagation, finalizers);
-      tracked.delete(key);
+      tracked.remove(key);
       return;
     }
     for (const cluster of item.dispatchedTo) lanes.enqueue(cluster, key);
     reportLoop.enqueue(key, REPORT_MS);
   }
 
+  /** Clusters that are no longer of the fleet owe nothing. */
+  function settleOn(item: Tracked, spokes: readonly string[]): void {
+    tracked.setDispatchedTo(
+      item,
+      spokes.filter((name) => inventory.has(name)),
+    );
+    item.found.clear();
+  }
+
+  /** What a deleted propagation left on spokes that were away. It is remembered for some time after the last one is done. */
+  async function takeBack(key: string): Promise<Result | undefined> {
+    await inventory.whenSynced();
+    const name = key.slice(RETRACTION_KEY.length);
+    const retraction = retractions.get(name);
+    let item = tracked.get(key);
+    if (!retraction) {
+      // It may only not have come back from the API server yet.
+      if (item && retractions.adding(name)) return { requeueAfterMs: CATCH_UP_MS };
+      tracked.remove(key);
+      return undefined;
+    }
+    const { clusters } = retraction.spec;
+    if (!item) {
+      item = trackedRetraction(name, retraction.spec);
+      tracked.add(item);
+    }
+    const owing = [...item.dispatchedTo].filter((spoke) => clusters.includes(spoke));
+    settleOn(item, [...new Set([...owing, ...item.found])]);
+    const left = [...item.dispatchedTo].sort();
+    if (!deepEqual(left, [...clusters])) await retractions.leave(retraction, left);
+    for (const cluster of left) lanes.enqueue(cluster, key);
+    return left.length > 0 ? undefined : retractions.forgetLater(retraction);
+  }
+
   async function dispatch(spoke: string, key: string): Promise<Result | undefined> {
     const item = tracked.get(key);
     const session = fleet.session(spoke);
-    if (!item?.dispatchedTo.has(spoke) || !session?.live) return undefined;
+    if (!item?.dispatchedTo.has(spoke) || !session?.live || mode.observing !== undefined) return undefined;
     const source = sourceOfKey(key, item);
     // Not knowing what shall be there is no reason to take anything away.
     if (!source || (!item.plan && !item.retracting)) return undefined;
@@ -235,13 +382,23 @@ export function startPropagator(
         plan: chosen ? item.plan : undefined,
         source,
         generation: item.generation,
+        digest: item.digest,
+        history: item.history,
+        ...(inventory.leaving(spoke) === 'release' ? { release: true } : {}),
+        author: propagations.get(key)?.spec.author,
+        origin: chosen ? originOf(propagations.get(key), inventory.get(spoke)) : '',
       });
+      if (result.outcome === 'held' && result.restored) await mode.observe(`${spoke}: ${result.message}`);
       noteProblem(key, item, spoke, result.outcome === 'held' ? result.message : undefined);
       if (result.outcome === 'behind') return { requeueAfterMs: BEHIND_MS };
       // It may have been chosen again meanwhile.
       if (result.outcome === 'gone' && !isChosen(item, spoke)) {
-        item.dispatchedTo.delete(spoke);
+        tracked.setDispatchedTo(
+          item,
+          [...item.dispatchedTo].filter((name) => name !== spoke),
+        );
         if (item.retracting) planLoop.enqueue(key);
+        if (inventory.leaving(spoke) !== undefined) inventory.recheck(spoke);
         reportLoop.enqueue(key, REPORT_MS);
       }
     } catch (error) {
@@ -269,7 +426,7 @@ export function startPropagator(
     const propagation = propagations.get(key);
     const item = tracked.get(key);
     if (!propagation || !item) return undefined;
-    const summary = summariseFleet(observe(item, sourceOf(propagation)));
+    const summary = summariseFleet(observe(item));
     const decision = item.latest?.decision;
     const unknown = decision?.unknown ?? [];
     const found: PropagationFindings = {
@@ -278,36 +435,48 @@ export function startPropagator(
       revision: item.plan?.revision ?? propagation.status?.revision ?? '',
       dispatchGeneration: item.generation,
       dispatchDigest: item.digest,
+      dispatchHistory: item.history,
+      observing: mode.observing,
       dispatchedTo: [...item.dispatchedTo].sort(),
       summary,
       suspended: propagation.spec.suspend === true,
       selection: item.selection,
       placement: describePlacement(decision?.problem, decision?.chosen.length ?? 0, unknown),
       overrides: describeOverrides(item.latest),
+      permitted: permitted(item),
     };
     const status = reportPropagation(found, propagation.status, clock.now());
     if (deepEqual(status, propagation.status)) return undefined;
     try {
       // Only over what was read: a plan that was recorded meanwhile must not be undone.
-      await propagations.writeStatus(propagation, status, propagation.metadata.resourceVersion);
+      const { freshness } = status;
+      // A merge keeps what it is not told of.
+      const patch = { ...status, freshness: { oldestObservedAt: null, ...freshness } };
+      await propagations.writeStatus(propagation, patch, propagation.metadata.resourceVersion);
     } catch (error) {
       if (hasCode(error, 409)) return { requeueAfterMs: REPORT_MS };
       if (!hasCode(error, 404)) throw error;
     }
   }
 
-  function observe(item: Tracked, source: Plan['source']): ClusterObservation[] {
+  function permitted({ compiled, latest, dispatch: name }: Tracked): PropagationFindings['permitted'] {
+    if (!compiled || !latest) return undefined;
+    return refusals.of(compiled.intent, latest, (cluster) => fleet.session(cluster)?.dispatch(name));
+  }
+
+  function observe(item: Tracked): ClusterObservation[] {
     const known = item.retracting || !item.plan ? [...item.dispatchedTo] : item.plan.decision.chosen;
     return known.map((cluster) => {
       const session = fleet.session(cluster);
-      const seen = session?.dispatch(dispatchName(source));
+      const seen = session?.dispatch(item.dispatch);
       const problem = item.problems.get(cluster);
       return {
         cluster,
         live: session?.live ?? false,
         staleReason: session?.staleReason ?? 'the spoke has not connected since this hub started',
+        ...(session?.seenUntil === undefined ? {} : { observedAt: session.seenUntil }),
         wantedGeneration: item.generation,
-        wantedEpoch: identity.epoch,
+        wantedEpoch: epoch,
         ...(seen?.status === undefined ? {} : { status: seen.status }),
         ...(problem === undefined ? {} : { dispatchProblem: problem }),
       };
@@ -319,15 +488,19 @@ export function startPropagator(
     let item = tracked.get(key);
     if (item?.uid !== uid) {
       item = {
+        key,
         uid,
+        dispatch: dispatchName(sourceOf(propagation)),
         generation: propagation.status?.dispatchGeneration ?? 0,
         digest: propagation.status?.dispatchDigest ?? '',
+        history: propagation.status?.dispatchHistory ?? [],
         dispatchedTo: new Set(propagation.status?.dispatchedTo ?? []),
+        found: new Set(),
         problems: new Map(),
         selection: { ok: false, reason: 'Reading', message: 'the selected kinds are being read' },
         retracting: propagation.status?.dispatchDigest === RETRACTED,
       };
-      tracked.set(key, item);
+      tracked.add(item);
     }
     return item;
   }
@@ -335,6 +508,7 @@ export function startPropagator(
   return {
     async stop(): Promise<void> {
       propagations.stop();
+      retractions.stop();
       definitions.stop();
       sources.stop();
       await Promise.all([planLoop, reportLoop, lanes].map((loop) => loop.stop()));
@@ -345,6 +519,36 @@ export function startPropagator(
 function sourceOf(propagation: Propagation): Plan['source'] {
   const { namespace = '', name = '', uid = '', generation = 0 } = propagation.metadata;
   return { apiVersion: propagation.apiVersion, kind: propagation.kind, namespace, name, uid, generation };
+}
+
+/** What a lost hub would need to ask the same of this spoke again. */
+function originOf(...objects: readonly (KubeObject | undefined)[]): string {
+  const present = objects.filter((object) => object !== undefined).map(portable);
+  return present.length === 0 ? '' : packOrigin(present);
+}
+
+/** What is tracked of something that is only taken back. */
+function trackedRetraction(dispatch: string, spec: Retraction['spec']): Tracked {
+  const { source, generation, digest, history = [], clusters } = spec;
+  return {
+    key: RETRACTION_KEY + dispatch,
+    uid: source.uid,
+    dispatch,
+    source,
+    generation,
+    digest,
+    history,
+    dispatchedTo: new Set(clusters),
+    found: new Set(),
+    problems: new Map(),
+    selection: { ok: true, reason: 'Retracted', message: '' },
+    retracting: true,
+  };
+}
+
+/** The history once the present generation is of the past. */
+function remember({ history, generation, digest }: Tracked): readonly string[] {
+  return generation === 0 ? history : extendHistory(history, generation, digest);
 }
 
 function isChosen(item: Tracked, spoke: string): boolean {

@@ -8,15 +8,20 @@ import { hasCode } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 
+/** `null` takes a field away. */
+export type StatusPatch = Omit<PropagationStatus, 'freshness'> & { freshness?: object };
+
 /** The Propagations and ClusterPropagations of the hub, by key (`kind/namespace/name`). */
 export interface Propagations {
   get(key: string): Propagation | undefined;
+  /** Whether all that there are are known. */
+  readonly synced: boolean;
   entries(): Iterable<[string, Propagation]>;
   /**
    * Merges into the status. With `resourceVersion` only over what was read: 409 where it moved on. The object may be gone
    * (404).
    */
-  writeStatus(propagation: Propagation, status: PropagationStatus, resourceVersion?: string): Promise<void>;
+  writeStatus(propagation: Propagation, status: StatusPatch, resourceVersion?: string): Promise<void>;
   /** A no-op where the object is gone. */
   setFinalizers(propagation: Propagation, finalizers: readonly string[]): Promise<void>;
   stop(): void;
@@ -51,6 +56,9 @@ export function openPropagations(
     get(key: string): Propagation | undefined {
       const [kind = '', namespace = '', name = ''] = key.split('/');
       return informers.get(kind)?.get(namespace, name);
+    },
+    get synced() {
+      return [...informers.values()].every((informer) => informer.synced);
     },
     *entries(): Iterable<[string, Propagation]> {
       for (const resource of KINDS)

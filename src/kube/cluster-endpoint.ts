@@ -12,6 +12,11 @@ export interface ClusterEndpoint {
   /** PEM, with `clientKey`. */
   readonly clientCertificate?: string;
   readonly clientKey?: string;
+  /**
+   * The proxy that leads to this cluster: `http://`, `https://` (both by CONNECT) or `socks5://`, with `user:password@` where it
+   * asks for them. Whoever lets users choose it checks its address as that of an endpoint.
+   */
+  readonly proxyUrl?: string;
   /** Never set for stored credentials. */
   readonly insecureSkipTlsVerify?: boolean;
 }

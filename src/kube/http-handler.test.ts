@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemRuntime } from '../runtime/index.ts';
-import { readBody } from './exchange.ts';
+import { isUpgraded, readBody } from './exchange.ts';
 import { httpHandler } from './http-handler.ts';
 import { createCertificateAuthority, issueCertificate, type KeyPair } from './pki.ts';
 import { createClient } from './rest-client.ts';
 import { pods } from './well-known.ts';
+import { startFaultProxy } from './wire/fault-proxy.fixture.ts';
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -98,6 +99,23 @@ describe('httpHandler over TLS', () => {
     for (const watch of watches) await watch.return();
   });
 
+  it('[F3] speaks HTTP/2 over TLS through a proxy', async () => {
+    const { url, ca, client, versions } = await secureServer();
+    const proxy = await startFaultProxy(systemRuntime(), { mode: 'connect' });
+    open.push(proxy);
+    const handler = httpHandler({
+      url,
+      ca,
+      clientCertificate: client.certificate,
+      clientKey: client.key,
+      proxyUrl: `http://127.0.0.1:${proxy.port}`,
+    });
+    open.push(handler);
+    expect(await createClient(handler).getJson('/x')).toEqual({ user: 'me' });
+    expect([...versions]).toEqual(['2.0']);
+    expect(proxy.asked).toEqual([new URL(url).host]);
+  });
+
   it('rejects a server of another authority', async () => {
     const { url } = await secureServer();
     const other = await createCertificateAuthority(systemRuntime(), 'other');
@@ -117,6 +135,101 @@ describe('httpHandler over TLS', () => {
     const server = open.splice(-2, 1)[0];
     await server?.close();
     await expect(broken).rejects.toThrow();
+  });
+});
+
+describe('upgrades of httpHandler', () => {
+  async function server(): Promise<{ url: string; seen: string[] }> {
+    const seen: string[] = [];
+    const plain = createPlainServer((_request, response) => response.writeHead(403).end('no'));
+    plain.on('upgrade', (request, socket, head) => {
+      seen.push(
+        `${request.method} ${request.url} ${request.headers.authorization} ${request.headers.upgrade}`,
+      );
+      socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v4\r\n\r\nhi ',
+      );
+      socket.on('error', () => {});
+      socket.unshift(head);
+      socket.on('data', (data: Buffer) => socket.write(data.toString().toUpperCase()));
+      socket.on('end', () => socket.end('bye'));
+    });
+    return { url: await listen(plain), seen };
+  }
+
+  it('carries bytes both ways after the switch, with half-close', async () => {
+    const { url, seen } = await server();
+    const handler = handlerOf(`${url}/clusters/hub`, 'T');
+    const answer = await handler.upgrade({
+      method: 'POST',
+      path: '/exec?command=sh',
+      headers: { upgrade: 'SPDY/3.1', connection: 'Upgrade' },
+    });
+    if (!isUpgraded(answer)) throw new Error(`answered ${answer.status}`);
+    expect(answer.headers).toMatchObject({ upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4' });
+    answer.socket.end('abc');
+    let text = '';
+    for await (const chunk of answer.socket) text += chunk;
+    expect(text).toBe('hi ABCbye');
+    expect(seen).toEqual(['POST /clusters/hub/exec?command=sh Bearer T SPDY/3.1']);
+  });
+
+  it('gives the answer of a server that does not switch, and fails without one', async () => {
+    const { url } = await server();
+    const answer = await handlerOf(url).upgrade({ method: 'GET', path: '/', headers: {} });
+    if (isUpgraded(answer)) throw new Error('switched');
+    expect([answer.status, Buffer.from(await readBody(answer)).toString()]).toEqual([403, 'no']);
+    const closed = handlerOf('http://127.0.0.1:1');
+    await expect(
+      closed.upgrade({ method: 'GET', path: '/', headers: { upgrade: 'websocket' } }),
+    ).rejects.toThrow('cannot reach 127.0.0.1:1');
+    await closed.close();
+    await expect(closed.upgrade({ method: 'GET', path: '/', headers: {} })).rejects.toThrow('is closed');
+  });
+
+  it('ends streams when it is closed', async () => {
+    const { url } = await server();
+    const handler = handlerOf(url);
+    const answer = await handler.upgrade({ method: 'GET', path: '/', headers: { upgrade: 'SPDY/3.1' } });
+    if (!isUpgraded(answer)) throw new Error(`answered ${answer.status}`);
+    const gone = new Promise((resolve) => answer.socket.once('close', resolve));
+    await handler.close();
+    await gone;
+  });
+});
+
+describe('the proxy of an endpoint', () => {
+  it.each(['connect', 'socks5'] as const)('[F3] carries calls, watches and upgrades (%s)', async (mode) => {
+    const target = createPlainServer((request, response) => {
+      if (request.url?.includes('watch=1') === true)
+        response.write('{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n');
+      else response.end('{"ok":true}');
+    });
+    target.on('upgrade', (_request, socket) => {
+      socket.on('error', () => {});
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    });
+    const url = await listen(target);
+    const proxy = await startFaultProxy(systemRuntime(), { mode, auth: 'me:secret' });
+    open.push(proxy);
+    const scheme = mode === 'connect' ? 'http' : 'socks5';
+    const handler = httpHandler({ url, proxyUrl: `${scheme}://me:secret@127.0.0.1:${proxy.port}` });
+    open.push(handler);
+    const client = createClient(handler);
+    expect(await client.getJson('/x')).toEqual({ ok: true });
+    const watch = client.watch(pods, 'n');
+    expect((await watch.next()).value).toMatchObject({ type: 'ADDED' });
+    const answer = await handler.upgrade({ method: 'GET', path: '/', headers: { upgrade: 'websocket' } });
+    if (!isUpgraded(answer)) throw new Error(`answered ${answer.status}`);
+    answer.socket.destroy();
+    expect(new Set(proxy.asked)).toEqual(new Set([new URL(url).host]));
+    expect(proxy.asked.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('is refused when it is none', () => {
+    expect(() => httpHandler({ url: 'https://h', proxyUrl: 'ftp://p' })).toThrow(
+      'a proxy is http, https or socks5',
+    );
   });
 });
 

@@ -29,7 +29,18 @@ export { type CertificateContext, contextKubeconfig } from './context-kubeconfig
 export type { Controller, Result } from './controller.ts';
 export { type ControllerOptions, startController } from './controller-loop.ts';
 export { type EventRecorder, type EventRecorderOptions, startEventRecorder } from './events.ts';
-export { bodyChunks, type Handler, type Request, type Response, readBody } from './exchange.ts';
+export {
+  bodyChunks,
+  type Handler,
+  isUpgraded,
+  prefixedUpgrader,
+  type Request,
+  type Response,
+  readBody,
+  type Upgraded,
+  type Upgrader,
+  upgradeProtocol,
+} from './exchange.ts';
 export { type HttpHandler, httpHandler } from './http-handler.ts';
 export type { Change, Informer } from './informer.ts';
 export { type InformerOptions, startInformer } from './informer-cache.ts';

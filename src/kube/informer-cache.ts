@@ -10,6 +10,11 @@ export interface InformerOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
+  /**
+   * Whether a broken watch goes on from the last revision; true by default. False lists anew: for a server that may have been
+   * restored from a backup meanwhile, so that the same revision means another state.
+   */
+  resume?: boolean;
 }
 
 const FIRST_DELAY_MS = 200;
@@ -143,11 +148,13 @@ export function startInformer<T extends KubeObject = KubeObject>(
         else {
           failed = !(await follow(resourceVersion));
           setLive(false);
+          if (options.resume === false) resourceVersion = undefined;
         }
       } catch (error) {
         if (stopping.signal.aborted) break;
         setLive(false, error);
         failed = true;
+        if (options.resume === false) resourceVersion = undefined;
         if (isForgotten(error)) {
           // The first time list at once: nothing is wrong with the server.
           failed = resourceVersion === undefined || failures > 0;

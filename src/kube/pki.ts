@@ -153,6 +153,19 @@ export async function signRequest(
   request: string,
   options: CertificateOptions,
 ): Promise<string> {
+  const publicKey = await provenKey(request);
+  return sign(runtime, authority, publicKey, options);
+}
+
+/** SHA-256 of the public key that a request proves to hold, as {@link CertificateIdentity} has it. Throws {@link PkiError} as {@link signRequest} does. */
+export async function requestKeyDigest(request: string): Promise<string> {
+  const key = KeyObject.from(await provenKey(request));
+  return createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex');
+}
+
+async function provenKey(request: string): Promise<webcrypto.CryptoKey> {
   if (request.length > MAX_REQUEST_CHARACTERS) {
     throw new PkiError(`the signing request exceeds ${MAX_REQUEST_CHARACTERS} characters`);
   }
@@ -168,7 +181,7 @@ export async function signRequest(
     throw new PkiError('the signing request is malformed', error);
   }
   if (!proven) throw new PkiError('the signing request is not signed with the key that it names');
-  return sign(runtime, authority, publicKey, options);
+  return publicKey;
 }
 
 /** Reads a certificate (PEM or DER) without the writing library. Throws {@link PkiError} when it is not one. */

@@ -71,3 +71,11 @@ export const clusterRoleBindings: ResourceId = id(
   'ClusterRoleBinding',
   false,
 );
+
+export const certificateSigningRequests: ResourceId = id(
+  'certificates.k8s.io',
+  'v1',
+  'certificatesigningrequests',
+  'CertificateSigningRequest',
+  false,
+);

@@ -1,5 +1,4 @@
-import type { Handler } from '../kube/exchange.ts';
-import { readBody } from '../kube/exchange.ts';
+import { type Handler, readBody, type Upgrader } from '../kube/exchange.ts';
 import { errorText, jitter, type Runtime, type Timer } from '../runtime/index.ts';
 import { type Link, type LinkState, linkStatus } from './link.ts';
 
@@ -8,6 +7,8 @@ export interface DirectLink extends Link {
 }
 
 export interface DirectLinkOptions {
+  /** That of the client, where it has one. */
+  readonly upgrade?: Upgrader;
   /** What is asked to see whether the spoke is there; `/readyz` by default. */
   readonly probePath?: string;
   /** 10 s by default. */
@@ -62,6 +63,7 @@ export function directLink(
   return {
     spoke,
     handler,
+    ...(options.upgrade === undefined ? {} : { upgrade: options.upgrade }),
     get up(): boolean {
       return status.state.up;
     },

@@ -1,4 +1,4 @@
-import type { Handler } from '../kube/exchange.ts';
+import type { Handler, Upgrader } from '../kube/exchange.ts';
 import { errorText, type Runtime } from '../runtime/index.ts';
 import type { LinkReason } from './reasons.ts';
 
@@ -18,10 +18,32 @@ export interface LinkState {
 export interface Link {
   readonly spoke: string;
   readonly handler: Handler;
+  /**
+   * Requests that ask for another protocol (`exec`, `attach`, `port-forward`). The stream ends with {@link LinkDown} when the
+   * link goes down. Absent where the link's maker has none.
+   */
+  readonly upgrade?: Upgrader;
+  /** What went over the link since this process first had it. Absent for links that do not count. */
+  readonly stats?: () => LinkStats;
   readonly up: boolean;
   readonly state: LinkState;
   /** Calls `listener` on each change of state. Returns what stops that. */
   onChange(listener: (state: LinkState) => void): () => void;
+}
+
+/** Counters of a link, of this process alone. Bytes are those of the connection, encryption left out. */
+export interface LinkStats {
+  /** From the spoke. */
+  readonly bytesIn: number;
+  /** To the spoke. */
+  readonly bytesOut: number;
+  /** Requests and upgraded streams that were begun. */
+  readonly streams: number;
+  /** Those that are under way. */
+  readonly openStreams: number;
+  /** Connections of the spoke that were let in. */
+  readonly connections: number;
+  readonly reconnects: number;
 }
 
 /** The request could not be sent, or its answer broke off, because the spoke cannot be reached. */

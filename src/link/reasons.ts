@@ -1,6 +1,9 @@
 /** Why a link is up or down. Every reason is one row here; documentation is made from this table. */
 export const LINK_REASONS = {
   Connected: 'The spoke answers.',
+  ConnectedToPeer: 'The spoke is connected to another replica of the hub, which passes requests on.',
+  Polling: 'The spoke comes by at intervals instead of staying connected; requests wait for it.',
+  PollMissed: 'The spoke comes by at intervals, and has stayed away for two of them.',
   NeverConnected: 'The spoke has not connected since this hub started.',
   ConnectionClosed: 'The spoke, or something on the way, closed the connection.',
   PingTimeout: 'The spoke left a ping unanswered: the connection is half-open or the spoke is stuck.',

@@ -1,13 +1,13 @@
-import { isIP } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
-import type { Handler, Request, Response } from '../kube/exchange.ts';
+import type { TLSSocket } from 'node:tls';
+import type { Handler, Request, Response, Upgrader } from '../kube/exchange.ts';
 import { certificateIdentity, createSigningRequest, keyMatchesCertificate } from '../kube/pki.ts';
 import { failure } from '../kube/status-error.ts';
-import { serveHttp2Session } from '../kube/wire/index.ts';
-import { errorText, type Runtime, sleep } from '../runtime/index.ts';
-import { heartbeat } from './heartbeat.ts';
+import { type ProxySettings, serveHttp2Session } from '../kube/wire/index.ts';
+import { errorText, jitter, type Runtime, sleep, type Timer } from '../runtime/index.ts';
+import { dialAddress, hubRoutes, type Transport } from './hub-routes.ts';
+import { pulse } from './pulse.ts';
 import { spokeOfCertificate, spokeSubject } from './spoke-identity.ts';
-import { LINK_PATHS, messageResponse, parseMessage, TUNNEL_PROTOCOL } from './tunnel-protocol.ts';
+import { LINK_PATHS, messageResponse, parseMessage } from './tunnel-protocol.ts';
 
 /** The spoke's link identity, both PEM. A key without a certificate is one whose enrolment has begun. */
 export interface LinkCredentials {
@@ -32,22 +32,39 @@ export type DialerState =
     };
 
 export interface TunnelDialerOptions {
-  /** `host:port`; IPv6 in brackets. */
-  readonly hubAddress: string;
+  /** `host:port`; IPv6 in brackets. Several are tried in order: replicas of one hub, or names of it. */
+  readonly hubAddress: string | readonly string[];
   /** PEM of the authority that the hub's certificate must come from. */
   readonly hubCaPem: string;
   /** The name that the hub's certificate must hold; the host of the address by default. */
   readonly hubName?: string;
+  /** The way out of the spoke's network. */
+  readonly proxy?: ProxySettings;
+  /**
+   * Ways to carry the link, in the order in which they are tried; what worked is remembered for each address. By default
+   * `tls`, then `websocket` for networks that let nothing but HTTP/1.1 out.
+   */
+  readonly transports?: readonly Transport[];
+  /**
+   * Comes by that often instead of staying connected (1 s at least), for networks where no connection may last. The hub's requests wait
+   * meanwhile. By default the link stays.
+   */
+  readonly pollIntervalMs?: number;
   readonly spoke: string;
   readonly keyStore: KeyStore;
   /** Read at each enrolment: a token may be given later. */
   readonly joinToken?: () => string | undefined;
   /** Answers the hub's requests to the spoke's API, with the hub's identity. */
   readonly serve: Handler;
+  /** Answers the hub's requests to switch protocols (`exec`, `port-forward` …). They are refused when absent. */
+  readonly serveUpgrade?: Upgrader;
   readonly onState?: (state: DialerState) => void;
   /** Largest body that the hub may send; 64 MiB by default, since bundles come this way. */
   readonly bodyBytes?: number;
-  /** First delay before another attempt, doubled up to the largest. 250 ms and 5 s by default. */
+  /**
+   * Bound of the first delay before another attempt, doubled up to the largest; the delay is drawn from all that is below
+   * (full jitter), so that the spokes of a hub that comes back do not come at once. 250 ms and 5 s by default.
+   */
   readonly baseDelayMs?: number;
   readonly maxDelayMs?: number;
   /** 5 s by default, both. */
@@ -64,13 +81,30 @@ export interface TunnelDialer {
 /** How long the hub may take from the dial to its decision. */
 const ADMISSION_TIMEOUT_MS = 20_000;
 
+/** A link that lasted that long was a good one: the next attempt begins with the smallest delay. */
+const STEADY_MS = 1_000;
+/** A spoke that comes by stays until the hub has asked nothing for that long. */
+const POLL_QUIET_MS = 500;
+const MIN_POLL_MS = 1_000;
+
 interface Outcome {
   readonly wasUp: boolean;
+  /** The hub said anything at all. */
+  readonly heard: boolean;
   /** Dial again at once: there is a new certificate. */
   readonly redial: boolean;
+  /** It ended as it was meant to: the next visit is in an interval. */
+  readonly polled: boolean;
   readonly reason: string;
   readonly message: string;
 }
+
+const FAILED: Omit<Outcome, 'reason' | 'message'> = {
+  wasUp: false,
+  heard: false,
+  redial: false,
+  polled: false,
+};
 
 /**
  * Keeps a spoke connected to its hub. The spoke dials and then only answers; it holds a certificate that the hub's link
@@ -79,7 +113,11 @@ interface Outcome {
 export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions): TunnelDialer {
   const { baseDelayMs = 250, maxDelayMs = 5_000, pingIntervalMs = 5_000, pingTimeoutMs = 5_000 } = options;
   const { spoke, keyStore } = options;
-  const log = runtime.log.with({ spoke, hub: options.hubAddress });
+  const pollMs =
+    options.pollIntervalMs === undefined ? undefined : Math.max(MIN_POLL_MS, options.pollIntervalMs);
+  const routes = hubRoutes(runtime.clock, options);
+  const beat = pulse(runtime, pingIntervalMs, pingTimeoutMs);
+  const log = runtime.log.with({ spoke, hub: routes.addresses.join(', ') });
   const stopping = new AbortController();
   let state: DialerState = { phase: 'dialing', message: 'not dialed yet' };
   /** Set when the hub did not take our certificate: then a join token, where there is one, is tried. */
@@ -96,29 +134,50 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
 
   async function run(): Promise<void> {
     let attempt = 0;
+    /** Addresses that were tried since the last that answered. */
+    let missed = 0;
     while (!stopping.signal.aborted) {
       let outcome: Outcome;
+      const began = runtime.clock.monotonic();
       try {
         outcome = await connectOnce();
       } catch (error) {
-        outcome = { wasUp: false, redial: false, reason: 'ConnectionFailed', message: errorText(error) };
+        outcome = { ...FAILED, reason: 'ConnectionFailed', message: errorText(error) };
       }
       if (stopping.signal.aborted) break;
-      if (outcome.wasUp) attempt = 0;
       if (outcome.redial) continue;
+      if (outcome.polled && pollMs !== undefined) {
+        attempt = 0;
+        await rest(jitter(runtime.random, pollMs, 0.1));
+        continue;
+      }
+      if (outcome.heard) missed = 0;
+      else {
+        missed += 1;
+        routes.next();
+        // The next address may be of a replica that lives: only who has tried them all waits.
+        if (missed % routes.addresses.length !== 0 && outcome.reason !== 'NoCredentials') {
+          log.warn('a hub cannot be reached', { reason: outcome.reason, message: outcome.message });
+          continue;
+        }
+      }
+      if (outcome.wasUp && runtime.clock.monotonic() - began >= STEADY_MS) attempt = 0;
       const limit = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(attempt, 20));
       attempt += 1;
-      // Spread downward only, so that the largest delay bounds how long a restarted hub waits for its spokes.
-      const retryInMs = Math.round(limit * (0.5 + 0.4 * runtime.random.next()));
+      const retryInMs = Math.round(limit * runtime.random.next());
       log.warn('the link is down', { reason: outcome.reason, message: outcome.message, retryInMs });
       enter({ phase: 'waiting', reason: outcome.reason, message: outcome.message, retryInMs });
-      try {
-        await sleep(runtime.clock, retryInMs, stopping.signal);
-      } catch {
-        // Only an abort ends a sleep early: the loop's condition sees it.
-      }
+      await rest(retryInMs);
     }
     enter({ phase: 'stopped', message: 'the link was closed' });
+  }
+
+  async function rest(ms: number): Promise<void> {
+    try {
+      await sleep(runtime.clock, ms, stopping.signal);
+    } catch {
+      // Only an abort ends a sleep early: the loop's condition sees it.
+    }
   }
 
   async function connectOnce(): Promise<Outcome> {
@@ -129,20 +188,25 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
       const message = stored?.certificate
         ? 'the hub does not accept the link certificate and there is no join token'
         : 'there is neither a link certificate nor a join token';
-      return { wasUp: false, redial: false, reason: 'NoCredentials', message };
+      return { ...FAILED, reason: 'NoCredentials', message };
     }
     enter(
       certificate === undefined
         ? { phase: 'enrolling', message: 'dialing the hub to enrol' }
         : { phase: 'dialing', message: 'dialing the hub' },
     );
-    const socket = await dial(
-      options,
-      certificate === undefined || stored === undefined ? undefined : { key: stored.key, certificate },
-      stopping.signal,
-      runtime,
-    );
-    return serveConnection(socket, stored, certificate === undefined ? token : undefined);
+    const credentials =
+      certificate === undefined || stored === undefined ? undefined : { key: stored.key, certificate };
+    const { socket, transport } = await dialAddress(runtime, options, routes.current(), credentials, {
+      clock: runtime.clock,
+      timeoutMs: ADMISSION_TIMEOUT_MS,
+      signal: stopping.signal,
+    });
+    const outcome = await serveConnection(socket, stored, certificate === undefined ? token : undefined);
+    // A way that carries TLS but nothing within it is of no use.
+    if (outcome.heard) routes.worked(transport);
+    else routes.failed(transport);
+    return outcome;
   }
 
   /** An expired certificate is still offered when there is nothing else: the hub may renew it. */
@@ -161,7 +225,12 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
   ): Promise<Outcome> {
     return new Promise((resolve) => {
       let accepted = false;
+      let heard = false;
       let redial = false;
+      let polled = false;
+      /** What is under way, streams that have begun left out. */
+      let busy = 0;
+      let quiet: Timer | undefined;
       let reason = 'ConnectionClosed';
       let message = 'the hub closed the connection';
       let pending: string | undefined;
@@ -175,6 +244,30 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
       });
 
       async function answer(request: Request): Promise<Response> {
+        heard = true;
+        busy += 1;
+        quiet?.cancel();
+        try {
+          return await decide(request);
+        } finally {
+          busy -= 1;
+          leaveSoon();
+        }
+      }
+
+      /** Who comes by leaves when nothing is left to do; streams that are open begin anew at the next visit. */
+      function leaveSoon(): void {
+        if (pollMs === undefined || !accepted || busy > 0) return;
+        quiet?.cancel();
+        quiet = runtime.clock.after(POLL_QUIET_MS, () => {
+          polled = true;
+          reason = 'Polled';
+          message = 'the visit is over';
+          void served.close(1_000);
+        });
+      }
+
+      async function decide(request: Request): Promise<Response> {
         if (request.path.startsWith(LINK_PATHS.prefix)) return answerLink(request);
         if (!accepted) throw failure(403, 'Forbidden', 'the link has not been accepted yet');
         return options.serve(request);
@@ -217,7 +310,9 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
             deadline.cancel();
             log.info('the link is up');
             enter({ phase: 'up', message: 'connected to the hub' });
-            return messageResponse(204);
+            return pollMs === undefined
+              ? messageResponse(204)
+              : messageResponse(200, { pollIntervalMs: pollMs });
           }
           case `POST ${LINK_PATHS.refused}`: {
             const told = parseMessage(request.body);
@@ -234,11 +329,36 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
         }
       }
 
+      const { serveUpgrade } = options;
+      const upgradeEnded = (): void => {
+        busy -= 1;
+        leaveSoon();
+      };
       const served = serveHttp2Session(runtime, socket, answer, {
         bodyBytes: options.bodyBytes ?? 64 * 1024 * 1024,
+        ...(serveUpgrade === undefined
+          ? {}
+          : {
+              upgrade: (request) => {
+                if (!accepted) throw failure(403, 'Forbidden', 'the link has not been accepted yet');
+                busy += 1;
+                quiet?.cancel();
+                return serveUpgrade(request).then(
+                  (upgraded) => {
+                    if ('socket' in upgraded) upgraded.socket.once('close', upgradeEnded);
+                    else upgradeEnded();
+                    return upgraded;
+                  },
+                  (error: unknown) => {
+                    upgradeEnded();
+                    throw error;
+                  },
+                );
+              },
+            }),
       });
       const { session } = served;
-      const stopHeartbeat = heartbeat(runtime, session, pingIntervalMs, pingTimeoutMs, () => {
+      beat.watch(session, () => {
         reason = 'PingTimeout';
         message = 'the hub left a ping unanswered';
         session.destroy();
@@ -248,10 +368,10 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
       if (stopping.signal.aborted) stop();
       session.once('close', () => {
         deadline.cancel();
-        stopHeartbeat();
+        quiet?.cancel();
         stopping.signal.removeEventListener('abort', stop);
         socket.destroy();
-        resolve({ wasUp: accepted, redial, reason, message });
+        resolve({ wasUp: accepted, heard, redial, polled, reason, message });
       });
     });
   }
@@ -278,59 +398,4 @@ export function startTunnelDialer(runtime: Runtime, options: TunnelDialerOptions
 /** The key of an enrolment that began and did not end. One that had a certificate is not used again. */
 function enrolmentKey(stored: LinkCredentials | undefined): string | undefined {
   return stored !== undefined && stored.certificate === undefined ? stored.key : undefined;
-}
-
-function dial(
-  options: TunnelDialerOptions,
-  credentials: { key: string; certificate: string } | undefined,
-  signal: AbortSignal,
-  runtime: Runtime,
-): Promise<TLSSocket> {
-  const { host, port } = parseAddress(options.hubAddress);
-  const name = options.hubName ?? host;
-  return new Promise((resolve, reject) => {
-    const socket = connect({
-      host,
-      port,
-      ca: options.hubCaPem,
-      ALPNProtocols: [TUNNEL_PROTOCOL],
-      minVersion: 'TLSv1.3',
-      rejectUnauthorized: true,
-      // Names only: the protocol knows no addresses here. What the certificate must hold is checked either way.
-      ...(isIP(name) === 0 ? { servername: name } : {}),
-      ...(credentials === undefined ? {} : { key: credentials.key, cert: credentials.certificate }),
-    });
-    const timer = runtime.clock.after(ADMISSION_TIMEOUT_MS, () =>
-      fail(new Error('the hub did not answer in time')),
-    );
-    const settle = (act: () => void): void => {
-      timer.cancel();
-      signal.removeEventListener('abort', stop);
-      socket.off('error', fail).off('close', closed);
-      act();
-    };
-    const fail = (error: Error): void =>
-      settle(() => {
-        socket.on('error', () => {}).destroy();
-        reject(new Error(`the hub at ${options.hubAddress} cannot be reached`, { cause: error }));
-      });
-    const stop = (): void => fail(signal.reason as Error);
-    const closed = (): void => fail(new Error('the connection was closed'));
-    socket.on('error', fail).on('close', closed);
-    signal.addEventListener('abort', stop, { once: true });
-    socket.once('secureConnect', () => {
-      if (socket.alpnProtocol !== TUNNEL_PROTOCOL) fail(new Error('the other end is not a link listener'));
-      else {
-        socket.setNoDelay(true);
-        settle(() => resolve(socket));
-      }
-    });
-  });
-}
-
-function parseAddress(address: string): { host: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(address);
-  const host = match?.[1] ?? match?.[2];
-  if (!host) throw new Error(`${JSON.stringify(address)} is not an address of the form host:port`);
-  return { host, port: Number(match?.[3]) };
 }

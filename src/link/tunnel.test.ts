@@ -1,230 +1,36 @@
 import { connect as connectHttp2 } from 'node:http2';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Handler, type Request, type Response, readBody } from '../kube/exchange.ts';
-import {
-  certificateIdentity,
-  createCertificateAuthority,
-  issueCertificate,
-  type KeyPair,
-} from '../kube/pki.ts';
+import { certificateIdentity, createCertificateAuthority, issueCertificate } from '../kube/pki.ts';
+import { type FaultProxy, startFaultProxy } from '../kube/wire/fault-proxy.fixture.ts';
 import { errorText, type Logger, type Runtime, systemRuntime } from '../runtime/index.ts';
+import { type LinkState, spokeSubject } from './index.ts';
 import {
-  type DialerState,
-  type KeyStore,
-  type Link,
-  type LinkCredentials,
-  type LinkState,
-  spokeSubject,
-  startTunnelDialer,
-  startTunnelListener,
-  type TunnelDialer,
-  type TunnelDialerOptions,
-  type TunnelListener,
-  type TunnelListenerOptions,
-} from './index.ts';
+  afterwards,
+  ask,
+  changeOf,
+  cleanUp,
+  echo,
+  enrolled,
+  HOUR,
+  hubCa,
+  linkCa,
+  memoryStore,
+  otherCa,
+  refusedWith,
+  startHub,
+  startSpoke,
+} from './tunnel.fixture.ts';
 
-const HOUR = 3_600_000;
 const runtime = systemRuntime();
-const [hubCa, linkCa, otherCa] = (await Promise.all(
-  ['hub-ca', 'link-ca', 'other-ca'].map((name) => createCertificateAuthority(runtime, name)),
-)) as [KeyPair, KeyPair, KeyPair];
-const serving = await issueCertificate(runtime, hubCa, {
-  commonName: 'hub',
-  ipAddresses: ['127.0.0.1'],
-  usage: 'server',
-  lifetimeMs: HOUR,
-});
+afterEach(cleanUp);
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-interface Hub {
-  listener: TunnelListener;
-  port: number;
-  /** Resolves with the link of a spoke once it is up. */
-  up(spoke: string): Promise<Link>;
-  tokens: Map<string, string>;
-  revoked: Set<string>;
+async function network(port: number): Promise<FaultProxy> {
+  const proxy = await startFaultProxy(runtime, { target: { port } });
+  afterwards(() => proxy.close());
+  return proxy;
 }
-
-async function startHub(options: Partial<TunnelListenerOptions> = {}, on: Runtime = runtime): Promise<Hub> {
-  const tokens = new Map<string, string>();
-  const revoked = new Set<string>();
-  const waiting = new Set<() => void>();
-  const wake = (): void => {
-    for (const check of [...waiting]) check();
-  };
-  const listener = await startTunnelListener(on, {
-    port: 0,
-    certificate: serving.certificate,
-    key: serving.key,
-    linkCa,
-    refusedTokenDelayMs: 5,
-    verifySpoke: ({ spoke }) =>
-      revoked.has(spoke) ? { allowed: false, message: `${spoke} was removed` } : { allowed: true },
-    consumeJoinToken: async (spoke, token, keyDigest) => {
-      const state = tokens.get(spoke);
-      if (state !== token && state !== `${token} used by ${keyDigest}`) return false;
-      tokens.set(spoke, `${token} used by ${keyDigest}`);
-      return true;
-    },
-    onLink: (link) => {
-      link.onChange(wake);
-    },
-    ...options,
-  });
-  cleanups.push(() => listener.close());
-  const up = (spoke: string): Promise<Link> =>
-    new Promise((resolve) => {
-      const check = (): void => {
-        const link = listener.links.get(spoke);
-        if (!link?.up) return;
-        waiting.delete(check);
-        resolve(link);
-      };
-      waiting.add(check);
-      check();
-    });
-  return { listener, port: listener.port, up, tokens, revoked };
-}
-
-interface MemoryStore extends KeyStore {
-  stored: LinkCredentials | undefined;
-  saves: number;
-}
-
-function memoryStore(stored?: LinkCredentials): MemoryStore {
-  return {
-    stored,
-    saves: 0,
-    load(): Promise<LinkCredentials | undefined> {
-      return Promise.resolve(this.stored);
-    },
-    async save(credentials): Promise<void> {
-      this.stored = credentials;
-      this.saves += 1;
-    },
-  };
-}
-
-async function enrolled(
-  spoke: string,
-  lifetimeMs: number = HOUR,
-  authority: KeyPair = linkCa,
-): Promise<MemoryStore> {
-  return memoryStore(
-    await issueCertificate(runtime, authority, { ...spokeSubject(spoke), usage: 'client', lifetimeMs }),
-  );
-}
-
-const echo: Handler = async (request) => ({
-  status: 200,
-  headers: { 'content-type': 'text/plain' },
-  body: Buffer.from(
-    `${request.method} ${request.path} ${request.body ? Buffer.from(request.body).toString() : ''}`,
-  ),
-});
-
-interface Spoke {
-  dialer: TunnelDialer;
-  states: DialerState[];
-  until(check: (state: DialerState) => boolean): Promise<DialerState>;
-}
-
-function startSpoke(port: number, options: Partial<TunnelDialerOptions> & { keyStore: KeyStore }): Spoke {
-  const states: DialerState[] = [];
-  const waiting = new Set<() => void>();
-  const dialer = startTunnelDialer(runtime, {
-    hubAddress: `127.0.0.1:${port}`,
-    hubCaPem: hubCa.certificate,
-    spoke: 'one',
-    serve: echo,
-    baseDelayMs: 5,
-    maxDelayMs: 50,
-    onState: (state) => {
-      states.push(state);
-      for (const check of [...waiting]) check();
-    },
-    ...options,
-  });
-  cleanups.push(() => dialer.close());
-  const until = (check: (state: DialerState) => boolean): Promise<DialerState> =>
-    new Promise((resolve) => {
-      const look = (): void => {
-        const found = states.find(check);
-        if (!found) return;
-        waiting.delete(look);
-        resolve(found);
-      };
-      waiting.add(look);
-      look();
-    });
-  return { dialer, states, until };
-}
-
-const refusedWith =
-  (reason: string) =>
-  (state: DialerState): boolean =>
-    state.phase === 'waiting' && state.reason === reason;
-
-/** A network that can be cut (connections break) or frozen (they stay, and nothing arrives). */
-async function network(target: number): Promise<{ port: number; cut(): void; freeze(): void }> {
-  const pairs = new Set<[Socket, Socket]>();
-  const server = createServer((near) => {
-    const far = connect(target, '127.0.0.1');
-    near.on('data', (data) => far.write(data));
-    far.on('data', (data) => near.write(data));
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      socket.on('error', () => {});
-      socket.on('close', () => other.destroy());
-    }
-    const pair: [Socket, Socket] = [near, far];
-    pairs.add(pair);
-    near.on('close', () => pairs.delete(pair));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const cut = (): void => {
-    for (const pair of pairs) for (const socket of pair) socket.destroy();
-  };
-  cleanups.push(() => {
-    server.close();
-    cut();
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    cut,
-    freeze(): void {
-      for (const pair of pairs) for (const socket of pair) socket.pause();
-    },
-  };
-}
-
-async function ask(link: Link, path: string, body?: string): Promise<string> {
-  const response = await link.handler({
-    method: body === undefined ? 'GET' : 'POST',
-    path,
-    headers: {},
-    ...(body === undefined ? {} : { body: Buffer.from(body) }),
-  });
-  return Buffer.from(await readBody(response)).toString();
-}
-
-const changeOf = (link: Link, check: (state: LinkState) => boolean): Promise<LinkState> =>
-  new Promise((resolve) => {
-    if (check(link.state)) resolve(link.state);
-    const stop = link.onChange((state) => {
-      if (!check(state)) return;
-      stop();
-      resolve(state);
-    });
-  });
 
 describe('tunnel', () => {
   it('carries the hub’s requests to the spoke on the connection that the spoke dialled', async () => {
@@ -367,9 +173,10 @@ describe('tunnel', () => {
     const wire = await network(hub.port);
     const spoke = startSpoke(wire.port, { keyStore: await enrolled('one'), ...pings });
     const link = await hub.up('one');
-    wire.freeze();
+    wire.blackHole();
     expect((await changeOf(link, ({ up }) => !up)).reason).toBe('PingTimeout');
     await spoke.until(refusedWith('PingTimeout'));
+    wire.heal();
     await changeOf(link, ({ up }) => up);
   });
 });
@@ -534,7 +341,7 @@ describe('identity', () => {
       serve: async () => ({ status: 200, headers: {}, body: Buffer.from('old') }),
     });
     const link = await hub.up('one');
-    wire.freeze();
+    wire.blackHole();
     startSpoke(hub.port, {
       keyStore: await enrolled('one'),
       serve: async () => ({ status: 200, headers: {}, body: Buffer.from('new') }),
@@ -581,9 +388,9 @@ describe('identity', () => {
     expect(hub.listener.links.size).toBe(0);
   });
 
-  it('renews the certificate over the live connection when a third of its life is left', async () => {
+  it('renews the certificate over the live connection when a quarter of its life is left', async () => {
     const hub = await startHub();
-    // Backdating counts as life: of this one, less than a third is left from the start.
+    // Backdating counts as life: of this one, less than a fifth is left from the start.
     const keyStore = await enrolled('one', 60_000);
     const before = certificateIdentity(keyStore.stored?.certificate ?? '');
     let renewed: () => void = () => {};

@@ -13,6 +13,8 @@ export interface Decoded {
   readonly value: JsonValue;
   /** Paths of fields that stand more than once; the value has the last of each. For strict decoding. */
   readonly duplicates: readonly string[];
+  /** Of YAML: the keys that stand in their map already, with their line (from 1), in the order of the text. */
+  readonly repeated?: readonly { readonly line: number; readonly key: JsonValue }[];
   /** Paths of integers beyond ±2^53: `bigint`s in the value, unless they exceed 64 bits and are rounded. */
   readonly inexact: readonly string[];
 }

@@ -52,7 +52,8 @@ function defaultValue(value: JsonValue, written: OpenApiSchema, resolve: Resolve
 
 /**
  * Removes nulls from an object of a built-in kind, in place: in a typed object null means unset. A null in a map of strings is
- * the empty string, as it is for the Go types behind these kinds. Free-form parts keep theirs.
+ * the empty string, as it is for the Go types behind these kinds, and so is one in a list; among structs it is an empty one.
+ * Free-form parts keep theirs.
  */
 export function dropNulls(object: JsonValue, type: TypeSchema): void {
   dropFrom(object, type.schema, type.resolve);
@@ -63,10 +64,17 @@ function dropFrom(value: JsonValue, written: OpenApiSchema, resolve: Resolve): v
   const schema = resolved(written, resolve);
   if (Array.isArray(value)) {
     if (!schema.items) return;
-    for (const item of value) dropFrom(item, schema.items, resolve);
+    for (const [index, item] of value.entries())
+      if (item === null) value[index] = zeroItem(resolved(schema.items, resolve));
+      else dropFrom(item, schema.items, resolve);
     return;
   }
   if (isObject(value)) dropFromObject(value, schema, resolve);
+}
+
+function zeroItem(schema: OpenApiSchema): JsonValue {
+  if (schema.properties !== undefined) return {};
+  return schema.type === 'string' && schema.format === undefined ? '' : null;
 }
 
 function dropFromObject(object: JsonObject, schema: OpenApiSchema, resolve: Resolve): void {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   formatFieldSelector,
@@ -40,5 +41,28 @@ describe('parseFieldSelector', () => {
     expect(matchesFields(requirements, (field) => fields[field])).toBe(false);
     expect(requiredFieldValue(requirements, 'metadata.name')).toBe('a');
     expect(requiredFieldValue(requirements, 'other')).toBeUndefined();
+  });
+
+  it('[V24] any terms say the same after being written and read again, and match as one by one', () => {
+    const field = fc.constantFrom('metadata.name', 'status.phase', 'spec.x');
+    const value = fc.oneof(
+      fc.constantFrom('', 'a', 'b'),
+      fc.string({ unit: fc.constantFrom(',', '=', '!', '\\', 'a'), maxLength: 4 }),
+    );
+    const operator = fc.constantFrom('=' as const, '!=' as const);
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ field, operator, value }), { maxLength: 4 }),
+        fc.dictionary(field, value),
+        (terms, fields) => {
+          const text = formatFieldSelector(terms);
+          expect(parseFieldSelector(text)).toEqual(terms);
+          const expected = terms.every(
+            (term) => ((fields[term.field] ?? '') === term.value) === (term.operator === '='),
+          );
+          expect(matchesFields(terms, (name) => fields[name])).toBe(expected);
+        },
+      ),
+    );
   });
 });

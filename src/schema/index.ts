@@ -58,7 +58,7 @@ export {
 } from './json-patch.ts';
 export { compileJsonPath, type JsonPath, JsonPathError, simpleJsonPath } from './json-path.ts';
 export { formatJsonPointer, parseJsonPointer } from './json-pointer.ts';
-export { exactInteger, jsonText, parseJson } from './json-text.ts';
+export { exactInteger, jsonText, parseJson, plainText } from './json-text.ts';
 export {
   formatSelector,
   type LabelOperator,

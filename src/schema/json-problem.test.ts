@@ -25,4 +25,10 @@ describe('jsonProblem', () => {
     ['1e', 'unexpected end of JSON input'],
     ['01', "invalid character '1' after top-level value"],
   ])('says of %j: %s', (text, problem) => expect(jsonProblem(text)).toBe(problem));
+
+  it('has a limit to depth and needs no stack for it', () => {
+    expect(jsonProblem('['.repeat(1_000_000))).toBe('exceeded max depth');
+    expect(jsonProblem('{"a":'.repeat(5_000))).toBe('unexpected end of JSON input');
+    expect(jsonProblem(`${'[{"a":'.repeat(2_000)}1${'}]'.repeat(2_000)}`)).toBeUndefined();
+  });
 });

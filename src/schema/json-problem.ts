@@ -5,7 +5,7 @@
 export function jsonProblem(text: string): string | undefined {
   const scanner: Scanner = { text, at: 0 };
   try {
-    readValue(scanner, 0);
+    readValue(scanner);
     skipSpace(scanner);
     if (scanner.at < text.length) fail(scanner, 'after top-level value');
     return undefined;
@@ -42,49 +42,57 @@ function skipSpace(scanner: Scanner): void {
   while (/[ \t\r\n]/.test(scanner.text[scanner.at] ?? '')) scanner.at += 1;
 }
 
-function readValue(scanner: Scanner, depth: number): void {
+/** Without recursion: a body may be as deep as it is long. */
+function readValue(scanner: Scanner): void {
+  /** What closes each of the containers that are open. */
+  const open: ('}' | ']')[] = [];
+  for (;;) {
+    skipSpace(scanner);
+    if (open.length > MAX_DEPTH) throw new Problem('exceeded max depth');
+    const char = scanner.text[scanner.at] ?? '';
+    const end = char === '{' ? '}' : char === '[' ? ']' : undefined;
+    if (end === undefined) readScalar(scanner, char);
+    else {
+      scanner.at += 1;
+      skipSpace(scanner);
+      if (scanner.text[scanner.at] === end) scanner.at += 1;
+      else {
+        open.push(end);
+        if (end === '}') readKey(scanner);
+        continue;
+      }
+    }
+    if (!hasNext(scanner, open)) return;
+  }
+}
+
+/** Closes what ends behind a value. Says whether another value follows, and stands before it then. */
+function hasNext(scanner: Scanner, open: ('}' | ']')[]): boolean {
+  for (let end = open.at(-1); end !== undefined; end = open.at(-1)) {
+    if (!endOrComma(scanner, end, end === '}' ? 'after object key:value pair' : 'after array element')) {
+      if (end === '}') readKey(scanner);
+      return true;
+    }
+    open.pop();
+  }
+  return false;
+}
+
+function readKey(scanner: Scanner): void {
   skipSpace(scanner);
-  if (depth > MAX_DEPTH) throw new Problem('exceeded max depth');
-  const char = scanner.text[scanner.at] ?? '';
+  if (scanner.text[scanner.at] !== '"') fail(scanner, 'looking for beginning of object key string');
+  readString(scanner);
+  skipSpace(scanner);
+  if (scanner.text[scanner.at] !== ':') fail(scanner, 'after object key');
+  scanner.at += 1;
+}
+
+function readScalar(scanner: Scanner, char: string): void {
   const literal = LITERALS[char];
-  if (char === '{') readObject(scanner, depth);
-  else if (char === '[') readArray(scanner, depth);
-  else if (char === '"') readString(scanner);
+  if (char === '"') readString(scanner);
   else if (char === '-' || /[0-9]/.test(char)) readNumber(scanner);
   else if (literal !== undefined && Object.hasOwn(LITERALS, char)) readLiteral(scanner, literal);
   else fail(scanner, 'looking for beginning of value');
-}
-
-function readObject(scanner: Scanner, depth: number): void {
-  scanner.at += 1;
-  skipSpace(scanner);
-  if (scanner.text[scanner.at] === '}') {
-    scanner.at += 1;
-    return;
-  }
-  for (;;) {
-    skipSpace(scanner);
-    if (scanner.text[scanner.at] !== '"') fail(scanner, 'looking for beginning of object key string');
-    readString(scanner);
-    skipSpace(scanner);
-    if (scanner.text[scanner.at] !== ':') fail(scanner, 'after object key');
-    scanner.at += 1;
-    readValue(scanner, depth + 1);
-    if (endOrComma(scanner, '}', 'after object key:value pair')) return;
-  }
-}
-
-function readArray(scanner: Scanner, depth: number): void {
-  scanner.at += 1;
-  skipSpace(scanner);
-  if (scanner.text[scanner.at] === ']') {
-    scanner.at += 1;
-    return;
-  }
-  for (;;) {
-    readValue(scanner, depth + 1);
-    if (endOrComma(scanner, ']', 'after array element')) return;
-  }
 }
 
 function endOrComma(scanner: Scanner, end: string, context: string): boolean {

@@ -51,6 +51,11 @@ export function jsonText(value: unknown, indent?: number): string {
   }
 }
 
+/** A string as it is, and the JSON text of anything else: what messages can show of a value of any type. */
+export function plainText(value: unknown): string {
+  return typeof value === 'string' ? value : (jsonText(value) ?? '');
+}
+
 function raw(item: bigint): unknown {
   const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
   return rawJSON(String(item));

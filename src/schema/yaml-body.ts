@@ -65,7 +65,8 @@ export function parseYamlBody(body: Uint8Array | string, limits: DecodeLimits = 
   if (/^\s*\{/.test(text)) {
     // Most clients send JSON where YAML is allowed, and JSON is read a hundred times faster.
     const json = parseJsonBody(text, { ...limits, maxBytes: Number.POSITIVE_INFINITY });
-    if (json.ok || json.reason !== 'Syntax') return json;
+    // Where keys are repeated, their lines are wanted as well.
+    if (json.ok ? json.duplicates.length === 0 : json.reason !== 'Syntax') return json;
   }
   const documents = parseYamlDocuments(text, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
   const [first, second] = documents;
@@ -175,6 +176,7 @@ function plain(value: unknown, depthLeft: number, failure: { found?: DecodeFailu
 /** Looks in the source for what the value no longer shows. */
 function inspect(document: Document.Parsed, value: JsonValue, text: string): Decoded | DecodeFailure {
   const duplicates = new Set<string>();
+  const repeated: { at: number; end: number; key: JsonValue }[] = [];
   const inexact: string[] = [];
   let unfit: number | undefined;
   yamlLibrary().visit(document, {
@@ -184,7 +186,10 @@ function inspect(document: Document.Parsed, value: JsonValue, text: string): Dec
         const key = keyText(pair);
         if (key === undefined) unfit ??= yamlLibrary().isNode(pair.key) ? (pair.key.range?.[0] ?? 0) : 0;
         if (key === undefined || key === '<<') continue;
-        if (seen.has(key)) duplicates.add(childPath(pathOf([...ancestors, map]), key));
+        if (seen.has(key)) {
+          duplicates.add(childPath(pathOf([...ancestors, map]), key));
+          repeated.push(repetition(pair, key));
+        }
         seen.add(key);
       }
     },
@@ -198,7 +203,31 @@ function inspect(document: Document.Parsed, value: JsonValue, text: string): Dec
   if (unfit !== undefined) {
     return syntaxFailure(text, unfit, 'a key must be a text, a number or a boolean');
   }
-  return { ok: true, value, duplicates: [...duplicates], inexact };
+  if (repeated.length === 0) return { ok: true, value, duplicates: [], inexact };
+  // What is inside a value comes before the key of that value.
+  repeated.sort((a, b) => a.end - b.end || b.at - a.at);
+  return {
+    ok: true,
+    value,
+    duplicates: [...duplicates],
+    repeated: repeated.map(({ at, key }) => ({ key, line: lineOf(text, at) })),
+    inexact,
+  };
+}
+
+function repetition(pair: Pair, text: string): { at: number; end: number; key: JsonValue } {
+  const { key, value } = pair as Pair<Node, Node | null>;
+  const at = key.range?.[0] ?? 0;
+  const known = yamlLibrary().isScalar(key) ? key.value : text;
+  return {
+    at,
+    end: value?.range?.[1] ?? at,
+    key: typeof known === 'number' || typeof known === 'bigint' || typeof known === 'boolean' ? known : text,
+  };
+}
+
+function lineOf(text: string, position: number): number {
+  return text.slice(0, position).split('\n').length;
 }
 
 function keyText(pair: Pair): string | undefined {

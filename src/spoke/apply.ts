@@ -1,111 +1,230 @@
-import { DISPATCH_LABEL } from '../engine/dispatch/index.ts';
-import type { Client } from '../kube/client.ts';
-import { gvkOf, type KubeObject } from '../kube/object.ts';
+import { type ContractRefusal, refusalText } from '../engine/contract/index.ts';
+import { ADOPT_ANNOTATION, DISPATCH_LABEL, type ObjectWord } from '../engine/dispatch/index.ts';
+import type { ApplyStrategy } from '../engine/intent.ts';
+import { type RetainedField, readField, rivalOf } from '../engine/retain/index.ts';
+import type { Client, ResourceId } from '../kube/client.ts';
+import { type KubeObject, type ObjectRef, refOf } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
-import { namespaces } from '../kube/well-known.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
-import { canonicalJson } from '../schema/json.ts';
+import { DeadlineExceeded, within } from './deadline.ts';
+import { isKeptFrom, MANAGED_LABEL, untouchable } from './protected.ts';
+import {
+  type Attempt,
+  ENSURED_ANNOTATION,
+  SPOKE_MANAGER,
+  takeUpApplying,
+  wasReplaced,
+  write,
+} from './write.ts';
 
-/** The name under which a spoke owns fields. */
-export const SPOKE_MANAGER = 'atoll';
-/** On a source object: take over an object that is on the spoke already and was made by someone else. */
-export const ADOPT_ANNOTATION = 'atoll.dev/adopt';
+const DEADLINE_MS = 30_000;
+/** Times that a write is tried on an object that changes under it. */
+const ATTEMPTS = 4;
+
+/** One object of a dispatch, and all that decides how it is written. */
+export interface ApplyRequest {
+  readonly dispatch: string;
+  readonly object: KubeObject;
+  /** Who asks for it, for people. */
+  readonly origin: string;
+  /** The UID that the spoke made before, '' when it never did: then what is there already is not taken over unasked. */
+  readonly ownedUid: string;
+  readonly strategy: ApplyStrategy;
+  /** Fields that belong to the cluster. */
+  readonly retained: readonly RetainedField[];
+  /** Whether another dispatch, whose mark an object may carry, has let it go. */
+  readonly letGo: (dispatch: string) => boolean;
+  /** The object as it was seen last, without the record of its writers. */
+  readonly seen: KubeObject | undefined;
+  /** Another writer changed it: who that is will be told. */
+  readonly drifted: boolean;
+  readonly permit?: Permit;
+}
+
+/** What the contract of the cluster's owner says just before an object is written. */
+export interface Permit {
+  /** Whether it depends on the object as it is now. */
+  readonly looks: boolean;
+  refusal(verb: 'apply' | 'adopt', ref: ObjectRef, live: KubeObject | undefined): ContractRefusal | undefined;
+}
 
 export type Applied =
-  | { readonly outcome: 'applied'; readonly live: KubeObject }
-  | { readonly outcome: 'failed'; readonly reason: string; readonly message: string };
+  | {
+      readonly outcome: 'applied';
+      readonly live: KubeObject;
+      /** Whether the spoke answers for the object: not for one that it only looks at. */
+      readonly owned: boolean;
+      /** The manager that had changed what is wanted. */
+      readonly rival?: string;
+    }
+  /** It is not there, and it is not the spoke's to make it. */
+  | { readonly outcome: 'absent' }
+  | {
+      readonly outcome: 'failed';
+      readonly reason: string;
+      readonly message: string;
+      readonly word: ObjectWord;
+      /** When another try may do, milliseconds since the epoch, where the contract says. */
+      readonly retryAt?: number;
+    };
 
-/**
- * Applies one object for a dispatch by server-side apply. `ownedUid` is the UID that the spoke made before, '' when it
- * never did: then an object that is there already and is not ours is left alone, unless its source says to adopt it.
- */
-export async function applyOwned(
-  client: Client,
-  dispatch: string,
-  object: KubeObject,
-  ownedUid: string,
-): Promise<Applied> {
+type Failed = Extract<Applied, { outcome: 'failed' }>;
+
+/** Brings one object to what it shall be, by its strategy. Writes nothing where it is so already; never throws. */
+export async function applyOwned(client: Client, clock: Clock, request: ApplyRequest): Promise<Applied> {
+  const { object } = request;
+  const forbidden = untouchable(refOf(object));
+  if (forbidden !== undefined)
+    return { outcome: 'failed', reason: 'Protected', message: forbidden, word: 'CreationFailed' };
+  const exists = request.ownedUid !== '';
   try {
-    const resource = await client.resourceFor(object.apiVersion, object.kind);
-    const { namespace = '' } = object.metadata;
-    if (ownedUid === '') {
-      const stranger = await strangerAt(client, dispatch, object);
-      if (stranger !== undefined) return { outcome: 'failed', reason: 'AlreadyExists', message: stranger };
-    }
-    const wanted = marked(object, dispatch);
-    const apply = (): Promise<KubeObject> =>
-      client.apply(resource, wanted, { fieldManager: SPOKE_MANAGER, force: true });
-    try {
-      return { outcome: 'applied', live: await apply() };
-    } catch (error) {
-      if (!hasCode(error, 404) || namespace === '' || error.status.details?.kind !== 'namespaces')
-        throw error;
-    }
-    await ensureNamespace(client, namespace);
-    return { outcome: 'applied', live: await apply() };
+    return await within(clock, DEADLINE_MS, (signal) => applyBy({ client, signal, request }));
   } catch (error) {
-    if (error instanceof StatusError)
-      return { outcome: 'failed', reason: error.reason || `Status${error.code}`, message: error.message };
-    return { outcome: 'failed', reason: 'Unreachable', message: errorText(error) };
+    if (error instanceof DeadlineExceeded) {
+      const word = exists ? 'UpdateTimedOut' : 'CreationTimedOut';
+      return { outcome: 'failed', reason: 'TimedOut', message: error.message, word };
+    }
+    const unread = error instanceof RetrievalFailed;
+    const word = unread ? 'RetrievalFailed' : exists ? 'UpdateFailed' : 'CreationFailed';
+    const cause = unread ? error.cause : error;
+    return { outcome: 'failed', word, ...described(cause) };
   }
 }
 
-async function strangerAt(client: Client, dispatch: string, object: KubeObject): Promise<string | undefined> {
-  const resource = await client.resourceFor(object.apiVersion, object.kind);
-  const { namespace = '', name = '', annotations } = object.metadata;
-  let present: KubeObject;
+/** The object could not be read, so it was not written. */
+class RetrievalFailed extends Error {
+  constructor(cause: unknown) {
+    super(errorText(cause), { cause });
+    this.name = 'RetrievalFailed';
+  }
+}
+
+function described(error: unknown): { reason: string; message: string } {
+  if (error instanceof StatusError)
+    return { reason: error.reason || `Status${error.code}`, message: error.message };
+  return { reason: 'Unreachable', message: errorText(error) };
+}
+
+async function applyBy(attempt: Attempt): Promise<Applied> {
+  const { client, request } = attempt;
+  const resource = await client.resourceFor(request.object.apiVersion, request.object.kind);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await applyOnce(attempt, resource);
+    } catch (error) {
+      // Somebody wrote or made the object between reading it and writing it.
+      if (!isCrossed(error) || tries === ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** Another write came first, which reading again mends. Fields that others own are no such case. */
+function isCrossed(error: unknown): boolean {
+  return (
+    hasCode(error, 409) &&
+    (error.reason === 'AlreadyExists' || (error.status.details?.causes ?? []).length === 0)
+  );
+}
+
+async function applyOnce(attempt: Attempt, resource: ResourceId): Promise<Applied> {
+  const { request } = attempt;
+  const { strategy = 'ServerSideApply' } = request.strategy;
+  const live = mustRead(request) ? await read(attempt, resource) : undefined;
+  const present = live ?? request.seen;
+  if (strategy === 'ReadOnly')
+    return present ? { outcome: 'applied', live: present, owned: false } : { outcome: 'absent' };
+  if (present && isKeptFrom(present)) return keptFrom(request);
+  if (live && request.ownedUid === '') {
+    const stranger = strangerAt(request, live);
+    if (stranger !== undefined) {
+      if (strategy === 'CreateOnly') return { outcome: 'applied', live, owned: false };
+      return { outcome: 'failed', reason: 'AlreadyExists', message: stranger, word: 'AlreadyExists' };
+    }
+  }
+  const refusal = permission(request, resource, present);
+  if (refusal) return refusal;
+  const rival = request.drifted && live ? rivalOf(live, request.object, SPOKE_MANAGER) : undefined;
+  const base =
+    live && strategy === 'ServerSideApply' && wasReplaced(live)
+      ? await takeUpApplying(attempt, resource, live)
+      : live;
+  const written = await write(attempt, resource, base, strategy);
+  return { outcome: 'applied', live: written, owned: true, ...(rival === undefined ? {} : { rival }) };
+}
+
+/** Server-side apply needs to see the object only where it depends on what is there. */
+function mustRead({ ownedUid, strategy, retained, object, drifted, seen, permit }: ApplyRequest): boolean {
+  if (ownedUid === '' || drifted || (seen && wasReplaced(seen))) return true;
+  if (seen === undefined && permit?.looks === true) return true;
+  if ((strategy.strategy ?? 'ServerSideApply') !== 'ServerSideApply') return true;
+  return retained.some(
+    ({ path, mode }) =>
+      mode !== 'fill' ||
+      path.some((step) => typeof step === 'object') ||
+      readField(object, path) !== undefined,
+  );
+}
+
+async function read(
+  { client, signal, request }: Attempt,
+  resource: ResourceId,
+): Promise<KubeObject | undefined> {
+  const { namespace = '', name = '' } = request.object.metadata;
   try {
-    present = await client.get(resource, namespace, name);
+    return await client.get(resource, namespace, name, { signal });
   } catch (error) {
     if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
-  const owner = present.metadata.labels?.[DISPATCH_LABEL];
-  if (owner === dispatch || annotations?.[ADOPT_ANNOTATION] === 'true') return undefined;
-  if (owner !== undefined)
-    return `it is claimed by dispatch ${owner} as well; select it in one propagation only`;
-  return `it is on the cluster already and was not made by Atoll; delete it there, or annotate the source object with ${ADOPT_ANNOTATION}=true to take it over`;
-}
-
-/** Creates a namespace if it is absent. It is nobody's: it is never pruned. */
-async function ensureNamespace(client: Client, name: string): Promise<void> {
-  try {
-    await client.create(
-      namespaces,
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-      { fieldManager: SPOKE_MANAGER },
-    );
-  } catch (error) {
-    if (!hasCode(error, 409)) throw error;
+    throw new RetrievalFailed(error);
   }
 }
 
-function marked(object: KubeObject, dispatch: string): KubeObject {
+/** What the contract says. A namespace that an object of no namespace names is none. */
+function permission(
+  request: ApplyRequest,
+  { namespaced }: ResourceId,
+  live: KubeObject | undefined,
+): Failed | undefined {
+  const ref = refOf(request.object);
+  const place = namespaced ? ref : { ...ref, namespace: '' };
+  const verb = live && request.ownedUid === '' && isTakenOver(request, live) ? 'adopt' : 'apply';
+  const refusal = request.permit?.refusal(verb, place, live);
+  if (!refusal) return undefined;
+  const { reason, retryAt } = refusal;
   return {
-    ...object,
-    metadata: { ...object.metadata, labels: { ...object.metadata.labels, [DISPATCH_LABEL]: dispatch } },
+    outcome: 'failed',
+    reason,
+    message: refusalText(refusal),
+    word: 'ContractRefused',
+    ...(retryAt === undefined ? {} : { retryAt }),
   };
 }
 
-/** Annotations that controllers of the cluster keep on objects; a change of them is not drift. */
-const CONTROLLER_ANNOTATIONS =
-  /^(deployment\.kubernetes\.io|autoscaling\.alpha\.kubernetes\.io|pv\.kubernetes\.io|volume\.|control-plane\.alpha\.kubernetes\.io)/;
-
-/** Equal for two reads of an object between which nobody changed what could be drift: status and bookkeeping do not count. */
-export function fingerprint(object: KubeObject): string {
-  const { uid, generation, labels, annotations = {}, deletionTimestamp } = object.metadata;
-  const own = Object.fromEntries(
-    Object.entries(annotations).filter(([key]) => !CONTROLLER_ANNOTATIONS.test(key)),
-  );
-  const body: Record<string, unknown> = {};
-  if (generation === undefined) {
-    for (const key in object) if (key !== 'status' && key !== 'metadata') body[key] = object[key];
-  }
-  const { group, kind } = gvkOf(object);
-  return canonicalJson({ group, kind, uid, generation, labels, own, body, deletionTimestamp });
+/** Whether an object was there before any order of a hub made it, or put its mark on it. */
+function isTakenOver({ dispatch, letGo }: ApplyRequest, live: KubeObject): boolean {
+  const owner = live.metadata.labels?.[DISPATCH_LABEL];
+  if (owner === dispatch || (owner !== undefined && letGo(owner))) return false;
+  return live.kind !== 'Namespace' || live.metadata.annotations?.[ENSURED_ANNOTATION] === undefined;
 }
 
-/** resourceVersions of one API server grow; they tell which of two reads is newer. */
-export function revisionOf(object: KubeObject): number {
-  return Number(object.metadata.resourceVersion ?? 0);
+function keptFrom({ object }: ApplyRequest): Failed {
+  const { name = '', namespace = '' } = object.metadata;
+  const at = namespace === '' ? '' : ` -n ${namespace}`;
+  return {
+    outcome: 'failed',
+    reason: 'ManagedLabelFalse',
+    message: `the label ${MANAGED_LABEL}=false keeps Atoll from it; to give it back: kubectl${at} label ${object.kind.toLowerCase()} ${name} ${MANAGED_LABEL}-`,
+    word: 'ManagedLabelFalse',
+  };
+}
+
+function strangerAt({ dispatch, strategy, letGo }: ApplyRequest, live: KubeObject): string | undefined {
+  const owner = live.metadata.labels?.[DISPATCH_LABEL];
+  if (owner === dispatch || strategy.adopt === 'Always') return undefined;
+  if (owner !== undefined && letGo(owner)) return undefined;
+  if (owner !== undefined)
+    return `it is claimed by dispatch ${owner} as well; select it in one propagation only`;
+  if (live.kind === 'Namespace' && live.metadata.annotations?.[ENSURED_ANNOTATION] !== undefined)
+    return undefined;
+  return `it is on the cluster already and was not made by Atoll; delete it there, or annotate the source object with ${ADOPT_ANNOTATION}=true to take it over`;
 }

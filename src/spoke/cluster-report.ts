@@ -21,6 +21,8 @@ export interface ClusterReport {
   readonly held: readonly Held[];
   readonly corrections: number;
   readonly lastCorrection: Record<string, string> | undefined;
+  /** One word for the contracts of the cluster's owner, '' where there is none. */
+  readonly contract?: string;
 }
 
 const CLUSTERS = resourceIdOf(CLUSTER);
@@ -109,6 +111,7 @@ export function clusterStatusOf(
       corrections: report.corrections,
       ...(report.lastCorrection === undefined ? {} : { last: report.lastCorrection }),
     },
+    ...((report.contract ?? '') === '' ? {} : { contract: report.contract }),
     conditions,
   };
 }

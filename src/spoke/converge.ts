@@ -1,80 +1,154 @@
+import type { ContractRequest } from '../engine/contract/index.ts';
 import { healthOf } from '../engine/health/health.ts';
+import { type Providers, providersAmong } from '../engine/order/dependencies.ts';
 import { kindRank } from '../engine/order/kind-rank.ts';
+import { type RetainedField, retainedFields } from '../engine/retain/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Change } from '../kube/informer.ts';
-import { refKey, refText } from '../kube/object.ts';
+import { type KubeObject, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { deepEqual } from '../schema/json.ts';
-import { type Applied, applyOwned, fingerprint, revisionOf } from './apply.ts';
+import { type Applied, applyOwned, type Permit } from './apply.ts';
+import type { Autoscalers } from './autoscalers.ts';
+import { type Contracts, isAsWanted } from './contract/index.ts';
+import { fingerprintOf, revisionOf, wholeFingerprintOf } from './fingerprint.ts';
 import type { Held, LocalState } from './held.ts';
 import type { Holdings } from './holdings.ts';
+import { marked, originOf } from './marks.ts';
 import type { SpokeMemory } from './memory.ts';
-import { prune } from './prune.ts';
+import { type PruneOptions, prune } from './prune.ts';
+import { replicasOf, retentionOf } from './retention.ts';
+import type { Rules } from './rules.ts';
 import type { ManagedWatches } from './watches.ts';
 
 /** Brings the cluster to what is held. Every step may be repeated, and writes nothing where all is so already. */
 export interface Convergence {
-  /** Applies all objects in order of kind, then carries out the tombstones. True when everything is done. */
+  /** Applies what is not applied yet in order of kind, then carries out the tombstones. True when everything is done. */
   carryOut(current: Held): Promise<boolean>;
-  /** Brings one object to what it shall be. */
-  applyOne(current: Held, key: string): Promise<void>;
+  /** Brings one object to what it shall be. `drifted` when another writer changed it. */
+  applyOne(current: Held, key: string, drifted: boolean): Promise<void>;
+  /** Of an object as it was seen: another one means that somebody changed what is wanted. */
+  fingerprint(current: Held, key: string, live: KubeObject): string;
 }
 
 export interface ConvergenceOptions {
   readonly client: Client;
+  readonly clock: Clock;
   readonly log: Logger;
   readonly memory: SpokeMemory;
   readonly holdings: Holdings;
   readonly watches: ManagedWatches;
+  readonly autoscalers: Autoscalers;
+  readonly rules: Rules;
+  readonly contracts: Contracts;
   /** A change that was seen while an object was being applied, told when that is over. */
   readonly onSeen: (change: Change) => void;
+  /** An object that others may wait for is there and works. */
+  readonly onProvided: () => void;
 }
 
 const PARALLEL_APPLIES = 8;
+/** How long an object that is ordered away may find another dispatch that wants it: the hub moves it in two writes. */
+export const RELEASE_GRACE_MS = 1_000;
+/** Kinds that others wait for. */
+const PROVIDERS = new Set(['CustomResourceDefinition', 'APIService']);
+
+function askedBy({ accepted }: Held): Pick<ContractRequest, 'author' | 'source'> {
+  return { author: accepted.author, source: accepted.source };
+}
 
 export function createConvergence(options: ConvergenceOptions): Convergence {
-  const { client, holdings, memory, log } = options;
+  const { client, clock, holdings, memory, log, rules, contracts } = options;
 
   async function carryOut(current: Held): Promise<boolean> {
     await applyAll(current);
     await removeOrdered(current);
-    const failed = [...current.states.values()].some((state) => state.failure !== undefined);
+    const open = [...current.states.values()].some(
+      ({ settled, failure }) => !settled || failure !== undefined,
+    );
     const unclear = current.problems.length > 0 || current.missing !== undefined;
-    return !failed && !unclear && current.pendingRemovals.length === 0;
+    return !open && !unclear && current.pendingRemovals.length === 0;
   }
 
   async function applyAll(current: Held): Promise<void> {
-    const entries = [...current.wanted].sort(([, a], [, b]) => kindRank(a.kind) - kindRank(b.kind));
+    const entries = [...current.wanted]
+      .filter(([key]) => current.states.get(key)?.settled !== true)
+      .sort(([, a], [, b]) => kindRank(a.kind) - kindRank(b.kind));
+    if (entries.length === 0) return;
+    const providerOf = providersAmong(everythingWanted());
     const rankAt = (index: number): number => kindRank(entries[index]?.[1].kind ?? '');
     for (let start = 0; start < entries.length; ) {
       let end = start + 1;
       while (end < entries.length && end - start < PARALLEL_APPLIES && rankAt(end) === rankAt(start))
         end += 1;
-      await Promise.all(entries.slice(start, end).map(([key]) => apply(current, key)));
+      await Promise.all(entries.slice(start, end).map(([key]) => apply(current, key, false, providerOf)));
       start = end;
     }
     await rememberUids(current);
   }
 
-  async function apply(current: Held, key: string): Promise<void> {
+  function* everythingWanted(): Generator<KubeObject> {
+    for (const held of holdings.all()) yield* held.wanted.values();
+  }
+
+  /** Why an object cannot be made yet: the one that brings its kind along is not at work. */
+  function waitingFor(object: KubeObject, providerOf: Providers): LocalState['waiting'] {
+    const provider = providerOf(object);
+    if (!provider) return undefined;
+    const key = refKey(provider);
+    const claimant = holdings.claimant(key);
+    const state = claimant === undefined ? undefined : holdings.get(claimant)?.states.get(key);
+    if (!state || (state.settled && state.health.state === 'Healthy')) return undefined;
+    return { reason: 'WaitingForKind', message: `it waits until ${refText(provider)} is served` };
+  }
+
+  async function apply(current: Held, key: string, drifted: boolean, providerOf?: Providers): Promise<void> {
     const object = current.wanted.get(key);
     const state = current.states.get(key);
     if (!object || !state) return;
     const claimant = holdings.claimant(key);
     if (claimant !== undefined && claimant !== current.name) {
       const message = `it is claimed by dispatch ${claimant} as well; select it in one propagation only`;
-      state.failure = { reason: 'Claimed', message };
+      state.failure = { reason: 'Claimed', message, word: 'AlreadyExists' };
       return;
     }
+    // What was applied before has its kind.
+    state.waiting = state.settled
+      ? undefined
+      : waitingFor(object, providerOf ?? providersAmong(everythingWanted()));
+    if (state.waiting) return;
+    const strategy = current.strategies.get(key) ?? {};
     try {
       // First, so that nothing that happens after the apply is missed.
-      await options.watches.watch(state.ref);
+      await (strategy.strategy === 'ReadOnly'
+        ? options.watches.watchOne(state.ref)
+        : options.watches.watch(state.ref));
+      if (replicasOf(object, rules.of(object))) await options.autoscalers.ready();
     } catch (error) {
+      if (hasCode(error, 403)) {
+        state.failure = { reason: 'Forbidden', message: error.message, word: 'CreationFailed' };
+        state.settled = false;
+        return;
+      }
       if (!hasCode(error, 404)) throw error;
     }
+    const uid = current.owned.get(key)?.uid ?? '';
     state.applying += 1;
-    const result = await applyOwned(client, current.name, object, current.owned.get(key)?.uid ?? '');
+    const retained = retainedOf(current, object);
+    const result = await applyOwned(contracts.clientFor(current.accepted.author), clock, {
+      object,
+      strategy,
+      drifted,
+      dispatch: current.name,
+      origin: originOf(current.accepted),
+      ownedUid: uid === '' ? (holdings.inherit(current, key) ?? '') : uid,
+      retained,
+      letGo: (name) => holdings.get(name)?.wanted.has(key) === false,
+      seen: options.watches.seen(state.ref),
+      permit: permitOf(current, object, retained),
+    });
     state.applying -= 1;
     // A newer word of the hub came meanwhile: it is not this apply that says how the object shall be.
     if (holdings.get(current.name) === current) take(current, key, state, result);
@@ -84,23 +158,71 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     options.onSeen(seen);
   }
 
+  function permitOf(current: Held, object: KubeObject, retained: readonly RetainedField[]): Permit {
+    const wanted = marked(object, current.name, originOf(current.accepted));
+    return {
+      looks: contracts.any,
+      refusal: (verb, ref, live) =>
+        contracts.refusal({
+          ...askedBy(current),
+          verb,
+          ref,
+          object,
+          oldObject: live,
+          changes: contracts.any && bringsSomethingNew(current, wanted, live, retained),
+        }),
+    };
+  }
+
+  /** Outside of its windows a contract lets what was carried out before be kept up, but nothing be carried on. */
+  function bringsSomethingNew(
+    current: Held,
+    wanted: KubeObject,
+    live: KubeObject | undefined,
+    retained: readonly RetainedField[],
+  ): boolean {
+    if (current.appliedGeneration === current.accepted.position.generation) return false;
+    return live === undefined || !isAsWanted(live, wanted, retained);
+  }
+
+  function retainedOf(current: Held, object: KubeObject): RetainedField[] {
+    return retainedFields(object, retentionOf(current, object, rules.of(object), options.autoscalers));
+  }
+
+  function fingerprint(current: Held, key: string, live: KubeObject): string {
+    const wanted = current.wanted.get(key);
+    if (!wanted || current.strategies.get(key)?.strategy === 'Update') return wholeFingerprintOf(live);
+    const asApplied = marked(wanted, current.name, originOf(current.accepted));
+    return fingerprintOf(live, asApplied, retainedOf(current, wanted));
+  }
+
   function take(current: Held, key: string, state: LocalState, result: Applied): void {
     if (result.outcome === 'failed') {
-      const { reason, message } = result;
+      const { reason, message, word, retryAt } = result;
       if (state.failure?.message !== message)
         log.warn('could not apply', { object: refText(state.ref), reason, why: message });
-      state.failure = { reason, message };
+      state.failure = { reason, message, word, ...(retryAt === undefined ? {} : { retryAt }) };
+      state.settled = false;
       return;
     }
-    const { live } = result;
     state.failure = undefined;
-    state.fingerprint = fingerprint(live);
+    state.settled = true;
+    if (result.outcome === 'absent') {
+      state.health = { state: 'Progressing', reason: 'Missing', message: 'it is not on the cluster' };
+      return;
+    }
+    const { live, rival } = result;
+    const before = state.health.state;
+    if (rival !== undefined) state.rival = rival;
+    state.fingerprint = fingerprint(current, key, live);
     state.seenFingerprint = state.fingerprint;
     state.revision = revisionOf(live);
-    state.health = healthOf(live);
+    state.health = healthOf(live, rules.of(live)?.health);
+    if (PROVIDERS.has(live.kind) && before !== 'Healthy' && state.health.state === 'Healthy')
+      options.onProvided();
     const owned = current.owned.get(key);
     const uid = live.metadata.uid ?? '';
-    if (owned && owned.uid !== uid) current.owned.set(key, { ...owned, uid });
+    if (result.owned && owned && owned.uid !== uid) current.owned.set(key, { ...owned, uid });
   }
 
   /** Writes down what was made, unless a newer word was accepted meanwhile: then that has the say. */
@@ -115,19 +237,32 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const removed = new Set(current.removed.map(refKey));
     const open = current.accepted.tombstones.filter((tombstone) => !removed.has(refKey(tombstone.ref)));
     if (open.length === 0) return;
-    const { done, pending } = await prune(client, current.name, open, current.owned);
+    const { name, owned } = current;
+    const keys = open.map(({ ref }) => refKey(ref)).filter((key) => owned.has(key));
+    const handed = new Map(await holdings.handOver(current, keys));
+    if (clock.monotonic() < current.acceptedAt + RELEASE_GRACE_MS)
+      for (const key of keys) if (!handed.has(key)) handed.set(key, 'another dispatch may want it');
+    const acting = contracts.clientFor(current.accepted.author);
+    const refusal: PruneOptions['refusal'] = (ref, live) =>
+      contracts.refusal({ ...askedBy(current), verb: 'delete', ref, oldObject: live, changes: true });
+    const { done, pending } = await prune(
+      { client, acting, clock, owned, dispatch: name, handed, refusal },
+      open,
+    );
+    if (holdings.get(name) !== current) return;
     current.pendingRemovals = pending;
     if (done.length === 0) return;
     current.removed = [...current.removed, ...done];
     for (const ref of done) current.owned.delete(refKey(ref));
     await rememberUids(current);
-    log.info('removed by order', { dispatch: current.name, objects: done.map(refText) });
+    log.info('removed by order', { dispatch: name, objects: done.map(refText) });
   }
 
   return {
     carryOut,
-    async applyOne(current: Held, key: string): Promise<void> {
-      await apply(current, key);
+    fingerprint,
+    async applyOne(current: Held, key: string, drifted: boolean): Promise<void> {
+      await apply(current, key, drifted);
       await rememberUids(current);
     },
   };

@@ -6,10 +6,12 @@ import { type KubeObject, refKey, refOf, refText } from '../kube/object.ts';
 import { formatTime } from '../runtime/clock.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
-import { fingerprint, revisionOf } from './apply.ts';
 import type { Convergence } from './converge.ts';
-import type { LocalState } from './held.ts';
+import { revisionOf } from './fingerprint.ts';
+import type { Held, LocalState } from './held.ts';
 import type { Holdings } from './holdings.ts';
+import { isKeptFrom } from './protected.ts';
+import type { Rules } from './rules.ts';
 
 /** Corrections of drift since the spoke's engine first ran. */
 export interface DriftRecord {
@@ -29,15 +31,23 @@ export interface DriftWatch {
 export interface DriftOptions {
   readonly holdings: Holdings;
   readonly before: DriftRecord | undefined;
+  readonly rules: Rules;
   readonly convergence: () => Convergence;
   readonly askToCorrect: (id: string, delayMs: number) => void;
   readonly askToConverge: (dispatch: string) => void;
   /** The state of an object changed: its dispatch has to be reported. */
   readonly onHealth: (dispatch: string) => void;
   readonly onCorrected: () => void;
+  /** An object that others may wait for works now. */
+  readonly onProvided: () => void;
 }
 
 const FAILED_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 15_000;
+/** What the owner of the cluster keeps Atoll from. Trying again changes nothing. */
+const WAITING_FOR_OWNER = new Set(['ManagedLabelFalse', 'ContractRefused']);
+/** Kinds that other objects wait for. */
+const PROVIDERS = new Set(['CustomResourceDefinition', 'APIService']);
 
 /** Drift is corrected when it happens; writers that fight are slowed down (`engine/drift`). */
 export function createDriftWatch(runtime: Runtime, options: DriftOptions): DriftWatch {
@@ -60,7 +70,12 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
       return;
     }
     if (change.type !== 'deleted') {
-      observe(current.name, key, state, change.object);
+      observe(current, key, state, change.object);
+      return;
+    }
+    if (current.strategies.get(key)?.strategy === 'ReadOnly') {
+      state.health = { state: 'Progressing', reason: 'Missing', message: 'it is not on the cluster' };
+      options.onHealth(current.name);
       return;
     }
     // Told late: the object is there again since.
@@ -74,15 +89,23 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
   }
 
   /** A read of an object that is newer than our last apply: drift is corrected, health is reported. */
-  function observe(name: string, key: string, state: LocalState, object: KubeObject): void {
+  function observe(current: Held, key: string, state: LocalState, object: KubeObject): void {
     if (revisionOf(object) < state.revision) return;
-    const health = healthOf(object);
+    const health = healthOf(object, options.rules.of(object)?.health);
     if (!deepEqual(health, state.health)) {
+      const provided = health.state === 'Healthy' && PROVIDERS.has(object.kind);
       state.health = health;
-      options.onHealth(name);
+      options.onHealth(current.name);
+      if (provided) options.onProvided();
     }
-    state.seenFingerprint = fingerprint(object);
-    if (state.seenFingerprint !== state.fingerprint) ask(name, key, state);
+    const { strategy } = current.strategies.get(key) ?? {};
+    if (strategy === 'ReadOnly') return;
+    // A CreateOnly object is its cluster's from then on; but whoever gave it to Atoll again is answered.
+    if (strategy === 'CreateOnly' && state.settled) return;
+    state.seenFingerprint = options.convergence().fingerprint(current, key, object);
+    const gaveBack = state.failure?.word === 'ManagedLabelFalse' && !isKeptFrom(object);
+    const known = state.failure?.word === 'ManagedLabelFalse' && !gaveBack;
+    if (gaveBack || (state.seenFingerprint !== state.fingerprint && !known)) ask(current.name, key, state);
   }
 
   function ask(name: string, key: string, state: LocalState): void {
@@ -95,7 +118,8 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     const state = current?.states.get(key);
     if (!current || !state) return undefined;
     const { revision, seenFingerprint, failure } = state;
-    await options.convergence().applyOne(current, key);
+    const drifted = revision > 0 && state.fingerprint !== seenFingerprint;
+    await options.convergence().applyOne(current, key, drifted);
     if (failure !== undefined && state.failure === undefined) options.askToConverge(name);
     // What others change besides is no drift, and applying it changes nothing.
     if (state.failure === undefined && revision > 0 && state.fingerprint !== seenFingerprint) {
@@ -109,8 +133,15 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
       options.onCorrected();
     }
     options.onHealth(name);
-    if (state.failure === undefined) return undefined;
-    return { requeueAfterMs: Math.max(FAILED_RETRY_MS, correctionDelay(state.corrections, clock.now())) };
+    // It is for the whole dispatch to wait until the contract allows it.
+    if (state.failure?.word === 'ContractRefused') options.askToConverge(name);
+    if (state.failure === undefined || WAITING_FOR_OWNER.has(state.failure.word)) {
+      state.attempts = 0;
+      return undefined;
+    }
+    state.attempts += 1;
+    const backOff = Math.min(LONGEST_RETRY_MS, FAILED_RETRY_MS * 2 ** Math.min(state.attempts - 1, 10));
+    return { requeueAfterMs: Math.max(backOff, correctionDelay(state.corrections, clock.now())) };
   }
 
   return { onChange, correct, record: () => record };

@@ -1,10 +1,18 @@
-import type { DispatchSpec, DispatchStatus, ObjectState, OwnedObject } from '../engine/dispatch/index.ts';
+import type {
+  DispatchSpec,
+  DispatchStatus,
+  ObjectState,
+  ObjectWord,
+  OwnedObject,
+} from '../engine/dispatch/index.ts';
 import { contestedForMs, isContested } from '../engine/drift/back-off.ts';
 import type { Health } from '../engine/health/health.ts';
+import type { ApplyStrategy } from '../engine/intent.ts';
 import { setCondition } from '../kube/conditions.ts';
 import type { Change } from '../kube/informer.ts';
-import { type Condition, type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
+import { type Condition, type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
 import { formatTime } from '../runtime/clock.ts';
+import type { PendingRemoval } from './prune.ts';
 
 /** A dispatch as the spoke holds it: what it accepted, and how far it is. In memory; the durable part is the ownership record. */
 export interface Held {
@@ -14,6 +22,8 @@ export interface Held {
   readonly owned: Map<string, OwnedObject>;
   /** Rendered objects by key: what shall be. */
   wanted: ReadonlyMap<string, KubeObject>;
+  /** How each of them is written, by key. */
+  readonly strategies: ReadonlyMap<string, ApplyStrategy>;
   /** What could not be rendered. */
   problems: readonly string[];
   /** Why the content is not here; `wanted` is empty then and says nothing. */
@@ -21,7 +31,9 @@ export interface Held {
   /** Why a newer word of the hub was not taken. */
   refusal: { reason: string; message: string } | undefined;
   readonly states: Map<string, LocalState>;
-  pendingRemovals: readonly { ref: ObjectRef; message: string }[];
+  pendingRemovals: readonly PendingRemoval[];
+  /** When this word was taken, on the monotonic clock. */
+  readonly acceptedAt: number;
   removed: readonly ObjectRef[];
   /** Whether everything of `accepted` was carried out. */
   complete: boolean;
@@ -34,7 +46,13 @@ export interface Held {
 /** How one object of a dispatch is doing. */
 export interface LocalState {
   readonly ref: ObjectRef;
-  failure: { reason: string; message: string } | undefined;
+  failure: { reason: string; message: string; word: ObjectWord; retryAt?: number } | undefined;
+  /** What it has to wait for before it is applied. */
+  waiting: { reason: string; message: string } | undefined;
+  /** Whether it was applied as it is wanted now: only what was not is applied when the dispatch is tried again. */
+  settled: boolean;
+  /** The manager that changed it last against what is wanted. */
+  rival: string | undefined;
   health: Health;
   /** Of the object as it was applied last. */
   fingerprint: string;
@@ -47,12 +65,17 @@ export interface LocalState {
   /** The newest change that came meanwhile. */
   seen: Change | undefined;
   corrections: readonly number[];
+  /** Corrections that failed since the last that did not, for back-off. */
+  attempts: number;
 }
 
 export function newState(ref: ObjectRef): LocalState {
   return {
     ref,
     failure: undefined,
+    waiting: undefined,
+    settled: false,
+    rival: undefined,
     health: { state: 'Progressing', reason: 'Applying', message: 'it is being applied' },
     fingerprint: '',
     seenFingerprint: '',
@@ -60,6 +83,7 @@ export function newState(ref: ObjectRef): LocalState {
     applying: 0,
     seen: undefined,
     corrections: [],
+    attempts: 0,
   };
 }
 
@@ -67,22 +91,24 @@ export function newState(ref: ObjectRef): LocalState {
 function troubled(held: Held, now: number): ObjectState[] {
   const out: ObjectState[] = [];
   for (const state of held.states.values()) {
-    if (state.failure) out.push({ ref: state.ref, health: 'Degraded', ...state.failure });
+    const { ref, failure, waiting, health } = state;
+    if (failure) {
+      const { reason, message, word, retryAt } = failure;
+      out.push({ ref, health: retryAt === undefined ? 'Degraded' : 'Progressing', reason, message, word });
+    } else if (waiting) out.push({ ref, health: 'Progressing', ...waiting });
     else if (isContested(state.corrections, now)) {
-      const message = `another writer keeps changing it: corrected ${state.corrections.length} times within a minute`;
-      out.push({ ref: state.ref, health: 'Degraded', reason: 'Contested', message });
-    } else if (state.health.state !== 'Healthy') {
-      out.push({
-        ref: state.ref,
-        health: state.health.state,
-        reason: state.health.reason,
-        message: state.health.message,
-      });
-    }
+      out.push({ ref, health: 'Degraded', reason: 'Contested', message: contestedText(state) });
+    } else if (health.state !== 'Healthy')
+      out.push({ ref, health: health.state, reason: health.reason, message: health.message });
   }
-  for (const { ref, message } of held.pendingRemovals)
-    out.push({ ref, health: 'Progressing', reason: 'Removing', message });
+  for (const { ref, message, word, reason = 'Removing' } of held.pendingRemovals)
+    out.push({ ref, health: 'Progressing', reason, message, word });
   return out.sort((a, b) => (refKey(a.ref) < refKey(b.ref) ? -1 : 1));
+}
+
+function contestedText({ rival, corrections }: LocalState): string {
+  const who = rival === undefined ? 'another writer' : `field manager ${rival}`;
+  return `${who} keeps changing it: corrected ${corrections.length} times in a row; stop that writer, or leave the fields to it with spec.apply.ignoreFields`;
 }
 
 /** Most objects that a status names: it must stay small however large the dispatch is. */
@@ -92,7 +118,7 @@ const MAX_LISTED = 50;
 export function statusOf(held: Held, previous: DispatchStatus | undefined, now: number): DispatchStatus {
   const failures = [...held.states.values()].filter((state) => state.failure !== undefined);
   const objects = troubled(held, now);
-  const healthyCount = held.states.size - objects.filter((object) => object.reason !== 'Removing').length;
+  const healthyCount = held.states.size - objects.filter(({ ref }) => held.states.has(refKey(ref))).length;
   let conditions: Condition[] = [...(previous?.conditions ?? [])];
   const set = (type: string, ok: boolean | undefined, reason: string, message: string): void => {
     const status = ok === undefined ? 'Unknown' : ok ? 'True' : 'False';
@@ -100,7 +126,8 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, now: 
   };
   if (held.refusal) set('Accepted', false, held.refusal.reason, held.refusal.message);
   else set('Accepted', true, 'Accepted', `generation ${held.accepted.position.generation} is accepted`);
-  const firstFailure = failures[0];
+  const firstFailure = failures.find(({ failure }) => failure?.word !== 'ContractRefused') ?? failures[0];
+  const waiting = [...held.states.values()].find((state) => state.waiting !== undefined);
   if (held.missing !== undefined) set('Applied', false, 'ContentMissing', held.missing);
   else if (held.problems.length > 0) set('Applied', false, 'RenderFailed', held.problems.join('; '));
   else if (firstFailure?.failure) {
@@ -108,14 +135,31 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, now: 
     set(
       'Applied',
       false,
-      'ApplyFailed',
+      firstFailure.failure.word === 'ContractRefused' ? 'ContractRefused' : 'ApplyFailed',
       `${firstFailure.ref.kind} ${firstFailure.ref.name}: ${firstFailure.failure.message}${more}`,
     );
-  } else if (held.complete) set('Applied', true, 'Applied', `all ${held.states.size} objects are applied`);
+  } else if (waiting?.waiting)
+    set('Applied', false, 'Applying', `${refText(waiting.ref)}: ${waiting.waiting.message}`);
+  else if (held.complete) set('Applied', true, 'Applied', `all ${held.states.size} objects are applied`);
   else if (held.pendingRemovals.length > 0)
-    set('Applied', false, 'Applying', `${held.pendingRemovals.length} objects are still going`);
+    set('Applied', false, 'Applying', removalText(held.pendingRemovals));
   else set('Applied', false, 'Applying', 'objects are being applied');
+  const refused = objects.filter(({ word }) => word === 'ContractRefused');
+  const [keptBack] = refused;
+  if (keptBack) {
+    const more = refused.length > 1 ? ` (and ${refused.length - 1} more objects)` : '';
+    const { reason, message, ref } = keptBack;
+    set('Permitted', false, 'ContractRefused', `${refText(ref)}: ${reason}: ${message}${more}`);
+  } else if (conditions.some(({ type }) => type === 'Permitted'))
+    set('Permitted', true, 'Permitted', 'the contract of the cluster allows all of it');
   const bad = objects.find((object) => object.health === 'Degraded') ?? objects[0];
+  const contested = objects.filter((object) => object.reason === 'Contested');
+  const [first] = contested;
+  if (first) {
+    const more = contested.length > 1 ? ` (and ${contested.length - 1} more objects)` : '';
+    set('Contested', true, 'OtherWriter', `${refText(first.ref)}: ${first.message}${more}`);
+  } else if (conditions.some(({ type }) => type === 'Contested'))
+    set('Contested', false, 'Settled', 'no other writer changes what is applied');
   if (bad) set('Healthy', false, bad.reason, `${bad.ref.kind} ${bad.ref.name}: ${bad.message}`);
   else set('Healthy', true, 'Healthy', 'all objects are healthy');
   return {
@@ -127,11 +171,26 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, now: 
         ? {}
         : { appliedRevision: previous.appliedRevision }),
     ...(held.appliedAt === undefined ? {} : { appliedAt: held.appliedAt }),
-    summary: { total: held.states.size, applied: held.states.size - failures.length, healthy: healthyCount },
+    summary: {
+      total: held.states.size,
+      applied: held.states.size - failures.length - [...held.states.values()].filter(isWaiting).length,
+      healthy: healthyCount,
+    },
     objects: objects.slice(0, MAX_LISTED),
     removed: [...held.removed].sort((a, b) => (refKey(a) < refKey(b) ? -1 : 1)),
     conditions,
   };
+}
+
+function isWaiting({ failure, waiting }: LocalState): boolean {
+  return failure === undefined && waiting !== undefined;
+}
+
+function removalText(pending: readonly PendingRemoval[]): string {
+  const [first] = pending;
+  if (first === undefined) return '';
+  const rest = pending.length > 1 ? ` (${pending.length} objects are still going)` : '';
+  return `${refText(first.ref)} is still there: ${first.message}${rest}`;
 }
 
 /** The status of a dispatch of which nothing was ever accepted. */

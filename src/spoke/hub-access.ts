@@ -1,8 +1,16 @@
+import {
+  DISPATCH_READERS_GROUP,
+  GRANTABLE,
+  type Grantable,
+  grantGroup,
+  HUB_USERS_GROUP,
+} from '../engine/access/index.ts';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
-import { namespaces } from '../kube/well-known.ts';
+import { clusterRoleBindings, clusterRoles } from '../kube/well-known.ts';
+import { ensureSpokeNamespace } from './trust.ts';
 
 /** Who the hub is on a spoke. */
 export const HUB_USER = 'atoll:hub';
@@ -40,6 +48,8 @@ export function hubAccess(): KubeObject[] {
       metadata: { name: NAME },
       rules: [
         { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
+        // What the owner allows, so that it can be told before anything is sent.
+        { apiGroups: ['atoll.dev'], resources: ['spokecontracts'], verbs: ['get', 'list', 'watch'] },
         {
           nonResourceURLs: [
             '/livez',
@@ -65,21 +75,132 @@ export function hubAccess(): KubeObject[] {
   ];
 }
 
-/** Grants the hub its rights on this spoke. Writes nothing where they are granted. */
+interface UserAccess {
+  readonly group: string;
+  /** A role that every cluster has, or one of ours with these rules. */
+  readonly roles: readonly (string | { readonly name: string; readonly rules: readonly object[] })[];
+}
+
+const GRANTED: Readonly<Record<Grantable, UserAccess['roles']>> = {
+  exec: [{ name: 'atoll:exec', rules: [connecting('pods/exec', 'pods/attach')] }],
+  'port-forward': [{ name: 'atoll:port-forward', rules: [connecting('pods/portforward')] }],
+  write: ['edit'],
+};
+
+/**
+ * What people may do here whom the hub lets through: look, without Secrets; with a live grant of the hub, exec, port-forward
+ * or edit. Nobody is an administrator here by way of the hub.
+ */
+const USER_ACCESS: readonly UserAccess[] = [
+  {
+    group: HUB_USERS_GROUP,
+    roles: [
+      'view',
+      {
+        name: HUB_USERS_GROUP,
+        rules: [
+          { apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: ['get', 'list', 'watch'] },
+          { apiGroups: ['metrics.k8s.io'], resources: ['nodes'], verbs: ['get', 'list'] },
+          { apiGroups: ['core.oam.dev'], resources: ['clusters'], verbs: ['get', 'list', 'watch'] },
+        ],
+      },
+    ],
+  },
+  {
+    group: DISPATCH_READERS_GROUP,
+    roles: [
+      {
+        name: DISPATCH_READERS_GROUP,
+        rules: [
+          { apiGroups: ['atoll.dev'], resources: ['dispatches', 'bundles'], verbs: ['get', 'list', 'watch'] },
+        ],
+      },
+    ],
+  },
+  ...GRANTABLE.map((what) => ({ group: grantGroup(what), roles: GRANTED[what] })),
+];
+
+/** A WebSocket is opened by GET, SPDY by POST. */
+function connecting(...resources: string[]): object {
+  return { apiGroups: [''], resources, verbs: ['get', 'create'] };
+}
+
+/** The roles of {@link USER_ACCESS} that no cluster has by itself. */
+export function hubUserRoles(): KubeObject[] {
+  return USER_ACCESS.flatMap(({ roles }) => roles)
+    .filter((role) => typeof role !== 'string')
+    .map(({ name, rules }) => ({
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: [...rules],
+    }));
+}
+
+/** Who has which. */
+export function hubUserBindings(): KubeObject[] {
+  return USER_ACCESS.flatMap(({ group, roles }) =>
+    roles.map((role) => {
+      const name = typeof role === 'string' ? role : role.name;
+      return {
+        apiVersion: `${RBAC}/v1`,
+        kind: 'ClusterRoleBinding',
+        metadata: { name: name === group ? group : `${group}:${name.replace(/^atoll:/, '')}` },
+        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+        subjects: [{ kind: 'Group', apiGroup: RBAC, name: group }],
+      };
+    }),
+  );
+}
+
+/** On the role {@link HUB_USERS_GROUP}: the bindings were made once, and are the owner's since. */
+const BOUND_ANNOTATION = 'atoll.dev/bindings-made';
+
+/** Grants the hub its rights on this spoke, and its users theirs. Writes nothing where they are granted. */
 export async function grantHubAccess(client: Client): Promise<void> {
+  await ensureSpokeNamespace(client);
+  for (const object of hubAccess()) await applied(client, object);
+  await grantUserAccess(client);
+}
+
+/**
+ * Roles are kept as they are here; bindings are made the first time only, so that the owner of the cluster takes a right
+ * away for good by deleting its binding.
+ */
+async function grantUserAccess(client: Client): Promise<void> {
+  const isBound = await areBindingsMade(client);
+  const roles = hubUserRoles();
+  for (const role of roles) await applied(client, isBound ? withMark(role) : role);
+  if (isBound) return;
+  for (const binding of hubUserBindings()) {
+    try {
+      await client.create(clusterRoleBindings, binding, { fieldManager: 'atoll' });
+    } catch (error) {
+      if (!hasCode(error, 409)) throw error;
+    }
+  }
+  for (const role of roles) if (role !== withMark(role)) await applied(client, withMark(role));
+}
+
+async function areBindingsMade(client: Client): Promise<boolean> {
   try {
-    await client.create(namespaces, {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: SYSTEM_NAMESPACE },
-    });
+    const role = await client.get(clusterRoles, '', HUB_USERS_GROUP);
+    return role.metadata.annotations?.[BOUND_ANNOTATION] === 'true';
   } catch (error) {
-    if (!hasCode(error, 409)) throw error;
+    if (hasCode(error, 404)) return false;
+    throw error;
   }
-  for (const object of hubAccess()) {
-    await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
-      fieldManager: 'atoll',
-      force: true,
-    });
-  }
+}
+
+/** The role that says, by being there, that the bindings were made; others as they are. */
+export function withMark(role: KubeObject): KubeObject {
+  if (role.metadata.name !== HUB_USERS_GROUP) return role;
+  return { ...role, metadata: { ...role.metadata, annotations: { [BOUND_ANNOTATION]: 'true' } } };
+}
+
+async function applied(client: Client, object: KubeObject): Promise<void> {
+  await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
+    fieldManager: 'atoll',
+    force: true,
+  });
 }

@@ -7,20 +7,21 @@ import {
   type OwnershipRecord,
   SYSTEM_NAMESPACE,
 } from '../engine/dispatch/index.ts';
+import type { ApplyStrategy } from '../engine/intent.ts';
 import type { Client } from '../kube/client.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
 import { refKey } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
-import { configMaps } from '../kube/well-known.ts';
-import { stringAt } from '../schema/json.ts';
+import { pinTrust, readTrust } from './trust.ts';
 
 /** What a spoke remembers of its hub, in its own API server: it survives restarts and needs no hub. */
 export interface SpokeMemory {
   /** Reads everything. Call once, before the rest. */
   load(): Promise<void>;
-  /** The hub that this spoke belongs to. Read anew each time: the owner hands the spoke over by deleting it. */
+  /** The hub that this spoke belongs to. Read anew each time: the owner may hand the spoke over. */
   trust(): Promise<HubTrust | undefined>;
-  pin(trust: HubTrust): Promise<void>;
+  /** Makes a hub the spoke's where none is yet. Resolves with the one that is. */
+  pin(trust: HubTrust): Promise<HubTrust>;
   names(): string[];
   record(name: string): OwnershipRecord['spec'] | undefined;
   /** Durable when resolved. */
@@ -29,7 +30,6 @@ export interface SpokeMemory {
 }
 
 const RECORDS = resourceIdOf(OWNERSHIP_RECORD);
-const TRUST_NAME = 'hub-trust';
 
 export function spokeMemory(client: Client): SpokeMemory {
   const records = new Map<string, OwnershipRecord>();
@@ -71,29 +71,8 @@ export function spokeMemory(client: Client): SpokeMemory {
       const list = await client.list<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE);
       for (const record of list.items) records.set(record.metadata.name ?? '', record);
     },
-    async trust(): Promise<HubTrust | undefined> {
-      try {
-        const map = await client.get(configMaps, SYSTEM_NAMESPACE, TRUST_NAME);
-        const lineage = stringAt(map, 'data', 'lineage');
-        const publicKey = stringAt(map, 'data', 'publicKey');
-        return lineage === undefined || publicKey === undefined ? undefined : { lineage, publicKey };
-      } catch (error) {
-        if (hasCode(error, 404)) return undefined;
-        throw error;
-      }
-    },
-    async pin(next: HubTrust): Promise<void> {
-      await client.apply(
-        configMaps,
-        {
-          apiVersion: 'v1',
-          kind: 'ConfigMap',
-          metadata: { name: TRUST_NAME, namespace: SYSTEM_NAMESPACE },
-          data: { lineage: next.lineage, publicKey: next.publicKey },
-        },
-        { fieldManager: 'atoll-spoke', force: true },
-      );
-    },
+    trust: () => readTrust(client),
+    pin: (trust) => pinTrust(client, trust),
     names: () => [...records.keys()],
     record: (name) => records.get(name)?.spec,
     save(name: string, spec: OwnershipRecord['spec']): Promise<void> {
@@ -115,9 +94,25 @@ export function spokeMemory(client: Client): SpokeMemory {
   };
 }
 
-/** Ownership after accepting a dispatch: what was owned stays until it is removed, what is new is claimed before it is made. */
-export function claim(owned: Iterable<OwnedObject>, accepted: DispatchSpec): OwnedObject[] {
+/**
+ * Ownership after accepting a dispatch: what was owned stays until it is removed, what is new is claimed before it is made.
+ * What becomes of an object in the end is noted now: the order to remove it may not say so any more.
+ */
+export function claim(
+  owned: Iterable<OwnedObject>,
+  accepted: DispatchSpec,
+  strategies: ReadonlyMap<string, ApplyStrategy>,
+): OwnedObject[] {
   const byKey = new Map([...owned].map((object) => [refKey(object.ref), object]));
-  for (const ref of accepted.objects) if (!byKey.has(refKey(ref))) byKey.set(refKey(ref), { ref, uid: '' });
+  for (const ref of accepted.objects) {
+    const key = refKey(ref);
+    const { preserveOnDeletion, deletion } = strategies.get(key) ?? accepted.apply ?? {};
+    byKey.set(key, {
+      ref: byKey.get(key)?.ref ?? ref,
+      uid: byKey.get(key)?.uid ?? '',
+      ...(preserveOnDeletion === true ? { preserve: true } : {}),
+      ...(deletion === undefined ? {} : { deletion }),
+    });
+  }
   return [...byKey.values()];
 }

@@ -6,8 +6,9 @@ import { type KubeObject, refKey } from '../kube/object.ts';
 import { createClient } from '../kube/rest-client.ts';
 import { configMaps } from '../kube/well-known.ts';
 import { type VirtualRuntime, virtualRuntime } from '../runtime/runtime.ts';
-import { applyOwned, fingerprint } from './apply.ts';
-import { prune } from './prune.ts';
+import { type Applied, type ApplyRequest, applyOwned } from './apply.ts';
+import { fingerprintOf, wholeFingerprintOf } from './fingerprint.ts';
+import { type Pruned, prune } from './prune.ts';
 
 let runtime: VirtualRuntime;
 let server: ApiServer;
@@ -29,6 +30,8 @@ afterEach(async () => run(server.close()));
 const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name: 'a' };
 const tombstones = [{ ref, reason: 'no longer selected' }];
 const owned = (uid: string): Map<string, OwnedObject> => new Map([[refKey(ref), { ref, uid }]]);
+const pruneNow = (claims: ReadonlyMap<string, OwnedObject>): Promise<Pruned> =>
+  run(prune({ client, clock: runtime.clock, dispatch: 'd', owned: claims }, tombstones));
 const isThere = async (): Promise<boolean> =>
   (await run(client.list(configMaps, 'default'))).items.some((item) => item.metadata.name === 'a');
 
@@ -44,13 +47,13 @@ async function make(labels: Record<string, string> = {}): Promise<string> {
 describe('pruning', () => {
   it('deletes what the spoke made, by UID', async () => {
     const uid = await make();
-    expect(await run(prune(client, 'd', tombstones, owned(uid)))).toEqual({ done: [ref], pending: [] });
+    expect(await pruneNow(owned(uid))).toEqual({ done: [ref], pending: [] });
     expect(await isThere()).toBe(false);
   });
 
   it('leaves an object that someone else put in its place', async () => {
     await make();
-    expect(await run(prune(client, 'd', tombstones, owned('another-uid')))).toEqual({
+    expect(await pruneNow(owned('another-uid'))).toEqual({
       done: [ref],
       pending: [],
     });
@@ -59,21 +62,37 @@ describe('pruning', () => {
 
   it('leaves what it never claimed', async () => {
     await make({ [DISPATCH_LABEL]: 'd' });
-    expect((await run(prune(client, 'd', tombstones, new Map()))).done).toEqual([ref]);
+    expect((await pruneNow(new Map())).done).toEqual([ref]);
     expect(await isThere()).toBe(true);
   });
 
   it('deletes what it made and could not note before it stopped, and only that', async () => {
     await make({ [DISPATCH_LABEL]: 'other' });
-    expect((await run(prune(client, 'd', tombstones, owned('')))).done).toEqual([ref]);
+    expect((await pruneNow(owned(''))).done).toEqual([ref]);
     expect(await isThere()).toBe(true);
     await run(client.delete(configMaps, 'default', 'a'));
     await make({ [DISPATCH_LABEL]: 'd' });
-    expect((await run(prune(client, 'd', tombstones, owned('')))).done).toEqual([ref]);
+    expect((await pruneNow(owned(''))).done).toEqual([ref]);
     expect(await isThere()).toBe(false);
-    expect((await run(prune(client, 'd', tombstones, owned('')))).done).toEqual([ref]);
+    expect((await pruneNow(owned(''))).done).toEqual([ref]);
   });
 });
+
+function applyNow(object: KubeObject, more: Partial<ApplyRequest> = {}): Promise<Applied> {
+  const request: ApplyRequest = {
+    object,
+    dispatch: 'd',
+    origin: 'hub 1, Propagation shop/shop',
+    ownedUid: '',
+    strategy: {},
+    retained: [],
+    letGo: () => false,
+    seen: undefined,
+    drifted: false,
+    ...more,
+  };
+  return run(applyOwned(client, runtime.clock, request));
+}
 
 describe('applying', () => {
   const object = {
@@ -84,7 +103,7 @@ describe('applying', () => {
   };
 
   it('makes the namespace that an object needs', async () => {
-    const result = await run(applyOwned(client, 'd', object, ''));
+    const result = await applyNow(object);
     expect(result).toMatchObject({
       outcome: 'applied',
       live: { metadata: { labels: { [DISPATCH_LABEL]: 'd' } } },
@@ -92,17 +111,64 @@ describe('applying', () => {
   });
 
   it('writes nothing the second time', async () => {
-    await run(applyOwned(client, 'd', object, ''));
+    await applyNow(object);
     const { revision } = server.store;
-    expect((await run(applyOwned(client, 'd', object, ''))).outcome).toBe('applied');
+    expect((await applyNow(object)).outcome).toBe('applied');
     expect(server.store.revision).toBe(revision);
   });
 
   it('says what the server answers where it refuses', async () => {
-    const result = await run(
-      applyOwned(client, 'd', { ...object, apiVersion: 'nobody/v1', kind: 'Nothing' }, ''),
-    );
+    const result = await applyNow({ ...object, apiVersion: 'nobody/v1', kind: 'Nothing' });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'NoKindMatch' });
+  });
+});
+
+describe('an API server that does not answer', () => {
+  it('is given up after half a minute, with a word that says what is not known', async () => {
+    const resource = {
+      group: '',
+      version: 'v1',
+      resource: 'configmaps',
+      kind: 'ConfigMap',
+      namespaced: true,
+    };
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const silent = { ...client, resourceFor: async () => resource, get: never, apply: never, delete: never };
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } };
+    const request: ApplyRequest = {
+      object,
+      dispatch: 'd',
+      origin: '',
+      ownedUid: '',
+      strategy: {},
+      retained: [],
+      letGo: () => false,
+      seen: undefined,
+      drifted: false,
+    };
+    const words: unknown[] = [];
+    const note = (result: Applied): void => void words.push(result.outcome === 'failed' && result.word);
+    applyOwned(silent, runtime.clock, request).then(note, note);
+    applyOwned(silent, runtime.clock, { ...request, ownedUid: 'u' }).then(note, note);
+    for (const preserve of [false, true])
+      prune(
+        {
+          client: silent,
+          clock: runtime.clock,
+          dispatch: 'd',
+          owned: new Map([[refKey(ref), { ref, uid: 'u', preserve }]]),
+        },
+        tombstones,
+      ).then(({ pending }) => words.push(pending[0]?.word));
+    await runtime.clock.advance(29_000);
+    expect(words).toEqual([]);
+    await runtime.clock.advance(2_000);
+    expect(words.sort()).toEqual([
+      'CreationTimedOut',
+      'DeletionTimedOut',
+      'LabelRemovalTimedOut',
+      'UpdateTimedOut',
+    ]);
   });
 });
 
@@ -124,18 +190,36 @@ describe('a fingerprint', () => {
       },
       status: { replicas: 1 },
     };
-    expect(fingerprint(noted)).toBe(fingerprint(base));
+    expect(wholeFingerprintOf(noted)).toBe(wholeFingerprintOf(base));
+    expect(fingerprintOf(noted, base, [])).toBe(fingerprintOf(base, base, []));
   });
 
-  it('sees changes of labels, annotations, generation, and of content where there is no generation', () => {
+  it('sees changes of what is stated, and another object', () => {
+    const others = [
+      { ...base, metadata: { ...base.metadata, labels: {} } },
+      { ...base, spec: { replicas: 2 } },
+      { ...base, metadata: { ...base.metadata, uid: 'v' } },
+      { ...base, metadata: { ...base.metadata, deletionTimestamp: 'now' } },
+    ];
+    for (const other of others)
+      expect(fingerprintOf(other, base, [])).not.toBe(fingerprintOf(base, base, []));
+  });
+
+  it('of the whole sees changes of labels, annotations, generation, and of content where there is no generation', () => {
     const others = [
       { ...base, metadata: { ...base.metadata, labels: {} } },
       { ...base, metadata: { ...base.metadata, generation: 3 } },
       { ...base, metadata: { ...base.metadata, annotations: { mine: 'x' } } },
       { ...base, metadata: { ...base.metadata, uid: 'v' } },
     ];
-    for (const other of others) expect(fingerprint(other)).not.toBe(fingerprint(base));
+    for (const other of others) expect(wholeFingerprintOf(other)).not.toBe(wholeFingerprintOf(base));
     const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', uid: 'u' }, data: { a: '1' } };
-    expect(fingerprint({ ...map, data: { a: '2' } })).not.toBe(fingerprint(map));
+    expect(wholeFingerprintOf({ ...map, data: { a: '2' } })).not.toBe(wholeFingerprintOf(map));
+  });
+
+  it('does not look at fields that the cluster owns', () => {
+    const retained = [{ path: ['spec', 'replicas'], mode: 'keep' as const }];
+    const scaled = { ...base, spec: { replicas: 7 } };
+    expect(fingerprintOf(scaled, base, retained)).toBe(fingerprintOf(base, base, retained));
   });
 });

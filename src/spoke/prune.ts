@@ -1,70 +1,237 @@
-import { DISPATCH_LABEL, type OwnedObject, type Tombstone } from '../engine/dispatch/index.ts';
-import { compareForApply } from '../engine/order/kind-rank.ts';
+import { type ContractRefusal, refusalText } from '../engine/contract/index.ts';
+import {
+  DISPATCH_LABEL,
+  type ObjectWord,
+  type OwnedObject,
+  type Tombstone,
+} from '../engine/dispatch/index.ts';
+import { compareForApply, kindRank } from '../engine/order/kind-rank.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
-import { type ObjectRef, refKey } from '../kube/object.ts';
+import { gvkOf, type KubeObject, type ObjectRef, refKey, refOf, refText } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
+import { keptInside } from './contract/index.ts';
+import { DeadlineExceeded, within } from './deadline.ts';
+import { foreignContent } from './foreign-content.ts';
+import { release } from './marks.ts';
+import { DELETION_PROTECTED, isKeptFrom, isProtected, untouchable } from './protected.ts';
 
-export interface Pruned {
-  /** Gone, or never ours: no longer owned. */
-  readonly done: readonly ObjectRef[];
-  /** Ordered to go and still there, for example because of a finalizer. */
-  readonly pending: readonly { ref: ObjectRef; message: string }[];
+/** An object that was ordered to go and is still there, for example because of a finalizer. */
+export interface PendingRemoval {
+  readonly ref: ObjectRef;
+  readonly message: string;
+  readonly word: ObjectWord;
+  /** One word for what stands in the way; `Removing` where it is left out. */
+  readonly reason?: string;
+  /** When it may go, milliseconds since the epoch, where the contract says. */
+  readonly retryAt?: number;
 }
 
+export interface Pruned {
+  /** Gone, released, or never ours: no longer owned. */
+  readonly done: readonly ObjectRef[];
+  readonly pending: readonly PendingRemoval[];
+}
+
+export interface PruneOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly dispatch: string;
+  readonly owned: ReadonlyMap<string, OwnedObject>;
+  /** Objects that another dispatch wants, by key: `true` for those that it has by now, otherwise why they wait for it. */
+  readonly handed?: ReadonlyMap<string, true | string>;
+  /** The API with the rights of whoever acts for the author; `client` where it is left out. */
+  readonly acting?: Client;
+  /** What the contract of the cluster's owner says just before an object is deleted. */
+  readonly refusal?: (ref: ObjectRef, live: KubeObject) => ContractRefusal | undefined;
+}
+
+const DEADLINE_MS = 30_000;
+const PARALLEL_DELETES = 8;
+
 /**
- * Carries out tombstones in the reverse of apply order. Only objects that this spoke made are deleted: one that someone
- * else put in the same place stays. What it made it knows by UID; where it stopped between making an object and noting
- * its UID, by the mark that it put on it.
+ * Carries out tombstones in the reverse of apply order; what was made first goes when all that was made later is gone, so
+ * that the controller that has to clean up after an object outlives it. Only objects that this spoke made are deleted: one
+ * that someone else put in the same place stays. What it made it knows by UID; where it stopped between making an object
+ * and noting its UID, by the mark that it put on it.
  */
-export async function prune(
-  client: Client,
-  dispatch: string,
-  tombstones: readonly Tombstone[],
-  owned: ReadonlyMap<string, OwnedObject>,
-): Promise<Pruned> {
+export async function prune(options: PruneOptions, tombstones: readonly Tombstone[]): Promise<Pruned> {
   const done: ObjectRef[] = [];
-  const pending: { ref: ObjectRef; message: string }[] = [];
-  for (const { ref } of [...tombstones].sort((a, b) => compareForApply(b.ref, a.ref))) {
-    const claimed = owned.get(refKey(ref));
-    if (claimed === undefined) {
-      done.push(ref);
-      continue;
-    }
-    try {
-      const resource = await client.resourceFor(ref.apiVersion, ref.kind);
-      const uid = claimed.uid || (await uidOfMarked(client, resource, ref, dispatch));
-      if (uid === undefined) {
-        done.push(ref);
-        continue;
-      }
-      await client.delete(resource, ref.namespace, ref.name, {
-        preconditions: { uid },
-        propagationPolicy: 'Background',
-      });
-      const left = await client.get(resource, ref.namespace, ref.name);
-      if (left.metadata.uid !== uid) done.push(ref);
-      else
-        pending.push({
-          ref,
-          message: `it waits for its finalizers: ${(left.metadata.finalizers ?? []).join(', ') || 'graceful deletion'}`,
+  const pending: PendingRemoval[] = [];
+  const order = [...tombstones].sort((a, b) => compareForApply(b.ref, a.ref));
+  for (let start = 0; start < order.length; ) {
+    const rank = kindRank(order[start]?.ref.kind ?? '');
+    let end = start + 1;
+    while (end < order.length && kindRank(order[end]?.ref.kind ?? '') === rank) end += 1;
+    const holder = pending.find(({ word }) => word !== 'ContractRefused');
+    if (holder !== undefined) {
+      const message = `it goes after ${refText(holder.ref)}, which is still there`;
+      for (const { ref } of order.slice(start, end))
+        if (options.owned.has(refKey(ref))) pending.push({ ref, message, word: 'WaitingForRemoval' });
+        else done.push(ref);
+    } else
+      for (let next = start; next < end; next += PARALLEL_DELETES) {
+        const batch = order.slice(next, Math.min(end, next + PARALLEL_DELETES));
+        const results = await Promise.all(
+          batch.map((tombstone) => heldBy(options, pending, tombstone) ?? remove(options, tombstone)),
+        );
+        results.forEach((result, index) => {
+          const ref = batch[index]?.ref;
+          if (result !== undefined) pending.push(result);
+          else if (ref) done.push(ref);
         });
-    } catch (error) {
-      // Gone, its kind is gone, or another object is in its place (the UID precondition failed).
-      if (hasCode(error, 404) || hasCode(error, 409)) done.push(ref);
-      else pending.push({ ref, message: error instanceof StatusError ? error.message : errorText(error) });
-    }
+      }
+    start = end;
   }
   return { done, pending };
 }
 
-/** UID of the object if it has the mark of the dispatch. Throws a 404 where there is no object. */
-async function uidOfMarked(
+/** What the contract keeps must not go with its namespace, or with the definition of its kind. */
+function heldBy(
+  { owned }: PruneOptions,
+  pending: readonly PendingRemoval[],
+  { ref }: Tombstone,
+): PendingRemoval | undefined {
+  if (!owned.has(refKey(ref))) return undefined;
+  const isNamespace = ref.kind === 'Namespace' && ref.apiVersion === 'v1';
+  if (!isNamespace && ref.kind !== 'CustomResourceDefinition') return undefined;
+  const kept = pending.find(({ word, ref: one }) => {
+    if (word !== 'ContractRefused') return false;
+    return isNamespace ? one.namespace === ref.name : ref.name.endsWith(`.${gvkOf(one).group}`);
+  });
+  if (!kept) return undefined;
+  const message = `it would take ${refText(kept.ref)} along, which the contract of the cluster keeps`;
+  return {
+    ref,
+    message,
+    word: 'ContractRefused',
+    ...(kept.retryAt === undefined ? {} : { retryAt: kept.retryAt }),
+  };
+}
+
+/** Removes one object. `undefined` when nothing is left to do about it. Never throws. */
+async function remove(options: PruneOptions, tombstone: Tombstone): Promise<PendingRemoval | undefined> {
+  const { ref } = tombstone;
+  const claimed = options.owned.get(refKey(ref));
+  if (claimed === undefined || untouchable(ref) !== undefined) return undefined;
+  const releasing =
+    tombstone.orphan === true || (tombstone.orphan === undefined && claimed.preserve === true);
+  try {
+    const handed = options.handed?.get(refKey(ref));
+    if (handed === true) return undefined;
+    if (handed !== undefined) return { ref, message: handed, word: 'WaitingForRemoval' };
+    return await within(options.clock, DEADLINE_MS, (signal) =>
+      removeOnce(options, tombstone, claimed, releasing, signal),
+    );
+  } catch (error) {
+    // Gone, or its kind is gone.
+    if (hasCode(error, 404)) return undefined;
+    const late = error instanceof DeadlineExceeded;
+    const word = releasing
+      ? late
+        ? 'LabelRemovalTimedOut'
+        : 'LabelRemovalFailed'
+      : late
+        ? 'DeletionTimedOut'
+        : 'DeletionFailed';
+    return { ref, message: error instanceof StatusError ? error.message : errorText(error), word };
+  }
+}
+
+async function removeOnce(
+  options: PruneOptions,
+  tombstone: Tombstone,
+  claimed: OwnedObject,
+  releasing: boolean,
+  signal: AbortSignal,
+): Promise<PendingRemoval | undefined> {
+  const { ref } = tombstone;
+  const { dispatch, acting: client = options.client } = options;
+  const resource = await client.resourceFor(ref.apiVersion, ref.kind);
+  const live = await client.get(resource, ref.namespace, ref.name, { signal });
+  const uid =
+    claimed.uid || (live.metadata.labels?.[DISPATCH_LABEL] === dispatch ? live.metadata.uid : undefined);
+  if (uid === undefined || live.metadata.uid !== uid || isKeptFrom(live)) return undefined;
+  if (releasing) {
+    await release(client, resource, live, signal);
+    return undefined;
+  }
+  if (live.metadata.deletionTimestamp === undefined) {
+    if (isProtected(live)) return { ref, message: protectedText(ref), word: 'DeletionFailed' };
+    const refusal = await refusalOf(options, live, signal);
+    if (refusal) return { ref, ...refusal };
+    if (ref.kind === 'Namespace' && (await foreignContent(options.client, ref.name, signal)) !== undefined) {
+      // It has become somebody's home: taking it away would take along what no order speaks of.
+      await release(client, resource, live, signal);
+      return undefined;
+    }
+    await remover(client, resource, live, tombstone, claimed, signal);
+  }
+  const left = await client.get(resource, ref.namespace, ref.name, { signal });
+  if (left.metadata.uid !== uid) return undefined;
+  return { ref, message: holdingText(left), word: 'WaitingForRemoval' };
+}
+
+async function refusalOf(
+  { client, refusal }: PruneOptions,
+  live: KubeObject,
+  signal: AbortSignal,
+): Promise<Omit<PendingRemoval, 'ref'> | undefined> {
+  if (!refusal) return undefined;
+  const found = refusal(refOf(live), live);
+  const inside = found ? undefined : await keptInside(client, live, refusal, signal);
+  if (!found && !inside) return undefined;
+  const word = 'ContractRefused';
+  if (inside) {
+    const message = `it would take ${refText(inside.ref)} along; ${refusalText(inside.refusal)}`;
+    return { word, reason: inside.refusal.reason, message };
+  }
+  return (
+    found && {
+      word,
+      reason: found.reason,
+      message: refusalText(found),
+      ...(found.retryAt === undefined ? {} : { retryAt: found.retryAt }),
+    }
+  );
+}
+
+async function remover(
   client: Client,
   resource: ResourceId,
-  ref: ObjectRef,
-  dispatch: string,
-): Promise<string | undefined> {
-  const { metadata } = await client.get(resource, ref.namespace, ref.name);
-  return metadata.labels?.[DISPATCH_LABEL] === dispatch ? metadata.uid : undefined;
+  live: KubeObject,
+  tombstone: Tombstone,
+  claimed: OwnedObject,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace = '', name = '', uid = '' } = live.metadata;
+  const { propagationPolicy = 'Background', gracePeriodSeconds } =
+    tombstone.deletion ?? claimed.deletion ?? {};
+  try {
+    await client.delete(resource, namespace, name, {
+      preconditions: { uid },
+      propagationPolicy,
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+      signal,
+    });
+  } catch (error) {
+    // Another object is in its place by now: that is seen when it is read again.
+    if (!hasCode(error, 409)) throw error;
+  }
+}
+
+function protectedText(ref: ObjectRef): string {
+  const at = ref.namespace === '' ? '' : ` -n ${ref.namespace}`;
+  return `it is protected by ${DELETION_PROTECTED}; to let it go: kubectl${at} label ${ref.kind.toLowerCase()} ${ref.name} ${DELETION_PROTECTED}- (or annotate, where it is an annotation)`;
+}
+
+/** What holds an object that is being deleted. */
+function holdingText({ metadata }: KubeObject): string {
+  const { finalizers = [], deletionGracePeriodSeconds } = metadata;
+  if (finalizers.includes('foregroundDeletion')) return 'it waits until the objects that it owns are gone';
+  if (finalizers.length > 0)
+    return `it waits for its finalizers: ${finalizers.join(', ')}; whoever put them there has to take them off`;
+  const grace = deletionGracePeriodSeconds ?? 0;
+  return grace > 0 ? `it has ${grace} s to end` : 'it is being deleted';
 }

@@ -27,6 +27,8 @@ export interface ReporterOptions {
   readonly dispatches: Informer<Dispatch>;
   readonly nodes: Informer;
   readonly drift: () => DriftRecord;
+  /** One word for the contracts of the cluster's owner. */
+  readonly contract: () => string;
 }
 
 const DISPATCHES = resourceIdOf(DISPATCH);
@@ -69,6 +71,7 @@ export function createReporter(options: ReporterOptions): Reporter {
         held: [...holdings.all()],
         corrections,
         lastCorrection: last,
+        contract: options.contract(),
       };
       await writeClusterStatus(client, spoke, (previous) => clusterStatusOf(report, previous, clock.now()));
     },

@@ -1,20 +1,28 @@
+import { SPOKE_CONTRACT } from '../engine/contract/index.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import { RESOURCE_RULE } from '../engine/rules/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
-import { resourceIdOf } from '../kube/custom-resource.ts';
+import { installKinds, resourceIdOf } from '../kube/custom-resource.ts';
 import { startInformer } from '../kube/informer-cache.ts';
+import { hasCode } from '../kube/status-error.ts';
 import { nodes } from '../kube/well-known.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
+import { createAutoscalers } from './autoscalers.ts';
 import { readCluster } from './cluster-report.ts';
 import { contentStore } from './content.ts';
+import { contractWait, followContracts } from './contract/index.ts';
 import { createConvergence } from './converge.ts';
 import { createDriftWatch, type DriftWatch } from './drift.ts';
 import { markComplete } from './held.ts';
 import { createHoldings } from './holdings.ts';
+import { judgeAgain } from './judge.ts';
 import { spokeMemory } from './memory.ts';
 import { createReporter } from './report.ts';
+import { followRules } from './rules.ts';
+import { watchTrust } from './trust.ts';
 import { managedWatches } from './watches.ts';
 
 export interface SpokeOptions {
@@ -23,6 +31,8 @@ export interface SpokeOptions {
   readonly client: Client;
   /** Version of the engine, for the Cluster object. */
   readonly version: string;
+  /** Whether the spoke's hub was pinned when it joined. Otherwise the first hub that orders something is the spoke's. */
+  readonly pinned?: boolean;
 }
 
 export interface Spoke {
@@ -51,6 +61,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   const log = runtime.log.with({ spoke });
   const memory = spokeMemory(client);
   const content = contentStore(client);
+  await installKinds(clock, client, [RESOURCE_RULE, SPOKE_CONTRACT]);
   await memory.load();
   /** Dispatches held before a restart of which nothing is known yet: until then there is nothing to report. */
   const recalling = new Set(memory.names());
@@ -69,25 +80,50 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   });
   const nodeCopies = startInformer(runtime, client, nodes);
   const watches = managedWatches(runtime, client, (change) => drift.onChange(change));
+  const rules = followRules(runtime, client, (kind) => {
+    for (const { dispatch, id } of judgeAgain(holdings, watches, rules, kind)) {
+      if (id !== undefined) objectLoop.enqueue(id);
+      reportLoop.enqueue(dispatch, REPORT_MS);
+    }
+  });
+  const contracts = followContracts(runtime, client, () => {
+    for (const { name } of holdings.all()) dispatchLoop.enqueue(name);
+    reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS);
+  });
+  const autoscalers = createAutoscalers(runtime, client, (key) => {
+    const claimant = holdings.claimant(key);
+    if (claimant !== undefined && holdings.get(claimant)?.states.get(key)?.settled)
+      objectLoop.enqueue(`${claimant}\n${key}`);
+  });
   const holdings = createHoldings({
     spoke,
+    clock,
     log,
+    ordered: () => dispatches.list(SYSTEM_NAMESPACE),
     memory,
     content,
+    pinned: options.pinned ?? false,
     onFreed: (name) => dispatchLoop.enqueue(name),
     onRefused: (name) => reportLoop.enqueue(name),
   });
   const convergence = createConvergence({
     client,
+    clock,
     log,
     memory,
     holdings,
     watches,
+    autoscalers,
+    rules,
+    contracts,
     onSeen: (change) => drift.onChange(change),
+    onProvided: provided,
   });
   const drift: DriftWatch = createDriftWatch(runtime, {
     holdings,
     before,
+    rules,
+    onProvided: provided,
     convergence: () => convergence,
     askToCorrect: (id, delayMs) => objectLoop.enqueue(id, delayMs),
     askToConverge: (name) => dispatchLoop.enqueue(name),
@@ -106,6 +142,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     dispatches,
     nodes: nodeCopies,
     drift: drift.record,
+    contract: contracts.digest,
   });
 
   dispatches.onChange(({ type, object, previous }) => {
@@ -114,10 +151,28 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     const onlyStatus = type === 'updated' && deepEqual(object.spec, previous?.spec);
     (onlyStatus ? reportLoop : dispatchLoop).enqueue(name);
   });
+  const stopTrust = watchTrust(runtime, client, () => {
+    for (const name of new Set([
+      ...dispatches.list(SYSTEM_NAMESPACE).map((item) => item.metadata.name ?? ''),
+      ...memory.names(),
+    ]))
+      dispatchLoop.enqueue(name);
+  });
   nodeCopies.onChange(() => reportLoop.enqueue(CLUSTER_KEY, 500));
-  await Promise.all([dispatches.whenSynced(), nodeCopies.whenSynced()]);
+  await Promise.all([
+    dispatches.whenSynced(),
+    nodeCopies.whenSynced(),
+    rules.whenSynced(),
+    contracts.whenSynced(),
+  ]);
   for (const name of memory.names()) dispatchLoop.enqueue(name);
   reportLoop.enqueue(CLUSTER_KEY);
+
+  /** What waits for a kind is tried at once when it is served. */
+  function provided(): void {
+    for (const { name, states } of holdings.all())
+      if ([...states.values()].some(({ waiting }) => waiting !== undefined)) dispatchLoop.enqueue(name);
+  }
 
   async function converge(name: string): Promise<Result | undefined> {
     try {
@@ -142,12 +197,32 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     reportLoop.enqueue(name);
     if (!done) {
       current.complete = false;
+      const wait = contractWait(current, clock.now());
+      if (wait !== undefined) return wait === 'never' ? retry : { requeueAfterMs: wait };
       current.attempts += 1;
       return { requeueAfterMs: Math.min(LONGEST_RETRY_MS, 250 * 2 ** Math.min(current.attempts, 10)) };
     }
     markComplete(current, clock.now());
     reportLoop.enqueue(BUNDLES_KEY, BUNDLE_COLLECTION_MS);
+    if (holdings.superseded(name)) await retire(name, dispatch);
+    else
+      for (const other of holdings.inherited())
+        if (other !== name && holdings.superseded(other)) dispatchLoop.enqueue(other);
     return retry;
+  }
+
+  /** An order of a hub before of which nothing is left to keep. */
+  async function retire(name: string, dispatch: Dispatch | undefined): Promise<void> {
+    try {
+      if (dispatch)
+        await client.delete(resourceIdOf(DISPATCH), SYSTEM_NAMESPACE, name, {
+          preconditions: { uid: dispatch.metadata.uid ?? '' },
+        });
+    } catch (error) {
+      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
+    }
+    await holdings.forget(name);
+    log.info('an order of the hub before is over', { dispatch: name });
   }
 
   async function report(key: string): Promise<Result | undefined> {
@@ -169,8 +244,12 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   return {
     async stop(): Promise<void> {
       dispatches.stop();
+      stopTrust();
       nodeCopies.stop();
       watches.stop();
+      rules.stop();
+      contracts.stop();
+      autoscalers.stop();
       await Promise.all([dispatchLoop.stop(), objectLoop.stop(), reportLoop.stop()]);
     },
   };

@@ -1,14 +1,18 @@
 import { DISPATCH_LABEL } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Change, Informer } from '../kube/informer.ts';
-import { startInformer } from '../kube/informer-cache.ts';
-import { gvkOf, type ObjectRef } from '../kube/object.ts';
+import { type InformerOptions, startInformer } from '../kube/informer-cache.ts';
+import { gvkOf, type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
 /** Watches over the objects that a spoke manages: one stream a kind, of managed objects only. */
 export interface ManagedWatches {
-  /** Makes sure that a kind is watched. Resolves when its present state is known. Throws when the kind is not served. */
+  /** Makes sure that a kind is watched. Resolves when its present state is known. Throws when the kind is not served, or may not be watched. */
   watch(ref: ObjectRef): Promise<void>;
+  /** The same for one object that does not carry the mark: one that is only looked at. */
+  watchOne(ref: ObjectRef): Promise<void>;
+  /** The object as it was seen last. */
+  seen(ref: ObjectRef): KubeObject | undefined;
   stop(): void;
 }
 
@@ -17,31 +21,54 @@ export function managedWatches(
   client: Client,
   onChange: (change: Change) => void,
 ): ManagedWatches {
-  const informers = new Map<string, Promise<Informer>>();
-  return {
-    async watch(ref: ObjectRef): Promise<void> {
-      const { group, kind } = gvkOf(ref);
-      const key = `${group}/${kind}`;
-      let started = informers.get(key);
-      if (!started) {
-        started = client.resourceFor(ref.apiVersion, ref.kind).then((resource) => {
-          const informer = startInformer(runtime, client, resource, { labelSelector: DISPATCH_LABEL });
-          informer.onChange(onChange);
-          return informer;
+  const started = new Map<string, Promise<Informer>>();
+  const running = new Map<string, Informer>();
+
+  async function follow(
+    key: string,
+    ref: ObjectRef,
+    namespace: string,
+    options: InformerOptions,
+  ): Promise<void> {
+    let starting = started.get(key);
+    if (!starting) {
+      starting = client.resourceFor(ref.apiVersion, ref.kind).then(async (resource) => {
+        const within = resource.namespaced ? namespace : '';
+        // An informer never gives up; who may not watch the kind has to be told.
+        await client.list(resource, within, { ...options, limit: 1 });
+        const informer = startInformer(runtime, client, resource, {
+          ...options,
+          ...(within === '' ? {} : { namespace: within }),
         });
-        informers.set(key, started);
-        // A kind that is not served yet (its definition comes with the same dispatch) is asked for again.
-        started.catch(() => informers.delete(key));
-      }
-      await (await started).whenSynced();
-    },
+        informer.onChange(onChange);
+        running.set(key, informer);
+        return informer;
+      });
+      started.set(key, starting);
+      // A kind that is not served yet (its definition comes with the same dispatch) is asked for again.
+      starting.catch(() => started.delete(key));
+    }
+    await (await starting).whenSynced();
+  }
+
+  return {
+    watch: (ref) => follow(kindKey(ref), ref, '', { labelSelector: DISPATCH_LABEL }),
+    watchOne: (ref) =>
+      follow(refKey(ref), ref, ref.namespace, { fieldSelector: `metadata.name=${ref.name}` }),
+    seen: (ref) => (running.get(refKey(ref)) ?? running.get(kindKey(ref)))?.get(ref.namespace, ref.name),
     stop(): void {
-      for (const informer of informers.values())
-        informer.then(
-          (running) => running.stop(),
+      for (const starting of started.values())
+        starting.then(
+          (informer) => informer.stop(),
           () => undefined,
         );
-      informers.clear();
+      started.clear();
+      running.clear();
     },
   };
+}
+
+function kindKey(ref: ObjectRef): string {
+  const { group, kind } = gvkOf(ref);
+  return `${group}/${kind}`;
 }

@@ -13,6 +13,7 @@ import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
 import type { Handler } from '../kube/exchange.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { createClient } from '../kube/rest-client.ts';
+import { handlerUpgrader } from '../kube/wire/index.ts';
 import { directLink, type MemoryLink, memoryLink } from '../link/index.ts';
 import {
   type Logger,
@@ -22,7 +23,7 @@ import {
   type VirtualRuntime,
   virtualRuntime,
 } from '../runtime/index.ts';
-import { HUB_USER } from '../spoke/hub-access.ts';
+import { hubDoor } from '../spoke/hub-door.ts';
 import { isVirtual, untilHolds, whileTimePasses } from './moving-time.ts';
 
 /** A cluster of a test: its storage outlives its processes. */
@@ -57,6 +58,10 @@ export interface TestFleetOptions {
   /** How long each request of an engine to its own API server takes each way, at the most; none by default. */
   readonly engineLatencyMs?: number;
   readonly log?: Logger;
+  /** Where a cluster keeps what it stores; in memory by default. */
+  readonly storage?: (cluster: string) => StorageDriver;
+  /** Stands between the hub and a spoke: what it does to requests is what the network does. */
+  readonly network?: (spoke: string, handler: Handler) => Handler;
   /** Servers reached by kubeconfig, at `https://<name>.test`; the engine on them is started by hand. */
   readonly direct?: Readonly<Record<string, Handler>>;
 }
@@ -107,6 +112,7 @@ export function startTestFleet(options: TestFleetOptions): Promise<TestFleet> {
 async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<TestFleet> {
   const { clock } = runtime;
   const run = <T>(work: Promise<T>): Promise<T> => whileTimePasses(clock, work);
+  const storageOf = options.storage ?? (() => memoryDriver());
   const clusters: Placed[] = [];
   const spokes: TestSpoke[] = [];
 
@@ -118,6 +124,7 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
         runtime,
         storage: target.storage,
         audit: (event) => void target.audit.push(event),
+        spaces: (path) => state.engine?.access()?.spaces(path),
         // Nothing real runs in a fleet's pods: they may come before their namespace's service account.
         ...(options.workloads === true ? { disableAdmissionPlugins: ['ServiceAccount'] } : {}),
       }),
@@ -160,12 +167,16 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
     if (clusters.some(({ cluster }) => cluster.name === name))
       throw new Error(`there is a cluster ${name} already`);
     const state: Running = {};
-    const link = memoryLink(runtime, name, (request) =>
-      state.server?.ready
-        ? state.server.as({ name: HUB_USER, groups: ['system:authenticated'] })(request)
-        : Promise.reject(new Error(`connect ECONNREFUSED: ${name} is not running`)),
+    const serve = hubDoor(
+      (user) => (request) =>
+        state.server?.ready
+          ? state.server.as(user)(request)
+          : Promise.reject(new Error(`connect ECONNREFUSED: ${name} is not running`)),
     );
-    const spoke = clusterOf(name, state, { link });
+    const link = memoryLink(runtime, name, options.network?.(name, serve) ?? serve, {
+      upgrade: handlerUpgrader(serve),
+    });
+    const spoke = clusterOf(name, state, storageOf(name), { link });
     parent.tunnels.set(name, link);
     clusters.push({ cluster: spoke, state });
     spokes.push(spoke);
@@ -195,7 +206,7 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
   }
 
   const hubState: Running = {};
-  const hub: TestCluster = clusterOf(HUB, hubState, {});
+  const hub: TestCluster = clusterOf(HUB, hubState, storageOf(HUB), {});
   clusters.push({ cluster: hub, state: hubState });
   try {
     await start(hub);
@@ -239,14 +250,19 @@ interface Placed {
   readonly state: Running;
 }
 
-function clusterOf<T extends object>(name: string, state: Running, more: T): TestCluster & T {
+function clusterOf<T extends object>(
+  name: string,
+  state: Running,
+  storage: StorageDriver,
+  more: T,
+): TestCluster & T {
   const started = <V>(value: V | undefined): V => {
     if (value === undefined) throw new Error(`${name} has not been started`);
     return value;
   };
   return {
     name,
-    storage: memoryDriver(),
+    storage,
     audit: [],
     tunnels: new Map(),
     ...more,

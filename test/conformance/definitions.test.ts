@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/apiserver/crd/definition.ts';
 import { startServer } from '../../src/apiserver/server.fixture.ts';
+import type { OpenApiSchema } from '../../src/schema/open-api-schema.ts';
 import { parseYamlDocuments } from '../../src/schema/yaml-body.ts';
+import { sampleOf } from './sample.ts';
 
 /** Definitions that projects publish. Not ours. */
 const directory = fileURLToPath(new URL('../../../shared/data/crds/', import.meta.url));
@@ -58,6 +60,48 @@ describe.skipIf(!present)('definitions that projects publish', () => {
         expect(own, `${path} ${spec.names.kind}`).toBeDefined();
         const fields = Object.keys(version.schema?.openAPIV3Schema?.properties ?? {});
         expect(Object.keys(own?.properties ?? {})).toEqual(expect.arrayContaining(fields));
+      }
+  }, 60_000);
+
+  it('take the smallest sample of each kind in each version, and refuse one that breaks the schema', async () => {
+    const api = await startServer();
+    const all = definitions();
+    for (const definition of all)
+      await api.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+    for (const { spec } of all)
+      for (const version of spec.versions.filter(({ served }) => served)) {
+        const schema = (version.schema?.openAPIV3Schema ?? {}) as OpenApiSchema;
+        const name = `sample-${version.name}`;
+        const apiVersion = `${spec.group}/${version.name}`;
+        const where = spec.scope === 'Namespaced' ? '/namespaces/default' : '';
+        const path = `/apis/${apiVersion}${where}/${spec.names.plural}`;
+        const sample = {
+          ...(sampleOf(schema) as object),
+          apiVersion,
+          kind: spec.names.kind,
+          metadata: { name },
+        };
+        const kind = `${apiVersion} ${spec.names.kind}`;
+        const created = await api.post(`${path}?fieldValidation=Strict`, sample);
+        expect([kind, created.status, created.status === 201 ? '' : created.text]).toEqual([kind, 201, '']);
+        const read = await api.get(`${path}/${name}`);
+        expect(read.body).toMatchObject(sample);
+        expect(
+          (await api.get(path, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' })).body,
+        ).toMatchObject({
+          kind: 'Table',
+          rows: [{ object: { metadata: { name } } }],
+        });
+        const unknown = await api.post(`${path}?fieldValidation=Strict`, {
+          ...sample,
+          metadata: { name: 'unknown' },
+          nonsense: 1,
+        });
+        expect([kind, unknown.status]).toEqual([kind, 400]);
+        const wrong = { ...sample, metadata: { name: 'wrong' }, spec: 'of another type' };
+        if (schema.properties?.spec?.type === 'object')
+          expect([kind, (await api.post(path, wrong)).status]).toEqual([kind, 422]);
+        await api.delete(`${path}/${name}`);
       }
   }, 60_000);
 });

@@ -236,12 +236,13 @@ describeFleet('a spoke outlives its hub', () => {
 describeFleet('a cut link', () => {
   it('a spoke that was cut off converges to the newest state without passing through the old ones', async () => {
     const joinFile = join(fleet.directory, 'spoke-1', 'join.json');
-    const join_ = JSON.parse(readFileSync(joinFile, 'utf8')) as { hubAddress: string };
-    const [host = '', port = ''] = join_.hubAddress.split(':');
+    const join_ = JSON.parse(readFileSync(joinFile, 'utf8')) as { hubs: { addresses: string[] }[] };
+    const [host = '', port = ''] = join_.hubs[0]?.addresses[0]?.split(':') ?? [];
     const wire = await startTcpProxy({ host, port: Number(port) });
     try {
       await fleet.mustAtoll('stop', 'spoke-1');
-      writeFileSync(joinFile, JSON.stringify({ ...join_, hubAddress: `127.0.0.1:${wire.port}` }));
+      const hubs = [{ ...join_.hubs[0], addresses: [`127.0.0.1:${wire.port}`] }];
+      writeFileSync(joinFile, JSON.stringify({ ...join_, hubs }));
       await fleet.mustAtoll('start', 'spoke-1');
       await until('the link through the wire', () => wire.connections === 1);
       await fleet.kubectl(

@@ -42,7 +42,9 @@ interface Link {
 }
 
 function linkCredentials(spoke: string): Link {
-  return JSON.parse(readFileSync(join(fleet.directory, spoke, 'link', `${spoke}.json`), 'utf8')) as Link;
+  const folder = join(fleet.directory, spoke, 'link');
+  const [file = ''] = readdirSync(folder);
+  return JSON.parse(readFileSync(join(folder, file), 'utf8')) as Link;
 }
 
 function ports(): Map<string, { port: number; linkPort?: number }> {
@@ -171,15 +173,16 @@ describeFleet('the boundary between hub and spoke', () => {
 
   it('[K29] the link port serves no API: a request of a spoke there is not answered', async () => {
     const { key, certificate } = linkCredentials('spoke-1');
-    const { hubAddress, hubCa } = JSON.parse(
-      readFileSync(join(fleet.directory, 'spoke-1', 'join.json'), 'utf8'),
-    ) as { hubAddress: string; hubCa: string };
+    const joined = JSON.parse(readFileSync(join(fleet.directory, 'spoke-1', 'join.json'), 'utf8')) as {
+      hubs: { addresses: string[]; ca: string }[];
+    };
+    const { addresses = [], ca = '' } = joined.hubs[0] ?? {};
     const answer = await new Promise<string>((resolve) => {
       let text = '';
       const socket = connect({
         host: '127.0.0.1',
-        port: Number(hubAddress.split(':')[1]),
-        ca: hubCa,
+        port: Number(addresses[0]?.split(':')[1]),
+        ca,
         key,
         cert: certificate,
       });

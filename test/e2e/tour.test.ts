@@ -41,7 +41,8 @@ describeFleet('what a user does and sees', () => {
     expect(outcome.stdout).toContain(`export KUBECONFIG=${fleet.kubeconfig}`);
     expect(outcome.stdout).toContain('kubectl --context hub get spokeclusters');
     const contexts = await fleet.kubectl('hub', 'config', 'get-contexts', '-o', 'name');
-    expect(contexts.trim().split('\n').sort()).toEqual([...MEMBERS].sort());
+    const byHub = MEMBERS.filter((name) => name !== 'hub').map((name) => `${name}@hub`);
+    expect(contexts.trim().split('\n').sort()).toEqual([...MEMBERS, ...byHub].sort());
   });
 
   it('writes a pid file and a log for each process, private to their owner', () => {

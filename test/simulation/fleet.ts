@@ -89,7 +89,7 @@ export function writesBy(audit: readonly AuditEvent[], user: string): string[] {
     (event) =>
       event.user.username === user &&
       !['get', 'list', 'watch'].includes(event.verb) &&
-      event.responseStatus.code < 300,
+      (event.responseStatus?.code ?? 500) < 300,
   );
   return [
     ...new Set(writes.map((event) => `${event.verb} ${event.objectRef?.resource ?? event.requestURI}`)),

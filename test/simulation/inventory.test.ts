@@ -234,12 +234,10 @@ describe('credentials', () => {
 
   it('[K3] must be of the arm that their type names', async () => {
     fleet = await simulateFleet(5, []);
-    await register({ credential: { ...DIRECT.credential, tunnel: {} } });
-    await fleet.until(
-      () => conditionOf(far(), 'CredentialValid') === 'False/MaterializeFailed',
-      'the refusal',
+    await expect(register({ credential: { ...DIRECT.credential, tunnel: {} } })).rejects.toThrow(
+      'spec.credential.tunnel: Forbidden: tunnel must not be set with type kubeconfig',
     );
-    expect(conditionMessage(far(), 'CredentialValid')).toContain('spec.credential.tunnel');
+    await expect(register({ credential: { type: 'aws', gcp: {} } })).rejects.toThrow('spec.credential.gcp');
   });
 
   it('[K10] must not come from another namespace', async () => {
@@ -333,6 +331,31 @@ describe('a cluster whose engine goes by another name', () => {
     await ready(fleet, 1);
     await fleet.until(() => conditionOf(far(), 'Registered') === 'True/Registered', 'registered');
     await fleet.run(Promise.all([right.stop(), server.close()]));
+  });
+});
+
+describe('a spoke that goes away', () => {
+  it('[S17] [A47] is tainted after 40 s, not for a hiccup, and free again when it stays', async () => {
+    fleet = await simulateFleet(6, ['a']);
+    const a = (): SpokeClusterStatus =>
+      (stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')?.['status'] ?? {}) as SpokeClusterStatus;
+    await fleet.until(() => a().connection === 'Connected', 'the spoke to connect');
+    const spoke = fleet.spokes[0];
+    spoke?.link.cut();
+    await fleet.rest(30_000);
+    expect(a()).toMatchObject({ connection: 'Disconnected' });
+    spoke?.link.heal();
+    await fleet.rest(60_000);
+    expect(a()).toMatchObject({ connection: 'Connected' });
+    expect(a().taints).toBeUndefined();
+    spoke?.link.cut();
+    await fleet.rest(45_000);
+    expect(a().taints).toMatchObject([{ key: 'atoll.dev/unreachable', effect: 'NoSelect' }]);
+    spoke?.link.heal();
+    await fleet.rest(10_000);
+    expect(a()).toMatchObject({ connection: 'Connected', taints: [{ key: 'atoll.dev/unreachable' }] });
+    await fleet.rest(20_000);
+    expect(a().taints).toBeUndefined();
   });
 });
 

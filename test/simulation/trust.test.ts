@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { memoryDriver } from '../../src/apiserver/index.ts';
 import { type Dispatch, dispatchSigner } from '../../src/engine/dispatch/index.ts';
+import { confirmHub } from '../../src/hub/mode.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { configMaps, secrets } from '../../src/kube/well-known.ts';
+import { configMaps } from '../../src/kube/well-known.ts';
 import {
   conditionMessage,
   conditionOf,
@@ -49,6 +50,29 @@ async function snapshot(target: SimulatedCluster): Promise<SimulatedCluster['sto
   await copy.commit(changes);
   return copy;
 }
+
+describe('a deletion at the hub', () => {
+  it('[K104] [F37] waits for no spoke that is away; the spoke carries it out when it returns', async () => {
+    await open(['a', 'b']);
+    fleet.spoke('b').link.cut();
+    await fleet.rest(10_000);
+    await fleet.run(fleet.hub.client.delete(PROPAGATIONS, 'shop', 'shop'));
+    await fleet.until(() => colour(fleet.spoke('a')) === '', 'the removal on a');
+    await fleet.until(() => shop(fleet) === undefined, 'the end of the propagation', 120_000);
+    const owed = (): KubeObject[] => storedBelow(fleet.hub, 'atoll.dev/retractions/-');
+    expect(owed()).toMatchObject([{ spec: { source: { name: 'shop' }, clusters: ['b'] } }]);
+    expect(colour(fleet.spoke('b'))).toBe('red');
+    await fleet.kill(fleet.hub);
+    await fleet.start(fleet.hub);
+    fleet.spoke('b').link.heal();
+    await fleet.until(() => colour(fleet.spoke('b')) === '', 'the removal on b');
+    await fleet.until(
+      () => (owed()[0]?.['spec'] as { clusters: string[] }).clusters.length === 0,
+      'the end of the retraction',
+    );
+    expect(dispatchesOn(fleet.spoke('b'))).toEqual([]);
+  });
+});
 
 describe('what a spoke believes', () => {
   it('absence never deletes: the order deleted by hand', async () => {
@@ -174,7 +198,7 @@ describe('what a spoke believes', () => {
       Object.fromEntries(Object.entries(before).filter(([key]) => !key.includes('/clusters/'))),
     );
     // The owner hands the spoke over, as the message says.
-    expect(conditionMessage(shop(fleet), 'Ready')).toContain('delete configmap hub-trust in atoll-system');
+    expect(conditionMessage(shop(fleet), 'Ready')).toContain('atoll takeover');
     await fleet.run(fleet.spoke('a').client.delete(configMaps, 'atoll-system', 'hub-trust'));
     await fleet.until(
       () =>
@@ -205,20 +229,16 @@ describe('what a spoke believes', () => {
     await fleet.kill(fleet.hub);
     fleet.hub.storage = old;
     await fleet.start(fleet.hub);
-    await fleet.until(
-      () => conditionMessage(shop(fleet), 'Ready').includes('restored from an old state'),
-      'the hold',
-    );
-    await fleet.rest(60_000);
+    await fleet.until(() => conditionOf(shop(fleet), 'Dispatched') === 'False/Observing', 'the hold');
+    expect(conditionMessage(shop(fleet), 'Dispatched')).toContain('restored from an old state');
+    await fleet.rest(20_000);
     expect(everything(fleet.spoke('a'))).toEqual(before);
-    // Until the hub takes over deliberately.
-    await fleet.run(
-      fleet.hub.client.patch(secrets, 'atoll-system', 'hub-identity', 'merge', {
-        data: { epoch: Buffer.from('2').toString('base64') },
-      }),
-    );
+    // Not even after a restart, until a person confirms.
     await fleet.kill(fleet.hub);
     await fleet.start(fleet.hub);
+    await fleet.rest(20_000);
+    expect(everything(fleet.spoke('a'))).toEqual(before);
+    await fleet.run(confirmHub(fleet.hub.client));
     await fleet.until(
       () => colour(fleet.spoke('a')) === 'red' && colour(fleet.spoke('a'), 'more') === '',
       'the takeover',
@@ -240,11 +260,38 @@ describe('what a spoke believes', () => {
     await paint(fleet, fleet.hub, 'green');
     await fleet.rest(5_000);
     fleet.spoke('a').link.heal();
-    await fleet.until(
-      () => conditionMessage(shop(fleet), 'Ready').includes('restored from an old state'),
-      'the hold',
-    );
+    await fleet.until(() => conditionOf(shop(fleet), 'Dispatched') === 'False/Observing', 'the hold');
     expect(colour(fleet.spoke('a'))).toBe('blue');
+  });
+
+  it('is not rolled back by a restored hub that was edited past what the spoke has, nor is any other spoke', async () => {
+    await open(['a', 'b'], [configMap('settings', 'red')]);
+    await fleet.rest(1_000);
+    const old = await snapshot(fleet.hub);
+    await paint(fleet, fleet.hub, 'blue');
+    await fleet.until(
+      () => colour(fleet.spoke('a')) === 'blue' && colour(fleet.spoke('b')) === 'blue',
+      'a change on',
+    );
+    for (const name of ['a', 'b']) fleet.spoke(name).link.cut();
+    await fleet.kill(fleet.hub);
+    fleet.hub.storage = old;
+    await fleet.start(fleet.hub);
+    for (const shade of ['green', 'grey', 'gold']) {
+      await paint(fleet, fleet.hub, shade);
+      await fleet.rest(2_000);
+    }
+    fleet.spoke('a').link.heal();
+    await fleet.until(() => conditionOf(shop(fleet), 'Dispatched') === 'False/Observing', 'the hold');
+    fleet.spoke('b').link.heal();
+    await fleet.rest(30_000);
+    expect([colour(fleet.spoke('a')), colour(fleet.spoke('b'))]).toEqual(['blue', 'blue']);
+    await fleet.run(confirmHub(fleet.hub.client));
+    await fleet.until(
+      () => colour(fleet.spoke('a')) === 'gold' && colour(fleet.spoke('b')) === 'gold',
+      'the takeover',
+    );
+    await ready(fleet, 2);
   });
 
   it('accepts nothing that is signed by a stranger, whatever it says', async () => {

@@ -27,8 +27,10 @@ export {
   serviceResolver,
   type WebhookAnswer,
   type WebhookCaller,
+  type WebhookCredentials,
   type WebhookTarget,
   webhookAdmission,
   webhookConfigurations,
   webhookConnections,
+  webhookCredentials,
 } from './webhooks/index.ts';

@@ -63,10 +63,20 @@ export function staticTokenAuthenticator(tokens: readonly StaticToken[]): Authen
   const known = tokens
     .filter(({ token }) => token !== '')
     .map(({ token, user }) => ({ digest: digest(token), user }));
-  return async (request) => {
+  /** What a connection has shown last: clients show the same token with each request. */
+  const shown = new WeakMap<Connection, { readonly token: string; readonly digest: Buffer }>();
+  const digestOf = (connection: Connection, token: string): Buffer => {
+    let last = shown.get(connection);
+    if (last?.token !== token) {
+      last = { token, digest: digest(token) };
+      shown.set(connection, last);
+    }
+    return last.digest;
+  };
+  return async (request, connection) => {
     const token = bearerToken(request);
     if (token === undefined) return undefined;
-    const asked = digest(token);
+    const asked = digestOf(connection, token);
     let found: UserInfo | undefined;
     for (const entry of known) if (timingSafeEqual(entry.digest, asked)) found = entry.user;
     if (found === undefined) throw unauthorized();

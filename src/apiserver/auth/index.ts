@@ -1,7 +1,7 @@
 /**
- * Who asks, and may they: authentication, impersonation, role-based access control, access reviews, audit.
+ * Who asks, and may they: authentication, impersonation, role-based access control, access reviews.
  *
- * Order of use: {@link authenticate} → {@link impersonate} → `authorize` → handle → {@link auditEvent}. Only
+ * Order of use: {@link authenticate} → {@link impersonate} → `authorize` → handle. Only
  * {@link isPublicPath} is answered to someone unknown. Failures are the `StatusError`s (401, 403) that the client gets.
  * Deciding is synchronous and pure but for an index of bindings, which `invalidate` drops.
  */
@@ -23,16 +23,6 @@ export {
   type RequestAttributes,
   resourceAttributes,
 } from './attributes.ts';
-export {
-  type AuditEvent,
-  type AuditedRequest,
-  type AuditObjectRef,
-  type AuditOutcome,
-  type AuditSink,
-  type AuditUser,
-  auditEvent,
-  newAuditId,
-} from './audit.ts';
 export {
   type Authenticator,
   authenticate,

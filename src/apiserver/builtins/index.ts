@@ -17,4 +17,5 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './object-meta.ts';
+export { withoutPrivileged } from './privileged.ts';
 export { strategyFor } from './strategy-for.ts';

@@ -8,7 +8,7 @@ import { dns1123Subdomain, labelSelector, oneOf, type Problems } from './field-c
 import { forbidden, IMMUTABLE, invalidValue, notSupported, required } from './field-errors.ts';
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, strings, text } from './fields.ts';
 import { defaultVolumeSource } from './pod-defaults.ts';
-import { changedPaths } from './pod-update.ts';
+import { changeText, copyField } from './pod-update.ts';
 import { validateNodeSelector } from './pod-validation.ts';
 import { canonicalResources, notNegativeQuantity } from './resource-list.ts';
 
@@ -69,13 +69,12 @@ export const persistentVolumeStrategy: Strategy = strategy({
   validateUpdate(volume, old) {
     const now = sourcesOf(objectAt(volume, 'spec'));
     const before = sourcesOf(objectAt(old, 'spec'));
-    const changed = changedPaths(now, before, '');
     const problems: Problems = [];
-    if (changed.length > 0) {
+    if (!deepEqual(now, before)) {
       problems.push(
         forbidden(
           'spec.persistentvolumesource',
-          `spec.persistentvolumesource is immutable after creation\nchanged: ${changed.join(', ')}`,
+          `spec.persistentvolumesource is immutable after creation\n${changeText('core.PersistentVolumeSource', before, now)}`,
         ),
       );
     }
@@ -106,36 +105,31 @@ export const persistentVolumeClaimStrategy: Strategy = strategy({
   validateUpdate(claim, old) {
     const now = clone(objectAt(claim, 'spec') ?? {});
     const before = clone(objectAt(old, 'spec') ?? {});
-    const path = 'spec';
     const problems: Problems = [];
     const bound = text(objectAt(old, 'status'), 'phase') === 'Bound';
     // A claim is bound by writing the volume's name, and gets the default class late.
-    if (text(before, 'volumeName') === '') delete now.volumeName;
-    if (before.storageClassName == null) delete now.storageClassName;
-    if (text(before, 'volumeName') === '') delete before.volumeName;
+    if (text(before, 'volumeName') === '') copyField(before, now, 'volumeName');
+    if (before.storageClassName == null) copyField(now, before, 'storageClassName');
+    const sizes = [now, before].map((spec) =>
+      parseQuantity(objectAt(spec, 'resources', 'requests')?.storage),
+    );
     if (bound) {
-      const wanted = objectAt(now, 'resources', 'requests')?.storage;
-      const had = objectAt(before, 'resources', 'requests')?.storage;
-      const more = parseQuantity(wanted);
-      const less = parseQuantity(had);
-      if (more !== undefined && less !== undefined && more.nanos < less.nanos) {
-        problems.push(
-          forbidden('spec.resources.requests.storage', 'field can not be less than previous value'),
-        );
-      }
-      for (const spec of [now, before]) {
-        delete spec.volumeAttributesClassName;
-        const requests = objectAt(spec, 'resources', 'requests');
-        if (requests) delete requests.storage;
-      }
+      copyField(now, before, 'volumeAttributesClassName');
+      const requests = objectAt(now, 'resources', 'requests');
+      if (requests) copyField(requests, objectAt(before, 'resources', 'requests') ?? {}, 'storage');
     }
-    const changed = changedPaths(now, before, '');
-    if (changed.length > 0) {
+    if (!deepEqual(now, before)) {
       problems.push(
         forbidden(
-          path,
-          `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\nchanged: ${changed.join(', ')}`,
+          'spec',
+          `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${changeText('core.PersistentVolumeClaimSpec', before, now)}`,
         ),
+      );
+    }
+    const [wanted, had] = sizes;
+    if (bound && wanted !== undefined && had !== undefined && wanted.nanos < had.nanos) {
+      problems.push(
+        forbidden('spec.resources.requests.storage', 'field can not be less than previous value'),
       );
     }
     return problems;

@@ -1,41 +1,66 @@
-import { clone, deepEqual, isObject, type JsonObject } from '../../schema/json.ts';
+import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import type { Problems } from './field-checks.ts';
-import { forbidden, invalidValue } from './field-errors.ts';
+import { forbidden, invalidValue, required } from './field-errors.ts';
 import { integer, objectsOf, text } from './fields.ts';
+import { goDiff } from './go-diff.ts';
 
 const ONLY =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
 /** What may change of a pod's spec once the pod exists. */
 export function validatePodSpecUpdate(spec: JsonObject, old: JsonObject): Problems {
+  const problems: Problems = [];
   for (const role of ['containers', 'initContainers']) {
-    if (objectsOf(spec, role).length !== objectsOf(old, role).length) {
-      return [forbidden(`spec.${role}`, 'pod updates may not add or remove containers')];
+    const now = objectsOf(spec, role);
+    if (now.length !== objectsOf(old, role).length) {
+      problems.push(forbidden(`spec.${role}`, 'pod updates may not add or remove containers'));
+      return problems;
     }
+    now.forEach((container, index) => {
+      if (text(container, 'image') === '') problems.push(required(`spec.${role}[${index}].image`));
+    });
   }
-  const problems: Problems = [
-    ...deadlineProblems(spec, old),
-    ...tolerationProblems(spec, old),
-    ...gateProblems(spec, old),
-  ];
-  if (problems.length > 0) return problems;
+  const deadline = deadlineProblems(spec, old);
+  if (deadline.length > 0) return [...problems, ...deadline];
+  problems.push(...tolerationProblems(spec, old), ...gateProblems(spec, old));
   const rest = clone(spec);
   for (const role of ['containers', 'initContainers']) {
     const before = objectsOf(old, role);
     for (const [index, container] of objectsOf(rest, role).entries()) {
-      copy(container, before[index] ?? {}, 'image');
+      copyField(container, before[index] ?? {}, 'image');
     }
   }
-  for (const key of ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']) copy(rest, old, key);
+  for (const key of ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']) copyField(rest, old, key);
   if ((integer(old, 'terminationGracePeriodSeconds') ?? 0) < 0 && spec.terminationGracePeriodSeconds === 1) {
-    copy(rest, old, 'terminationGracePeriodSeconds');
+    copyField(rest, old, 'terminationGracePeriodSeconds');
   }
-  if (objectsOf(old, 'schedulingGates').length > 0) copy(rest, old, 'nodeSelector');
-  const changed = changedPaths(rest, old, '');
-  // Values may be secret (environment variables), so that only the paths are told.
-  if (changed.length > 0)
-    problems.push(forbidden('spec', `${ONLY}\nchanged: ${changed.slice(0, 10).join(', ')}`));
+  if (objectsOf(old, 'schedulingGates').length > 0) copyField(rest, old, 'nodeSelector');
+  if (!deepEqual(rest, old))
+    problems.push(forbidden('spec', `${ONLY}\n${changeText('core.PodSpec', podSpec(old), podSpec(rest))}`));
   return problems;
+}
+
+/** What a pod shares with its node is part of its security context, as far as messages are concerned. */
+const OF_SECURITY: readonly string[] = [
+  'hostNetwork',
+  'hostPID',
+  'hostIPC',
+  'shareProcessNamespace',
+  'hostUsers',
+];
+
+function podSpec(spec: JsonObject): JsonObject {
+  const shared = OF_SECURITY.filter((key) => spec[key] !== undefined).map((key) => [key, spec[key]]);
+  if (shared.length === 0) return spec;
+  return {
+    ...spec,
+    securityContext: { ...objectAt(spec, 'securityContext'), ...Object.fromEntries(shared) },
+  };
+}
+
+/** The difference as messages show it; the paths of fields that messages know nothing of. */
+export function changeText(type: string, old: JsonObject, now: JsonObject): string {
+  return goDiff(type, old, now) || `changed: ${changedPaths(now, old, '').slice(0, 10).join(', ')}`;
 }
 
 function deadlineProblems(spec: JsonObject, old: JsonObject): Problems {
@@ -74,13 +99,14 @@ function gateProblems(spec: JsonObject, old: JsonObject): Problems {
     );
 }
 
-function copy(target: JsonObject, source: JsonObject, key: string): void {
+/** Makes a field what it is in another object. */
+export function copyField(target: JsonObject, source: JsonObject, key: string): void {
   if (source[key] === undefined) delete target[key];
   else target[key] = source[key];
 }
 
 /** The deepest paths at which two values differ. */
-export function changedPaths(now: unknown, old: unknown, path: string): string[] {
+function changedPaths(now: unknown, old: unknown, path: string): string[] {
   if (deepEqual(now, old)) return [];
   if (isObject(now) && isObject(old)) {
     const keys = new Set([...Object.keys(old), ...Object.keys(now)]);

@@ -179,7 +179,7 @@ describe('pods', () => {
     expect(update('pods', next, old).errors).toEqual([]);
     spec.nodeName = 'n1';
     expect(update('pods', next, old).errors[0]).toMatch(
-      /^spec: Forbidden: pod updates may not change fields other than .*changed: nodeName$/s,
+      /^spec: Forbidden: pod updates may not change fields other than .*\n- \tNodeName: +"",\n\+ \tNodeName: +"n1",/s,
     );
     spec.containers = [];
     expect(update('pods', next, old).errors).toContain(

@@ -6,7 +6,14 @@ import { bootstrapRbac } from './bootstrap-rbac.ts';
 import { readData, readDataFile } from './data-file.ts';
 
 /** A built-in resource in one version, without behaviour. */
-export type CatalogueResource = Omit<Resource, 'strategy' | 'cells'>;
+export interface CatalogueResource extends Omit<Resource, 'strategy' | 'cells' | 'subresources'>, Introduced {
+  readonly subresources: readonly (Subresource & Introduced)[];
+}
+
+export interface Introduced {
+  /** The minor release of Kubernetes that first served it by default, where it is a newer one than any that is emulated. */
+  readonly since?: number;
+}
 
 export interface Catalogue {
   /** By group, version and name. */
@@ -32,13 +39,14 @@ interface Row {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
+  readonly since?: number;
   readonly singular: string;
   readonly kind: string;
   readonly namespaced: boolean;
   readonly verbs: Verb[];
   readonly shortNames?: string[];
   readonly categories?: string[];
-  readonly subresources?: Subresource[];
+  readonly subresources?: (Subresource & Introduced)[];
   readonly storageVersion?: string;
   readonly storageGroup?: string;
   readonly storageVersionHash?: string;
@@ -49,8 +57,8 @@ const NONE: readonly never[] = [];
 
 /** Kinds without a printer show these two. */
 const DEFAULT_COLUMNS: readonly Column[] = [
-  { name: 'Name', type: 'string', format: 'name', description: 'Name of the object', priority: 0 },
-  { name: 'Created At', type: 'date', format: '', description: 'Time of creation', priority: 0 },
+  { name: 'Name', type: 'string', format: 'name', description: '', priority: 0 },
+  { name: 'Created At', type: 'date', format: '', description: '', priority: 0 },
 ];
 
 /** Paths in the parent that `scale` reads and writes: the same for every built-in workload. */
@@ -106,6 +114,7 @@ function makeCatalogue(): Catalogue {
   };
   const resources = readData<Row[]>('resources.json.gz').map(
     (row): CatalogueResource => ({
+      ...(row.since === undefined ? {} : { since: row.since }),
       group: row.group,
       version: row.version,
       storageVersion: row.storageVersion ?? row.version,

@@ -8,3 +8,11 @@
 export { bootstrapRbac } from './bootstrap-rbac.ts';
 export { type Catalogue, type CatalogueResource, loadCatalogue } from './catalogue.ts';
 export { DATA_DIRECTORY } from './data-file.ts';
+export {
+  builtDescriptions,
+  type DefinitionTexts,
+  type DescriptionReader,
+  type Descriptions,
+  descriptionsIn,
+} from './descriptions.ts';
+export { minorOf, NEWEST_RELEASE, RELEASES, type Release, servedIn } from './release.ts';

@@ -40,14 +40,23 @@ export interface ClusterState {
   /** Of the templates that its shared objects were made of. */
   readonly templates: string;
   readonly maxObjects?: number;
+  readonly owner?: string;
 }
 
-export function clusterObject({ uid, creationTimestamp, templates, maxObjects }: ClusterState): KubeObject {
+export function clusterObject(state: ClusterState): KubeObject {
+  const { uid, creationTimestamp, templates, maxObjects, owner } = state;
   return {
     apiVersion: API_VERSION,
     kind: 'LogicalCluster',
     metadata: { name: 'cluster', uid, creationTimestamp },
-    ...(maxObjects === undefined ? {} : { spec: { maxObjects } }),
+    ...(maxObjects === undefined && owner === undefined
+      ? {}
+      : {
+          spec: {
+            ...(maxObjects === undefined ? {} : { maxObjects }),
+            ...(owner === undefined ? {} : { owner }),
+          },
+        }),
     status: { templates },
   };
 }
@@ -59,8 +68,11 @@ export function tombstone(name: string): KubeObject {
 
 const TOMBSTONE_START: Buffer = Buffer.from(`{"apiVersion":"${API_VERSION}","kind":"Tombstone",`);
 
-/** Told by how it begins: this is asked of everything that is read. */
+const TOMBSTONE_SIGN = TOMBSTONE_START.byteLength - 2;
+
+/** Told by how it begins, and by one byte of that first: this is asked of everything that is read. */
 export function isTombstone({ bytes }: StoreRecord): boolean {
+  if (bytes[TOMBSTONE_SIGN] !== TOMBSTONE_START[TOMBSTONE_SIGN]) return false;
   if (bytes.byteLength < TOMBSTONE_START.byteLength) return false;
   return TOMBSTONE_START.compare(bytes, 0, TOMBSTONE_START.byteLength) === 0;
 }

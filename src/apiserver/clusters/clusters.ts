@@ -1,8 +1,8 @@
 import { badRequest, failure } from '../../kube/status-error.ts';
 import { formatTime, type Runtime, uuid } from '../../runtime/index.ts';
-import { clone } from '../../schema/json.ts';
+import { clone, stringAt } from '../../schema/json.ts';
 import { isClusterName } from '../request/index.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, StoreRecord } from '../store/store.ts';
 import {
   CLUSTERS,
   clusterObject,
@@ -16,6 +16,8 @@ import { storedResources } from './object-limit.ts';
 export interface ClusterOptions {
   /** How many objects the cluster may hold, not counting those that it shares with all others. No limit by default. */
   readonly maxObjects?: number;
+  /** The uid of the object that the cluster is made for. Throws 409 where it exists and is not for that. */
+  readonly owner?: string;
 }
 
 /** The logical clusters of a server. */
@@ -24,6 +26,8 @@ export interface LogicalClusters {
   has(name: string): boolean;
   /** Names in order. */
   names(): string[];
+  /** The uid of the object that a cluster was made for, also while it is being deleted; `undefined` where there is none. */
+  ownerOf(name: string): string | undefined;
   /** Does nothing when it exists with these options. Throws 400 for a bad name and 409 while it is being deleted. */
   create(name: string, options?: ClusterOptions): Promise<void>;
   /** Removes a cluster with all its objects; whether there was one. */
@@ -40,7 +44,7 @@ const PASSES = 20;
 export function logicalClusters(runtime: Runtime, store: Store, digest: string): LogicalClusters {
   const deletions = new Map<string, Promise<boolean>>();
 
-  async function create(name: string, { maxObjects }: ClusterOptions = {}): Promise<void> {
+  async function create(name: string, { maxObjects, owner }: ClusterOptions = {}): Promise<void> {
     if (!isClusterName(name)) throw badRequest(`invalid logical cluster name ${JSON.stringify(name)}`);
     await store.write(clusterRecordKey(name), (current) => {
       if (current === undefined)
@@ -49,12 +53,15 @@ export function logicalClusters(runtime: Runtime, store: Store, digest: string):
           creationTimestamp: formatTime(runtime.clock.now()),
           templates: digest,
           ...(maxObjects === undefined ? {} : { maxObjects }),
+          ...(owner === undefined ? {} : { owner }),
         });
       if (!isLive(current))
         throw failure(409, 'Conflict', `the logical cluster ${JSON.stringify(name)} is being deleted`);
+      if (owner !== undefined && ownerOf(current) !== owner)
+        throw failure(409, 'Conflict', `the logical cluster ${JSON.stringify(name)} is somebody else's`);
       const next = clone(current.object);
       next.status = { templates: digest };
-      if (maxObjects !== undefined) next.spec = { maxObjects };
+      if (maxObjects !== undefined) next.spec = { ...(next.spec as object), maxObjects };
       return next;
     });
   }
@@ -88,6 +95,10 @@ export function logicalClusters(runtime: Runtime, store: Store, digest: string):
         .list(CLUSTERS)
         .records.filter(isLive)
         .map(({ key }) => clusterOfRecord(key)),
+    ownerOf(name) {
+      const record = store.get(clusterRecordKey(name));
+      return record && ownerOf(record);
+    },
     create,
     delete(name) {
       let deletion = deletions.get(name);
@@ -107,6 +118,10 @@ export function logicalClusters(runtime: Runtime, store: Store, digest: string):
       );
     },
   };
+}
+
+function ownerOf({ object }: StoreRecord): string | undefined {
+  return stringAt(object, 'spec', 'owner');
 }
 
 const GONE: Error = new Error('it has gone already');

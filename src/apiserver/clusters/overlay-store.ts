@@ -16,7 +16,7 @@ import {
   tombstone,
 } from './cluster-record.ts';
 import { limitedWrites } from './object-limit.ts';
-import { sharedRecord } from './shared-record.ts';
+import { sharedRecords } from './shared-record.ts';
 import type { ResourceTemplates, Template, TemplateSet } from './template.ts';
 
 /** A key or a prefix of a resource that has templates. */
@@ -59,6 +59,7 @@ export function overlayStore(store: Store, { byResource }: TemplateSet): Store {
   const shadows = shadowIndex();
 
   const limits = limitedWrites(store);
+  const sharedRecord = sharedRecords();
 
   function locate(key: string): Located | undefined {
     const resourceEnd = key.indexOf('/', key.indexOf('/', 1) + 1) + 1;
@@ -213,12 +214,13 @@ export function overlayStore(store: Store, { byResource }: TemplateSet): Store {
     const { after, limit = 0, revision = store.revision } = options;
     const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
     const past = revision !== store.revision;
-    const stored = storedBelow(prefix, revision, after, limit);
     const shared = sharedBelow(at, revision, after);
+    let candidate = shared.next().value;
+    if (!past && limit === 0) return whole(prefix, after, candidate, shared);
+    const stored = storedBelow(prefix, revision, after, limit);
     const records: StoreRecord[] = [];
     let left = 0;
     let record = stored.next().value;
-    let candidate = shared.next().value;
     while (record !== undefined || candidate !== undefined) {
       let seen: StoreRecord | undefined;
       if (record !== undefined && (candidate === undefined || record.key <= candidate.key)) {
@@ -240,6 +242,27 @@ export function overlayStore(store: Store, { byResource }: TemplateSet): Store {
     const last = records.at(-1)?.key;
     const remaining = left > 0 && !past ? Math.max(1, countFrom(at, prefix, last)) : left;
     return { revision, records, more: left > 0, remaining };
+  }
+
+  /** The present without a limit, which is what is listed most. */
+  function whole(
+    prefix: string,
+    after: string | undefined,
+    first: Candidate | undefined,
+    shared: Iterator<Candidate, undefined>,
+  ): StoreList {
+    const stored = store.list(prefix, after === undefined ? {} : { after });
+    const records: StoreRecord[] = [];
+    let candidate = first;
+    for (const record of stored.records) {
+      for (; candidate !== undefined && candidate.key < record.key; candidate = shared.next().value)
+        records.push(sharedRecord(candidate.key, candidate.template, candidate.cluster));
+      if (candidate?.key === record.key) candidate = shared.next().value;
+      if (!isTombstone(record)) records.push(record);
+    }
+    for (; candidate !== undefined; candidate = shared.next().value)
+      records.push(sharedRecord(candidate.key, candidate.template, candidate.cluster));
+    return { revision: stored.revision, records, more: false, remaining: 0 };
   }
 
   function write(
@@ -375,6 +398,7 @@ export function overlayStore(store: Store, { byResource }: TemplateSet): Store {
       }
     },
     waitFor: (revision, timeoutMs) => store.waitFor(revision, timeoutMs),
+    beginHistory: () => store.beginHistory(),
     close: () => store.close(),
   };
 }

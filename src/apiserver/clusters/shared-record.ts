@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../schema/json.ts';
 import type { StoreRecord } from '../store/store.ts';
 import type { Template } from './template.ts';
 
-/** A shared object as one logical cluster has it. Made when it is asked for, and then not kept. */
+/** A shared object as one logical cluster has it. Made when it is asked for. */
 class SharedRecord implements StoreRecord {
   readonly key: string;
   readonly shared = true;
@@ -17,6 +17,10 @@ class SharedRecord implements StoreRecord {
     this.key = key;
     this.#template = template;
     this.#cluster = cluster;
+  }
+
+  isOf(template: Template, cluster: StoreRecord): boolean {
+    return this.#template === template && this.#cluster === cluster;
   }
 
   get revision(): number {
@@ -39,8 +43,25 @@ class SharedRecord implements StoreRecord {
 }
 
 /** `cluster` is the record of the logical cluster: it lends its revision and its time of creation. */
-export function sharedRecord(key: string, template: Template, cluster: StoreRecord): StoreRecord {
-  return new SharedRecord(key, template, cluster);
+export type SharedRecords = (key: string, template: Template, cluster: StoreRecord) => StoreRecord;
+
+/** Some are asked for with nearly every request, such as the namespace `default`: the last ones are kept. */
+const KEPT = 256;
+
+export function sharedRecords(): SharedRecords {
+  const kept = new Map<string, SharedRecord>();
+  return (key, template, cluster) => {
+    const known = kept.get(key);
+    if (known?.isOf(template, cluster)) return known;
+    const record = new SharedRecord(key, template, cluster);
+    kept.delete(key);
+    kept.set(key, record);
+    if (kept.size > KEPT) {
+      const [oldest] = kept.keys();
+      if (oldest !== undefined) kept.delete(oldest);
+    }
+    return record;
+  };
 }
 
 function objectOf(key: string, template: Template, cluster: StoreRecord): KubeObject {

@@ -2,6 +2,7 @@ import { formatApiVersion, gvkOf, type KubeObject } from '../../kube/object.ts';
 import { failure } from '../../kube/status-error.ts';
 import { type Runtime, uuid } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject, listAt, objectAt, stringAt } from '../../schema/json.ts';
+import { plainText } from '../../schema/json-text.ts';
 import {
   clientConfigOf,
   postReview,
@@ -91,8 +92,8 @@ function objectProblem(original: KubeObject, converted: unknown, desired: string
   if (!isObject(converted)) return 'it is no object';
   const { apiVersion, kind, metadata } = converted;
   if (apiVersion !== desired)
-    return `invalid groupVersion (received ${String(apiVersion)}, expected ${desired})`;
-  if (kind !== original.kind) return `must have the same kind: ${gvkOf(original).kind} != ${String(kind)}`;
+    return `invalid groupVersion (received ${plainText(apiVersion)}, expected ${desired})`;
+  if (kind !== original.kind) return `must have the same kind: ${gvkOf(original).kind} != ${plainText(kind)}`;
   if (!isObject(metadata)) return 'missing metadata in converted object';
   for (const [field, text] of [
     ['name', 'name'],
@@ -101,7 +102,7 @@ function objectProblem(original: KubeObject, converted: unknown, desired: string
   ] as const) {
     const before = original.metadata[field] ?? '';
     const after = metadata[field] ?? '';
-    if (before !== after) return `must have the same ${text}: ${before} != ${String(after)}`;
+    if (before !== after) return `must have the same ${text}: ${before} != ${plainText(after)}`;
   }
   for (const field of ['labels', 'annotations']) {
     const value = metadata[field] ?? {};

@@ -1,6 +1,7 @@
 import { asJson, formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/status-error.ts';
 import { at, type JsonObject } from '../../schema/json.ts';
+import { plainText } from '../../schema/json-text.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
 import { validateValue } from '../../schema/validate.ts';
 import { compareVersions } from '../discovery/index.ts';
@@ -182,7 +183,7 @@ function scaleErrors(
     if (typeof value !== 'number' || !Number.isInteger(value))
       invalid(
         0,
-        `${path} accessor error: ${String(value)} is of the type ${typeName(value)}, expected int64`,
+        `${path} accessor error: ${plainText(value)} is of the type ${typeName(value)}, expected int64`,
       );
     else if (value < 0) invalid(value, 'should be a non-negative integer');
     else if (value > MAX_INT32) invalid(value, `should be less than or equal to ${MAX_INT32}`);

@@ -61,7 +61,7 @@ function groupErrors(group: string | undefined): FieldError[] {
 }
 
 function versionNameErrors(definition: Definition): FieldError[] {
-  const { versions = [] } = definition.spec;
+  const versions = definition.spec.versions ?? [];
   const errors: FieldError[] = [];
   const label = (path: string, name: string): void => {
     const problems = validateDns1035Label(name);

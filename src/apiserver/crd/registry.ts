@@ -47,6 +47,8 @@ export function resourceRegistry(
   const clusters = new Map<string, ClusterResources>();
   /** By uid: resources keep their identity, and with it all that is cached for them, while the spec stays. */
   const known = new Map<string, Known>();
+  /** By what is bound: one for all clusters that have bound the same and define nothing. */
+  const shared = new Map<string, ClusterResources>();
   const listeners = new Set<(cluster: string) => void>();
   const builtinNames = new Set(builtins.map((resource) => `${resource.group}/${resource.resource}`));
 
@@ -61,6 +63,7 @@ export function resourceRegistry(
         const { cluster } = parseKey(event.record.key);
         clusters.delete(cluster);
         clusters.delete(ALL_CLUSTERS);
+        shared.clear();
         for (const consumer of bindings.consumersOf(cluster, event.record.object.metadata.name ?? '')) {
           clusters.delete(consumer);
           for (const listener of listeners) listener(consumer);
@@ -102,6 +105,22 @@ export function resourceRegistry(
   }
 
   function build(cluster: string): ClusterResources {
+    if (store.count(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster)) > 0)
+      return buildOwn(cluster);
+    const id = bindings
+      .of(cluster)
+      .map(({ provider, name, uid }) => `${provider}/${name}/${uid}`)
+      .sort()
+      .join(' ');
+    let resources = shared.get(id);
+    if (resources === undefined) {
+      resources = buildOwn(cluster);
+      shared.set(id, resources);
+    }
+    return resources;
+  }
+
+  function buildOwn(cluster: string): ClusterResources {
     const own: Resource[] = [];
     const ending = new Set<string>();
     const records = store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster)).records;

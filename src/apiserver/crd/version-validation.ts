@@ -202,7 +202,7 @@ function fieldAt(schema: OpenApiSchema, jsonPath: string): OpenApiSchema | undef
 
 /** The versions as messages show them. Parts that all versions share are not among what each one has. */
 export function versionsText(definition: Definition): string {
-  const { versions = [] } = definition.spec;
+  const versions = definition.spec.versions ?? [];
   const pointer = (name: string, present: boolean): string =>
     `(*apiextensions.${name})(${present ? '0xc000000000' : 'nil'})`;
   const list = (name: string, items: readonly unknown[] | undefined, one: (item: never) => string): string =>

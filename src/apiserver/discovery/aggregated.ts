@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../schema/json.ts';
+import { minorOf, NEWEST_RELEASE, type Release } from '../catalogue/index.ts';
 import type { DiscoveredResource, ServedGroup } from './groups.ts';
 import { listedVerbs, subresourcesByName } from './legacy.ts';
 
@@ -10,13 +11,19 @@ export function aggregatedContentType(version: AggregatedVersion): string {
 }
 
 /** `APIGroupDiscoveryList`, which has the same form in both versions. */
-export function aggregatedDiscovery(groups: readonly ServedGroup[], version: AggregatedVersion): JsonObject {
+export function aggregatedDiscovery(
+  groups: readonly ServedGroup[],
+  version: AggregatedVersion,
+  release: Release = NEWEST_RELEASE,
+): JsonObject {
+  // Until then upstream's metadata wrote the time that a group does not have.
+  const untimed = minorOf(release) < 34 ? { creationTimestamp: null } : {};
   return {
     kind: 'APIGroupDiscoveryList',
     apiVersion: `apidiscovery.k8s.io/${version}`,
     metadata: {},
     items: groups.map((group) => ({
-      metadata: group.name === '' ? {} : { name: group.name },
+      metadata: { ...(group.name === '' ? {} : { name: group.name }), ...untimed },
       versions: group.versions.map((served) => ({
         version: served.version,
         resources: served.resources.map(discoveredResource),

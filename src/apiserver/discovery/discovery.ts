@@ -3,6 +3,7 @@ import type { Response } from '../../kube/exchange.ts';
 import { failure } from '../../kube/status-error.ts';
 import type { JsonObject } from '../../schema/json.ts';
 import { yamlLibrary } from '../../schema/yaml-library.ts';
+import type { Release } from '../catalogue/index.ts';
 import { mediaRanges } from './accept.ts';
 import { type AggregatedVersion, aggregatedContentType, aggregatedDiscovery } from './aggregated.ts';
 import { type DiscoveredResource, groupResources } from './groups.ts';
@@ -32,7 +33,11 @@ interface Rendered {
 const OFFERED = 'application/json, application/yaml, application/vnd.kubernetes.protobuf';
 
 /** `serverAddress` is `host:port` as clients inside the cluster reach it. */
-export function createDiscovery(resources: readonly DiscoveredResource[], serverAddress: string): Discovery {
+export function createDiscovery(
+  resources: readonly DiscoveredResource[],
+  serverAddress: string,
+  release?: Release,
+): Discovery {
   const groups = groupResources(resources);
   const documents = new Map<string, Document>();
   const named = groups.filter((group) => group.name !== '');
@@ -42,11 +47,12 @@ export function createDiscovery(resources: readonly DiscoveredResource[], server
       aggregatedDiscovery(
         groups.filter((group) => group.name === ''),
         version,
+        release,
       ),
   });
   documents.set('/apis', {
     make: () => apiGroupList(groups),
-    aggregated: (version) => aggregatedDiscovery(named, version),
+    aggregated: (version) => aggregatedDiscovery(named, version, release),
   });
   for (const group of groups) {
     if (group.name !== '') documents.set(`/apis/${group.name}`, { make: () => apiGroup(group) });

@@ -63,7 +63,7 @@ function apiResource(resource: DiscoveredResource): JsonObject {
     verbs: listedVerbs(resource),
     ...(resource.shortNames.length > 0 ? { shortNames: [...resource.shortNames] } : {}),
     ...(resource.categories.length > 0 ? { categories: [...resource.categories] } : {}),
-    ...(hash === undefined ? {} : { storageVersionHash: hash }),
+    ...(hash ? { storageVersionHash: hash } : {}),
   };
 }
 

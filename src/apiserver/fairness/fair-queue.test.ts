@@ -59,17 +59,21 @@ function p99(latencies: number[]): number {
 }
 
 /** Latencies of a quiet cluster's requests, one each 25 ms, beside `noise` clients that never pause. */
-async function quietBeside(noise: number, kind: RequestKind): Promise<number[]> {
+async function quietBeside(
+  noise: number,
+  kind: RequestKind,
+  noiseKinds: readonly RequestKind[] = [kind],
+): Promise<number[]> {
   const loop = eventLoop();
   const latencies: number[] = [];
   let noisy = 0;
-  const again = (): void =>
-    loop.send('noisy', kind, (_latency, refused) => {
+  const again = (noiseKind: RequestKind): void =>
+    loop.send('noisy', noiseKind, (_latency, refused) => {
       noisy += 1;
-      if (refused) loop.at(loop.now() + 10, again);
-      else again();
+      if (refused) loop.at(loop.now() + 10, () => again(noiseKind));
+      else again(noiseKind);
     });
-  for (let i = 0; i < noise; i++) loop.at(0, again);
+  for (let i = 0; i < noise; i++) for (const noiseKind of noiseKinds) loop.at(0, () => again(noiseKind));
   for (let time = 100; time < 10_000; time += 25)
     loop.at(time, () => loop.send('quiet', kind, (latency) => latencies.push(latency)));
   await loop.run(10_000);
@@ -84,6 +88,16 @@ describe('the queue of requests', () => {
     async (kind) => {
       const alone = await quietBeside(0, kind);
       const beside = await quietBeside(1000, kind);
+      expect(beside.length).toBeGreaterThan(390);
+      expect(p99(beside)).toBeLessThanOrEqual(3 * p99(alone));
+    },
+  );
+
+  it.each(['reading', 'writing'] as const)(
+    '[V68] keeps it so where the noisy one floods with both kinds at once (%s)',
+    async (kind) => {
+      const alone = await quietBeside(0, kind);
+      const beside = await quietBeside(500, kind, ['reading', 'writing']);
       expect(beside.length).toBeGreaterThan(390);
       expect(p99(beside)).toBeLessThanOrEqual(3 * p99(alone));
     },
@@ -105,6 +119,23 @@ describe('the queue of requests', () => {
     expect(loop.waiting()).toBe(0);
     loop.send('a', 'reading', note);
     expect(refused).toBe(14);
+  });
+
+  it('[V68] keeps seats for others while all that a cluster may have waits for something slow', async () => {
+    const deferred: (() => void)[] = [];
+    const queue = fairQueue(
+      { defer: (callback) => deferred.push(callback), monotonic: () => 0 },
+      { maxWriting: 8 },
+    );
+    const seats = Array.from({ length: 8 }, () => queue.enter('slow', 'writing'));
+    for (let turn = 0; turn < 8; turn++) for (const callback of deferred.splice(0)) callback();
+    expect(queue.waiting).toBe(2);
+    expect(queue.enter('slow', 'writing')).toBeUndefined();
+    expect(queue.enter('quick', 'writing')).toBeTypeOf('function');
+    const [first] = seats;
+    if (typeof first === 'function') first();
+    for (let turn = 0; turn < 8; turn++) for (const callback of deferred.splice(0)) callback();
+    expect(queue.waiting).toBe(1);
   });
 
   it('[V68] serves clusters in turn, whatever each has waiting', async () => {

@@ -7,7 +7,7 @@ export interface FairQueueOptions {
   readonly maxReading?: number;
   /** Requests that write and may be served at once. 200 by default. */
   readonly maxWriting?: number;
-  /** Requests of each kind that a cluster begins in a turn of the event loop while others are active. 2 by default. */
+  /** Requests of either kind that a cluster begins in a turn of the event loop while others are active. 2 by default. */
   readonly startsPerTurn?: number;
   /** The same for a cluster that is alone: what comes from another meanwhile waits for no more. 16 by default. */
   readonly startsPerTurnAlone?: number;
@@ -33,8 +33,6 @@ interface Lane {
   readonly kind: RequestKind;
   readonly queue: ((leave: Leave) => void)[];
   served: number;
-  /** Begun in this turn. */
-  begun: number;
 }
 
 interface Seats {
@@ -68,6 +66,8 @@ export function fairQueue(
   const ring = new Set<Lane>();
   /** Lanes that have begun something in this turn. */
   const begun = new Set<Lane>();
+  /** How much each cluster has begun in this turn: the thread is one, whatever a request does with it. */
+  const starts = new Map<string, number>();
   let waiting = 0;
   let turnEnds = false;
 
@@ -75,7 +75,7 @@ export function fairQueue(
     const id = `${kind} ${cluster}`;
     let lane = lanes.get(id);
     if (lane === undefined) {
-      lane = { cluster, kind, queue: [], served: 0, begun: 0 };
+      lane = { cluster, kind, queue: [], served: 0 };
       lanes.set(id, lane);
     }
     return lane;
@@ -93,13 +93,14 @@ export function fairQueue(
 
   function mayBegin(lane: Lane): boolean {
     const { most, taken } = seats[lane.kind];
-    return taken < most && lane.begun < (active.size < 2 ? startsPerTurnAlone : startsPerTurn);
+    const mostStarts = active.size < 2 ? startsPerTurnAlone : startsPerTurn;
+    return taken < most && lane.served < mostOfOne(most) && (starts.get(lane.cluster) ?? 0) < mostStarts;
   }
 
   function begin(lane: Lane): Leave {
     seats[lane.kind].taken += 1;
     lane.served += 1;
-    lane.begun += 1;
+    starts.set(lane.cluster, (starts.get(lane.cluster) ?? 0) + 1);
     begun.add(lane);
     endTurn();
     let left = false;
@@ -114,7 +115,7 @@ export function fairQueue(
   }
 
   function forget(lane: Lane): void {
-    if (lane.served === 0 && lane.queue.length === 0 && lane.begun === 0)
+    if (lane.served === 0 && lane.queue.length === 0 && !begun.has(lane))
       lanes.delete(`${lane.kind} ${lane.cluster}`);
   }
 
@@ -124,11 +125,10 @@ export function fairQueue(
     turnEnds = true;
     clock.defer(() => {
       turnEnds = false;
-      for (const lane of begun) {
-        lane.begun = 0;
-        forget(lane);
-      }
+      const ended = [...begun];
       begun.clear();
+      starts.clear();
+      for (const lane of ended) forget(lane);
       beginNext();
     });
   }
@@ -183,4 +183,9 @@ export function fairQueue(
       });
     },
   };
+}
+
+/** Whoever waits for slow webhooks with all that they have must leave seats to others, who may come later. */
+function mostOfOne(most: number): number {
+  return Math.max(1, Math.ceil((most * 3) / 4));
 }

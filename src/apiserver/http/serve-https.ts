@@ -1,6 +1,7 @@
 import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Request, Response } from '../../kube/exchange.ts';
 import {
@@ -13,6 +14,7 @@ import {
   openSession,
 } from '../../kube/wire/index.ts';
 import { errorText, type Runtime } from '../../runtime/index.ts';
+import { isUpgrade, upgradeWire } from './upgrade.ts';
 
 export interface HttpsOptions extends Http2SessionOptions {
   /** 0 takes a free port. */
@@ -55,7 +57,17 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
   /** HTTP/1.1 sockets with what is under way on them, so that idle ones can be closed at once. */
   const http1Sockets = new Map<Socket, { requests: number; onRequest: () => void }>();
 
-  const http1 = createHttp1Server({ maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: 90_000 });
+  const http1 = createHttp1Server({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: 90_000,
+    shouldUpgradeCallback: isUpgrade,
+  });
+  http1.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const connection = connections.get(socket) ?? {};
+    http1Sockets.get(request.socket)?.onRequest();
+    http1Sockets.delete(request.socket);
+    void exchanges.serve(upgradeWire(request, socket, head), (asked) => options.handle(asked, connection));
+  });
   http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
     const connection = connections.get(socket) ?? {};

@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../schema/json.ts';
 import type { DocumentParts } from './document-v3.ts';
 import type { Operation } from './operations.ts';
-import { definitionV2 } from './schema-form.ts';
+import { definitionV2, described } from './schema-form.ts';
 
 /** The whole of `/openapi/v2` as JSON. */
 export function documentV2(parts: DocumentParts): JsonObject {
   const definitions: JsonObject = {};
   for (const name of parts.catalogue.definitionNames()) {
     const schema = parts.catalogue.definition(name);
-    if (schema) definitions[name] = definitionV2(name, schema, false);
+    if (schema) definitions[name] = definitionV2(name, described(schema, parts.describe(name)), false);
   }
   for (const [name, schema] of Object.entries(parts.custom)) {
     definitions[name] = definitionV2(name, schema, true);
@@ -62,7 +62,7 @@ function operationV2(operation: Operation): JsonObject {
     operationId: operation.id,
     tags: [operation.tag],
     consumes: [...(body?.mediaTypes ?? ['*/*'])],
-    produces: [operation.answer === undefined ? 'text/plain' : 'application/json'],
+    produces: [operation.answer === undefined ? (operation.produces ?? 'text/plain') : 'application/json'],
     schemes: ['https'],
     ...(parameters.length > 0 ? { parameters } : {}),
     responses,

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
-import type { Catalogue } from '../catalogue/index.ts';
+import type { Catalogue, DescriptionReader } from '../catalogue/index.ts';
 import type { Operation, PathOperations } from './operations.ts';
-import { collectReferences, definitionV3 } from './schema-form.ts';
+import { collectReferences, definitionV3, described } from './schema-form.ts';
 
 const ANSWER_TYPES = ['application/json', 'application/yaml'];
 
@@ -13,6 +13,8 @@ export interface DocumentParts {
   /** Definitions of custom kinds by name. */
   readonly custom: Readonly<Record<string, OpenApiSchema>>;
   readonly catalogue: Catalogue;
+  /** The texts of built-in definitions; custom ones come with theirs. */
+  readonly describe: DescriptionReader;
 }
 
 /** One document of `/openapi/v3`: paths, and every schema that they lead to. */
@@ -38,7 +40,10 @@ export function documentV3(parts: DocumentParts): JsonObject {
     const schema = custom ?? parts.catalogue.definition(name);
     if (!schema) continue;
     collectReferences(schema, references);
-    schemas.push([name, definitionV3(schema, custom !== undefined)]);
+    schemas.push([
+      name,
+      custom ? definitionV3(custom, true) : definitionV3(described(schema, parts.describe(name)), false),
+    ]);
   }
   schemas.sort(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -65,7 +70,7 @@ function pathParameter(name: string): JsonValue {
 function operationV3(operation: Operation): JsonObject {
   const content: JsonObject =
     operation.answer === undefined
-      ? { 'text/plain': { schema: { type: 'string' } } }
+      ? { [operation.produces ?? 'text/plain']: { schema: { type: 'string' } } }
       : Object.fromEntries(ANSWER_TYPES.map((type) => [type, reference(operation.answer ?? '')]));
   const responses: JsonObject = {};
   for (const code of operation.codes) responses[code] = { description: 'OK', content };

@@ -112,7 +112,7 @@ describe('OpenAPI v3', () => {
       expect(paths[key]?.serverRelativeURL).toMatch(new RegExp(`^/openapi/v3/${key}\\?hash=[0-9A-F]{128}$`));
     }
     expect(Object.keys(paths)).not.toContain('apis/example.com');
-    expect(openApi.paths).toContain('/openapi/v3/apis/apps/v1');
+    expect(openApi.paths).toEqual(['/openapi/v2', '/openapi/v3', '/openapi/v3/']);
   });
 
   it('[V7] answers the right hash for good, a wrong one with 301, none with an ETag', () => {
@@ -129,7 +129,7 @@ describe('OpenAPI v3', () => {
     const plain = respond('/openapi/v3/apis/apps/v1');
     expect(plain?.headers['cache-control']).toBe('no-cache, private');
     expect(respond('/openapi/v3/apis/apps/v1', undefined, plain!.headers.etag)?.status).toBe(304);
-    expect(respond('/openapi/v3/apis/nope/v1')).toBeUndefined();
+    expect(respond('/openapi/v3/apis/nope/v1')).toMatchObject({ status: 404, headers: {} });
     expect(respond('/openapi/v3/apis/apps/v1', 'text/html')?.status).toBe(406);
   });
 
@@ -213,6 +213,41 @@ describe('OpenAPI v3', () => {
       (key) => before[key]!.serverRelativeURL !== after[key]!.serverRelativeURL,
     );
     expect(differing).toEqual(['apis/example.com/v1']);
+  });
+});
+
+describe('descriptions', () => {
+  const texts = {
+    digest: 'texts',
+    open: () => (definition: string) =>
+      definition === 'io.k8s.api.apps.v1.DeploymentSpec'
+        ? {
+            own: 'What is wanted.',
+            field: (name: string) => (name === 'template' ? 'What pods are like.' : undefined),
+          }
+        : undefined,
+  };
+  const documents = createOpenApi(catalogue.resources, catalogue, texts);
+  const of = (api: typeof openApi, path: string): string => {
+    const { body } = api.respond(path, none, 'application/json', undefined) ?? {};
+    return Buffer.from(body as Uint8Array).toString();
+  };
+
+  it('[V7 V8] are beside what they describe, references too', () => {
+    const v3 = JSON.parse(of(documents, '/openapi/v3/apis/apps/v1'));
+    const v2 = JSON.parse(of(documents, '/openapi/v2'));
+    for (const definitions of [v3.components.schemas, v2.definitions]) {
+      const spec = definitions['io.k8s.api.apps.v1.DeploymentSpec'];
+      expect(spec.description).toBe('What is wanted.');
+      expect(spec.properties.template.description).toBe('What pods are like.');
+      expect(spec.properties.replicas).not.toHaveProperty('description');
+    }
+  });
+
+  it('[V7] are part of what hashes stand for', () => {
+    expect(of(documents, '/openapi/v3')).not.toBe(
+      of(createOpenApi(catalogue.resources, catalogue), '/openapi/v3'),
+    );
   });
 });
 

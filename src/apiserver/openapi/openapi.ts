@@ -3,12 +3,19 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Response } from '../../kube/exchange.ts';
 import { canonicalJson, type JsonObject } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
-import type { Catalogue } from '../catalogue/index.ts';
+import { builtDescriptions, type Catalogue, type Descriptions } from '../catalogue/index.ts';
 import { groupResources, matchesETag, mediaRanges } from '../discovery/index.ts';
 import { documentV2 } from './document-v2.ts';
 import { documentV3 } from './document-v3.ts';
 import { encodeDocument } from './gnostic.ts';
-import { discoveryPath, groupPath, groupVersionPath, type PathOperations, pathsOf } from './operations.ts';
+import {
+  discoveryPath,
+  groupPath,
+  groupVersionPath,
+  type PathOperations,
+  pathsOf,
+  textPath,
+} from './operations.ts';
 import { customDefinitions, META, type PublishedResource } from './published-resource.ts';
 
 export type { PublishedResource } from './published-resource.ts';
@@ -21,12 +28,12 @@ export interface OpenApi {
     accept: string | undefined,
     ifNoneMatch: string | undefined,
   ): Response | undefined;
-  /** `/openapi/v2`, `/openapi/v3` and the documents below, for the list at `/`. */
+  /** `/openapi/v2` and `/openapi/v3`, for the list at `/`. */
   readonly paths: readonly string[];
 }
 
 /** Raised whenever the documents change for the same resources, so that hashes that clients have seen do not match. */
-const FORM = 1;
+const FORM = 2;
 
 const V3_TYPES = ['application/json'];
 /** Clients ask with an `@` in it, but Go cannot parse that in an answer. */
@@ -47,27 +54,35 @@ interface Source {
   readonly paths: () => PathOperations[];
 }
 
-export function createOpenApi(resources: readonly PublishedResource[], catalogue: Catalogue): OpenApi {
+export function createOpenApi(
+  resources: readonly PublishedResource[],
+  catalogue: Catalogue,
+  descriptions: Descriptions = builtDescriptions,
+): OpenApi {
   const sources = sourcesOf(resources, catalogue);
   const hashes = new Map<string, string>();
   const hashOf = (source: Source): string => {
     const known = hashes.get(source.key);
     if (known !== undefined) return known;
-    const hash = hashSource(source, catalogue);
+    const hash = hashSource(source, `${catalogue.digest}${descriptions.digest}`);
     hashes.set(source.key, hash);
     return hash;
   };
   const v2 = new Map<'json' | 'protobuf', Buffer>();
 
   return {
-    paths: ['/openapi/v2', '/openapi/v3', ...[...sources.keys()].map((key) => `/openapi/v3/${key}`)],
+    paths: ['/openapi/v2', '/openapi/v3', '/openapi/v3/'],
     respond(path, query, accept, ifNoneMatch): Response | undefined {
       if (path === '/openapi/v2') return respondV2(accept, ifNoneMatch);
       if (path === '/openapi/v3' || path === '/openapi/v3/') return respondIndex(accept);
       const source = path.startsWith('/openapi/v3/')
         ? sources.get(path.slice('/openapi/v3/'.length))
         : undefined;
-      return source && respondV3(source, query.get('hash'), accept, ifNoneMatch);
+      if (source) return respondV3(source, query.get('hash'), accept, ifNoneMatch);
+      // Said without words, as upstream does.
+      return path.startsWith('/openapi/v3/')
+        ? { status: 404, headers: {}, body: new Uint8Array() }
+        : undefined;
     },
   };
 
@@ -93,6 +108,7 @@ export function createOpenApi(resources: readonly PublishedResource[], catalogue
       paths: [...sources.values()].flatMap((source) => source.paths()),
       custom: customOf(resources),
       catalogue,
+      describe: descriptions.open(),
     });
     const body = form === 'json' ? Buffer.from(JSON.stringify(document)) : encodeDocument(document);
     v2.set(form, gzipSync(body, { level: 1 }));
@@ -141,6 +157,7 @@ export function createOpenApi(resources: readonly PublishedResource[], catalogue
       paths: source.paths(),
       custom: customOf(source.resources),
       catalogue,
+      describe: descriptions.open(),
     });
     return { status: 200, headers, body: Buffer.from(JSON.stringify(document)) };
   }
@@ -149,6 +166,30 @@ export function createOpenApi(resources: readonly PublishedResource[], catalogue
 function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue): Map<string, Source> {
   const groups = groupResources(resources);
   const sources: Source[] = [
+    {
+      key: '.well-known/openid-configuration',
+      resources: [],
+      paths: () => [
+        textPath(
+          '/.well-known/openid-configuration/',
+          'getServiceAccountIssuerOpenIDConfiguration',
+          'WellKnown',
+          'application/json',
+        ),
+      ],
+    },
+    {
+      key: 'openid/v1/jwks',
+      resources: [],
+      paths: () => [
+        textPath(
+          '/openid/v1/jwks/',
+          'getServiceAccountIssuerOpenIDKeyset',
+          'openid',
+          'application/jwk-set+json',
+        ),
+      ],
+    },
     {
       key: 'api',
       resources: [],
@@ -205,8 +246,8 @@ function schemaDigest(schema: OpenApiSchema): string {
 }
 
 /** Over what the document is made from rather than its text: the index needs every hash, but hardly any document. */
-function hashSource(source: Source, catalogue: Catalogue): string {
-  const hash = createHash('sha512').update(`${FORM}\n${catalogue.digest}\n${source.key}\n`);
+function hashSource(source: Source, builtIn: string): string {
+  const hash = createHash('sha512').update(`${FORM}\n${builtIn}\n${source.key}\n`);
   for (const { type, ...facts } of source.resources) {
     const { resource, kind, listKind, namespaced, verbs, subresources } = facts;
     hash.update(canonicalJson({ resource, kind, listKind, namespaced, verbs, subresources }));

@@ -1,5 +1,6 @@
 import { formatApiVersion } from '../../kube/object.ts';
 import type { Catalogue } from '../catalogue/index.ts';
+import type { Subresource, Verb } from '../resource.ts';
 import {
   definitionNameOf,
   type GroupVersionKind,
@@ -30,6 +31,8 @@ export interface Operation {
   };
   /** Definition of the answer; absent for text. */
   readonly answer?: string;
+  /** Media type of an answer without definition, `text/plain` by default. */
+  readonly produces?: string;
   readonly codes: readonly number[];
 }
 
@@ -79,6 +82,142 @@ const CUSTOM_PATCH_TYPES = [
 const PATCH_TYPES = [...CUSTOM_PATCH_TYPES, 'application/strategic-merge-patch+json'].sort();
 const ANY_TYPE = ['*/*'];
 
+/** What a shape's body or answer is, to be looked up in the {@link Target}. */
+type Part = 'object' | 'list' | 'options' | 'patch' | 'status';
+
+/** An operation before it is known of what. */
+interface Shape {
+  /** The verb that a resource has to have. */
+  readonly verb: Verb;
+  readonly method: Method;
+  /** What its id begins with. */
+  readonly word: string;
+  /** What its id has behind group and version. */
+  readonly infix?: string;
+  readonly action: string;
+  readonly query: readonly QueryParameter[];
+  readonly body?: Part;
+  /** A body that may be left out. */
+  readonly optionalBody?: boolean;
+  readonly answer: Part;
+  readonly codes: readonly number[];
+}
+
+const LIST: Shape = {
+  verb: 'list',
+  method: 'get',
+  word: 'list',
+  action: 'list',
+  query: LIST_QUERY,
+  answer: 'list',
+  codes: [200],
+};
+
+const CREATE: Shape = {
+  verb: 'create',
+  method: 'post',
+  word: 'create',
+  action: 'post',
+  query: WRITE_QUERY,
+  body: 'object',
+  answer: 'object',
+  codes: [200, 201, 202],
+};
+
+const ON_COLLECTION: readonly Shape[] = [
+  LIST,
+  CREATE,
+  {
+    verb: 'deletecollection',
+    method: 'delete',
+    word: 'delete',
+    infix: 'Collection',
+    action: 'deletecollection',
+    query: COLLECTION_QUERY,
+    body: 'options',
+    optionalBody: true,
+    answer: 'status',
+    codes: [200],
+  },
+];
+
+const ON_OBJECT: readonly Shape[] = [
+  { verb: 'get', method: 'get', word: 'read', action: 'get', query: [], answer: 'object', codes: [200] },
+  {
+    verb: 'update',
+    method: 'put',
+    word: 'replace',
+    action: 'put',
+    query: WRITE_QUERY,
+    body: 'object',
+    answer: 'object',
+    codes: [200, 201],
+  },
+  {
+    verb: 'delete',
+    method: 'delete',
+    word: 'delete',
+    action: 'delete',
+    query: DELETE_QUERY,
+    body: 'options',
+    optionalBody: true,
+    answer: 'status',
+    codes: [200, 202],
+  },
+  {
+    verb: 'patch',
+    method: 'patch',
+    word: 'patch',
+    action: 'patch',
+    query: PATCH_QUERY,
+    body: 'patch',
+    answer: 'object',
+    codes: [200, 201],
+  },
+];
+
+/** A subresource is created at its own path, an object at that of the collection. */
+const ON_SUBRESOURCE: readonly Shape[] = [...ON_OBJECT, CREATE];
+
+/** What the operations of a path are about. */
+interface Target {
+  readonly verbs: readonly Verb[];
+  /** `AppsV1`: behind the verb in ids. */
+  readonly word: string;
+  /** What ids end with: `NamespacedDeployment`, `NamespacedDeploymentStatus`. */
+  readonly noun: string;
+  readonly tag: string;
+  readonly gvk: GroupVersionKind;
+  /** Names of definitions; what is absent has none. */
+  readonly definitions: Readonly<Partial<Record<Part, string | undefined>>>;
+  readonly patchTypes: readonly string[];
+}
+
+function operation(shape: Shape, target: Target): Operation {
+  const { method, action, query, codes } = shape;
+  const definition = shape.body === undefined ? undefined : target.definitions[shape.body];
+  const answer = target.definitions[shape.answer];
+  return {
+    method,
+    id: `${shape.word}${target.word}${shape.infix ?? ''}${target.noun}`,
+    tag: target.tag,
+    action,
+    gvk: target.gvk,
+    query,
+    ...(definition === undefined
+      ? {}
+      : {
+          body: {
+            mediaTypes: shape.body === 'patch' ? target.patchTypes : ANY_TYPE,
+            definition,
+            required: shape.optionalBody !== true,
+          },
+        }),
+    ...(answer === undefined ? {} : { answer }),
+    codes,
+  };
+}
+
 function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
@@ -102,212 +241,82 @@ export function rootPath(group: string, version: string): string {
 /** Every path of a resource with the operations that its verbs allow. */
 export function pathsOf(resource: PublishedResource, catalogue: Catalogue): PathOperations[] {
   const { group, version, kind, namespaced } = resource;
-  const word = `${groupWord(group, resource.custom)}${capital(version)}`;
-  const tag = tagOf(groupWord(group, resource.custom), version);
-  const scope = namespaced ? 'Namespaced' : '';
+  const name = groupWord(group, resource.custom);
   const gvk = { group, version, kind };
-  const verbs = new Set<string>(resource.verbs);
-  const own = definitionNameOf(resource, gvk, catalogue);
-  const list = definitionNameOf(resource, { group, version, kind: resource.listKind }, catalogue);
-  const patchTypes = resource.custom ? CUSTOM_PATCH_TYPES : PATCH_TYPES;
+  const target: Target = {
+    verbs: resource.verbs,
+    word: `${name}${capital(version)}`,
+    noun: `${namespaced ? 'Namespaced' : ''}${kind}`,
+    tag: tagOf(name, version),
+    gvk,
+    definitions: {
+      object: definitionNameOf(resource, gvk, catalogue),
+      list: definitionNameOf(resource, { group, version, kind: resource.listKind }, catalogue),
+      options: META.deleteOptions,
+      patch: META.patch,
+      status: META.status,
+    },
+    patchTypes: resource.custom ? CUSTOM_PATCH_TYPES : PATCH_TYPES,
+  };
   const base = rootPath(group, version);
   const collection = `${base}${namespaced ? '/namespaces/{namespace}' : ''}/${resource.resource}`;
   const variables = namespaced ? ['namespace'] : [];
-  const out: PathOperations[] = [];
+  const object = ['name', ...variables];
+  const paths = [
+    pathOf(collection, variables, ON_COLLECTION, target),
+    pathOf(`${collection}/{name}`, object, ON_OBJECT, target),
+    ...resource.subresources.map((sub) =>
+      pathOf(`${collection}/{name}/${sub.name}`, object, ON_SUBRESOURCE, subresourceTarget(target, sub)),
+    ),
+  ];
+  if (namespaced)
+    paths.push(
+      pathOf(`${base}/${resource.resource}`, [], [LIST], { ...target, noun: `${kind}ForAllNamespaces` }),
+    );
+  return paths.filter(({ operations }) => operations.length > 0);
 
-  const collectionOperations: Operation[] = [];
-  if (verbs.has('list')) {
-    collectionOperations.push({
-      method: 'get',
-      id: `list${word}${scope}${kind}`,
-      tag,
-      action: 'list',
-      gvk,
-      query: LIST_QUERY,
-      ...answerOf(list),
-      codes: [200],
-    });
-  }
-  if (verbs.has('create')) {
-    collectionOperations.push({
-      method: 'post',
-      id: `create${word}${scope}${kind}`,
-      tag,
-      action: 'post',
-      gvk,
-      query: WRITE_QUERY,
-      ...bodyOf(own, ANY_TYPE, true),
-      ...answerOf(own),
-      codes: [200, 201, 202],
-    });
-  }
-  if (verbs.has('deletecollection')) {
-    collectionOperations.push({
-      method: 'delete',
-      id: `delete${word}Collection${scope}${kind}`,
-      tag,
-      action: 'deletecollection',
-      gvk,
-      query: COLLECTION_QUERY,
-      ...bodyOf(META.deleteOptions, ANY_TYPE, false),
-      answer: META.status,
-      codes: [200],
-    });
-  }
-  add(collection, variables, collectionOperations);
-  add(
-    `${collection}/{name}`,
-    ['name', ...variables],
-    objectOperations({
-      verbs: new Set([...verbs].filter((verb) => verb !== 'create')),
-      suffix: `${word}${scope}${kind}`,
-      tag,
-      gvk,
-      definition: own,
-      patchTypes,
-      deleteAnswer: META.status,
-    }),
-  );
-  for (const sub of resource.subresources) {
-    const bodyKind = {
-      group: sub.group ?? group,
-      version: sub.version ?? version,
-      kind: sub.kind ?? kind,
-    };
-    add(
-      `${collection}/{name}/${sub.name}`,
-      ['name', ...variables],
-      objectOperations({
-        verbs: new Set<string>(sub.verbs),
-        suffix: `${word}${scope}${kind}${capital(sub.name)}`,
-        tag,
-        gvk: bodyKind,
+  function subresourceTarget(parent: Target, sub: Subresource): Target {
+    const body = { group: sub.group ?? group, version: sub.version ?? version, kind: sub.kind ?? kind };
+    return {
+      ...parent,
+      verbs: sub.verbs,
+      noun: `${parent.noun}${capital(sub.name)}`,
+      gvk: body,
+      definitions: {
+        ...parent.definitions,
         // The log is text, not a Pod.
-        definition: sub.name === 'log' ? undefined : definitionNameOf(resource, bodyKind, catalogue),
-        patchTypes,
-      }),
-    );
-  }
-  if (namespaced && verbs.has('list')) {
-    add(
-      `${base}/${resource.resource}`,
-      [],
-      [
-        {
-          method: 'get',
-          id: `list${word}${kind}ForAllNamespaces`,
-          tag,
-          action: 'list',
-          gvk,
-          query: LIST_QUERY,
-          ...answerOf(list),
-          codes: [200],
-        },
-      ],
-    );
-  }
-  return out;
-
-  function add(path: string, names: readonly string[], operations: readonly Operation[]): void {
-    if (operations.length > 0) out.push({ path, variables: names, operations });
+        object: sub.name === 'log' ? undefined : definitionNameOf(resource, body, catalogue),
+        status: undefined,
+      },
+    };
   }
 }
 
-interface ObjectSpec {
-  readonly verbs: ReadonlySet<string>;
-  readonly suffix: string;
-  readonly tag: string;
-  readonly gvk: GroupVersionKind;
-  readonly definition: string | undefined;
-  readonly patchTypes: readonly string[];
-  readonly deleteAnswer?: string;
-}
-
-function objectOperations(spec: ObjectSpec): Operation[] {
-  const { verbs, suffix, tag, gvk, definition } = spec;
-  const shared = { tag, gvk };
-  const out: Operation[] = [];
-  if (verbs.has('get')) {
-    out.push({
-      ...shared,
-      method: 'get',
-      id: `read${suffix}`,
-      action: 'get',
-      query: [],
-      ...answerOf(definition),
-      codes: [200],
-    });
-  }
-  if (verbs.has('update')) {
-    out.push({
-      ...shared,
-      method: 'put',
-      id: `replace${suffix}`,
-      action: 'put',
-      query: WRITE_QUERY,
-      ...bodyOf(definition, ANY_TYPE, true),
-      ...answerOf(definition),
-      codes: [200, 201],
-    });
-  }
-  if (verbs.has('create')) {
-    out.push({
-      ...shared,
-      method: 'post',
-      id: `create${suffix}`,
-      action: 'post',
-      query: WRITE_QUERY,
-      ...bodyOf(definition, ANY_TYPE, true),
-      ...answerOf(definition),
-      codes: [200, 201, 202],
-    });
-  }
-  if (verbs.has('delete')) {
-    out.push({
-      ...shared,
-      method: 'delete',
-      id: `delete${suffix}`,
-      action: 'delete',
-      query: DELETE_QUERY,
-      ...bodyOf(META.deleteOptions, ANY_TYPE, false),
-      ...answerOf(spec.deleteAnswer),
-      codes: [200, 202],
-    });
-  }
-  if (verbs.has('patch')) {
-    out.push({
-      ...shared,
-      method: 'patch',
-      id: `patch${suffix}`,
-      action: 'patch',
-      query: PATCH_QUERY,
-      ...bodyOf(META.patch, spec.patchTypes, true),
-      ...answerOf(definition),
-      codes: [200, 201],
-    });
-  }
-  return out;
-}
-
-function answerOf(definition: string | undefined): { answer?: string } {
-  return definition === undefined ? {} : { answer: definition };
-}
-
-function bodyOf(
-  definition: string | undefined,
-  mediaTypes: readonly string[],
-  required: boolean,
-): Pick<Operation, 'body'> {
-  return definition === undefined ? {} : { body: { mediaTypes, definition, required } };
+function pathOf(
+  path: string,
+  variables: readonly string[],
+  shapes: readonly Shape[],
+  target: Target,
+): PathOperations {
+  const allowed = shapes.filter(({ verb }) => target.verbs.includes(verb));
+  return { path, variables, operations: allowed.map((shape) => operation(shape, target)) };
 }
 
 /** The path of a discovery document: `/apis/apps/v1/`, `/apis/apps/`, `/apis/`, `/api/`, `/version/`. */
 export function discoveryPath(path: string, id: string, tag: string, answer: string): PathOperations {
-  return {
-    path,
-    variables: [],
-    operations: [{ method: 'get', id, tag, query: [], answer, codes: [200] }],
-  };
+  return readPath(path, { id, tag, answer });
+}
+
+/** A path that answers with text of the given type. */
+export function textPath(path: string, id: string, tag: string, produces: string): PathOperations {
+  return readPath(path, { id, tag, produces });
+}
+
+function readPath(
+  path: string,
+  facts: Pick<Operation, 'id' | 'tag' | 'answer' | 'produces'>,
+): PathOperations {
+  return { path, variables: [], operations: [{ method: 'get', ...facts, query: [], codes: [200] }] };
 }
 
 export function groupVersionPath(group: string, version: string, custom: boolean): PathOperations {

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
 import { type OpenApiSchema, refName } from '../../schema/open-api-schema.ts';
+import type { DefinitionTexts } from '../catalogue/index.ts';
 
 /** How deep a schema may be nested: deeper ones are published as anything. */
 const MAX_DEPTH = 64;
@@ -53,6 +54,10 @@ function withoutMarks(schema: OpenApiSchema): OpenApiSchema {
   return properties && Object.keys(properties).length > 0 ? { ...rest, properties } : rest;
 }
 
+function describing({ description }: OpenApiSchema): JsonObject {
+  return description === undefined ? {} : { description };
+}
+
 function mapValues(
   record: Record<string, OpenApiSchema>,
   form: (schema: OpenApiSchema) => JsonObject,
@@ -60,11 +65,30 @@ function mapValues(
   return Object.fromEntries(Object.entries(record).map(([key, schema]) => [key, form(schema)]));
 }
 
+/** A built-in definition with what is known of it and its fields in words. */
+export function described(schema: OpenApiSchema, texts: DefinitionTexts | undefined): OpenApiSchema {
+  if (!texts) return schema;
+  const out: OpenApiSchema = { ...schema, ...(texts.own === '' ? {} : { description: texts.own }) };
+  if (schema.properties) {
+    out.properties = Object.fromEntries(
+      Object.entries(schema.properties).map(([name, property]) => {
+        const description = texts.field(name);
+        return [name, description === undefined ? property : { ...property, description }];
+      }),
+    );
+  }
+  return out;
+}
+
 /** A definition as OpenAPI v3 publishes it. */
 export function definitionV3(schema: OpenApiSchema, custom: boolean): JsonObject {
   if (custom) return schemaV3(schema);
   if (schema.format === 'int-or-string') {
-    return { format: 'int-or-string', oneOf: [{ type: 'integer' }, { type: 'string' }] };
+    return {
+      ...describing(schema),
+      format: 'int-or-string',
+      oneOf: [{ type: 'integer' }, { type: 'string' }],
+    };
   }
   return schemaV3(withoutMarks(schema));
 }
@@ -100,8 +124,9 @@ function schemaV3(schema: OpenApiSchema, depth: number = 0): JsonObject {
 /** A definition as OpenAPI v2 publishes it: what v2 cannot say is left out, so that clients accept rather than refuse. */
 export function definitionV2(name: string, schema: OpenApiSchema, custom: boolean): JsonObject {
   if (!custom) {
-    if (name === QUANTITY) return { type: 'string' };
-    if (schema.format === 'int-or-string') return { type: 'string', format: 'int-or-string' };
+    if (name === QUANTITY) return { ...describing(schema), type: 'string' };
+    if (schema.format === 'int-or-string')
+      return { ...describing(schema), type: 'string', format: 'int-or-string' };
     return schemaV2(withoutMarks(schema), 0, false);
   }
   if (schema['x-kubernetes-preserve-unknown-fields']) {

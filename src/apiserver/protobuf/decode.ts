@@ -1,5 +1,6 @@
 import { formatMicroTime, formatTime } from '../../runtime/clock.ts';
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
+import { parseJson } from '../../schema/json-text.ts';
 import {
   EMIT_EMPTY,
   INLINE,
@@ -10,11 +11,10 @@ import {
   REPEATED,
   type SpecialForm,
 } from './table.ts';
-import { FIXED64, LENGTH, ProtobufError, VARINT, wireReader } from './wire.ts';
+import { FIXED64, LENGTH, MAGIC, ProtobufError, VARINT, wireReader } from './wire.ts';
 
 /** The media type of protobuf bodies. */
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
-const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 const MAX_DEPTH = 100;
 
 /**
@@ -23,8 +23,7 @@ const MAX_DEPTH = 100;
  * known.
  */
 export function decodeProtobuf(body: Uint8Array): JsonObject {
-  if (!MAGIC.every((byte, index) => body[index] === byte))
-    throw new ProtobufError('it does not begin with the magic bytes of Kubernetes');
+  if (!hasMagic(body)) throw new ProtobufError('it does not begin with the magic bytes of Kubernetes');
   let apiVersion = '';
   let kind = '';
   let raw: Uint8Array = new Uint8Array();
@@ -50,6 +49,10 @@ export function decodeProtobuf(body: Uint8Array): JsonObject {
       `the kind ${JSON.stringify(kind)} of ${JSON.stringify(apiVersion)} has no known protobuf form; send it as application/json`,
     );
   return { apiVersion, kind, ...(decodeMessage(table, message, raw, 0) as JsonObject) };
+}
+
+function hasMagic(bytes: Uint8Array): boolean {
+  return MAGIC.every((byte, index) => bytes[index] === byte);
 }
 
 function decodeMessage(table: ProtobufTable, index: number, bytes: Uint8Array, depth: number): JsonValue {
@@ -151,8 +154,12 @@ function readScalar(reader: ReturnType<typeof wireReader>, type: string, wireTyp
       return reader.varint() !== 0n;
     case 'double':
       return reader.double();
-    default:
-      return Number(reader.varint());
+    default: {
+      const value = reader.varint();
+      const short = Number(value);
+      // Long integers keep their digits.
+      return Number.isSafeInteger(short) ? short : value;
+    }
   }
 }
 
@@ -208,9 +215,7 @@ function decodeSpecial(
     case 'raw-json': {
       const raw = blob(1);
       if (raw === undefined || raw.byteLength === 0) return null;
-      return MAGIC.every((byte, at) => raw[at] === byte)
-        ? decodeProtobuf(raw)
-        : (JSON.parse(text(raw)) as JsonValue);
+      return hasMagic(raw) ? decodeProtobuf(raw) : parseJson(text(raw));
     }
     case 'array':
       return (fields.get(1) ?? []).map((item) => nested(1, item as Uint8Array));

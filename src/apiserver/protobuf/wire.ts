@@ -18,6 +18,9 @@ export class ProtobufError extends Error {
   }
 }
 
+/** Every object in Kubernetes' protobuf form begins with these bytes: `k8s` and a zero. */
+export const MAGIC: Uint8Array = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
+
 export const VARINT = 0;
 export const FIXED64 = 1;
 export const LENGTH = 2;

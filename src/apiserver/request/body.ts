@@ -1,18 +1,21 @@
-import { badRequest, failure, type StatusError } from '../../kube/status-error.ts';
+import { badRequest, failure, goQuote, type StatusError } from '../../kube/status-error.ts';
 import { type Decoded, type DecodeFailure, parseJsonBody as decodeJson } from '../../schema/decode.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { jsonProblem } from '../../schema/json-problem.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import { parseYamlBody as decodeYaml } from '../../schema/yaml-body.ts';
+import { yamlProblem } from '../../schema/yaml-problem.ts';
 import { decodeProtobuf, PROTOBUF, ProtobufError } from '../protobuf/index.ts';
 import { ACCEPTED_TYPES } from './negotiation.ts';
 
 /** Bodies above this are refused (Kubernetes' own limit). */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
 
-/** A decoded body: its value, and the paths of keys that occur twice. */
+/** A decoded body. */
 export interface Body {
   readonly value: JsonValue;
-  readonly duplicates: readonly string[];
+  /** What strict decoding would refuse and the value no longer shows: fields that stand more than once. */
+  readonly strict: readonly string[];
 }
 
 export function mediaType(headers: Readonly<Record<string, string>>): string {
@@ -40,22 +43,34 @@ export function decodeBody(
 ): Body {
   const type = mediaType(headers);
   const bytes = body ?? new Uint8Array();
-  if (type === '' || type === 'application/json') return parseObjectJson(bytes, kind);
-  if (type === 'application/yaml') return parseYamlBody(bytes);
+  if (type === '' || type === 'application/json')
+    return wholeObject(parseObjectJson(bytes, kind), bytes, kind);
+  if (type === 'application/yaml')
+    return wholeObject(
+      parseYamlBody(bytes, (problem) => unrecognized(problem, bytes, kind)),
+      bytes,
+      kind,
+    );
   if (type === PROTOBUF) return parseProtobufBody(bytes);
   throw unsupportedMediaType();
 }
 
-/** JSON that must be an object, or `null` for one without any field. */
 function parseObjectJson(bytes: Uint8Array, kind: string | undefined): Body {
-  const body = parseJsonBody(bytes, (problem) => {
-    const text = `couldn't get version/kind; json parse error: ${problem}`;
-    return kind === undefined
-      ? failure(500, '', text)
-      : badRequest(
-          `the object provided is unrecognized (must be of type ${kind}): ${text} (${summary(bytes)})`,
-        );
-  });
+  return parseJsonBody(bytes, (problem) =>
+    unrecognized(`couldn't get version/kind; json parse error: ${problem}`, bytes, kind),
+  );
+}
+
+function unrecognized(problem: string, bytes: Uint8Array, kind: string | undefined): StatusError {
+  return kind === undefined
+    ? failure(500, '', problem)
+    : badRequest(
+        `the object provided is unrecognized (must be of type ${kind}): ${problem} (${summary(bytes)})`,
+      );
+}
+
+/** A body that must be an object, or `null` for one without any field. */
+function wholeObject(body: Body, bytes: Uint8Array, kind: string | undefined): Body {
   if (isObject(body.value)) return body;
   if (body.value === null) return { ...body, value: {} };
   const found = Array.isArray(body.value) ? 'array' : goTypeOf(body.value);
@@ -88,15 +103,23 @@ export function parseJsonBody(bytes: Uint8Array, problemOf?: (problem: string) =
   return decoded('JSON', result);
 }
 
-/** One YAML document (or JSON, which is YAML), as kubectl reads it. */
-export function parseYamlBody(bytes: Uint8Array): Body {
-  return decoded('YAML', decodeYaml(bytes, { maxBytes: MAX_BODY_BYTES }));
+/**
+ * One YAML document (or JSON, which is YAML), as kubectl reads it. `problemOf` makes the error of what is no YAML, in the
+ * words of other servers; a plain 400 without it, or where they have none.
+ */
+export function parseYamlBody(bytes: Uint8Array, problemOf?: (problem: string) => Error): Body {
+  const result = decodeYaml(bytes, { maxBytes: MAX_BODY_BYTES });
+  if (!result.ok && result.reason === 'Syntax' && problemOf) {
+    const problem = yamlProblem(Buffer.from(bytes).toString('utf8'));
+    if (problem !== undefined) throw problemOf(`yaml: ${problem}`);
+  }
+  return decoded('YAML', result);
 }
 
 function parseProtobufBody(bytes: Uint8Array): Body {
   if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
   try {
-    return { value: decodeProtobuf(bytes), duplicates: [] };
+    return { value: decodeProtobuf(bytes), strict: [] };
   } catch (error) {
     if (error instanceof ProtobufError || error instanceof SyntaxError)
       throw badRequest(`the protobuf body of the request cannot be decoded: ${error.message}`);
@@ -105,9 +128,30 @@ function parseProtobufBody(bytes: Uint8Array): Body {
 }
 
 function decoded(form: string, result: Decoded | DecodeFailure): Body {
-  if (result.ok) return result;
+  if (result.ok) return { value: result.value, strict: strictProblems(result) };
   if (result.reason === 'TooLarge') throw tooLarge();
   throw badRequest(`error parsing ${form} in the body of the request: ${result.message}`);
+}
+
+function strictProblems({ duplicates, repeated }: Decoded): readonly string[] {
+  if (repeated === undefined) return duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
+  const lines = repeated.map(
+    ({ line, key }) =>
+      `line ${line}: key ${typeof key === 'string' ? goQuote(key) : String(key)} already set in map`,
+  );
+  return [[YAML_PROBLEMS, ...lines].join('\n  ')];
+}
+
+/** What stands before problems of YAML that strict decoding finds, each on a line of its own. */
+const YAML_PROBLEMS = 'yaml: unmarshal errors:';
+
+/** The warnings for a problem of strict decoding: one, or one for each line. */
+export function strictWarnings(problem: string): readonly string[] {
+  if (!problem.startsWith(YAML_PROBLEMS)) return [problem];
+  return problem
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim());
 }
 
 function tooLarge(): StatusError {
@@ -118,7 +162,7 @@ function tooLarge(): StatusError {
 export function objectBody(body: Body, kind: string): JsonObject {
   if (!isObject(body.value))
     throw badRequest(
-      `the body of the request must be one ${kind} object, not ${Array.isArray(body.value) ? 'a list' : JSON.stringify(body.value)}`,
+      `the body of the request must be one ${kind} object, not ${Array.isArray(body.value) ? 'a list' : jsonText(body.value)}`,
     );
   return body.value;
 }

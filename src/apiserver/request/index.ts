@@ -11,10 +11,19 @@ export {
   objectBody,
   parseJsonBody,
   parseYamlBody,
+  strictWarnings,
   unsupportedMediaType,
 } from './body.ts';
 export { type ContinueToken, decodeContinue, encodeContinue, foreignContinue } from './continue-token.ts';
-export { negotiate, notAcceptable, OFFERED_TYPES, type Representation } from './negotiation.ts';
+export {
+  checkRoute,
+  negotiate,
+  negotiateStatus,
+  negotiateStream,
+  notAcceptable,
+  type Offer,
+  type Representation,
+} from './negotiation.ts';
 export {
   type DeleteQuery,
   expired,

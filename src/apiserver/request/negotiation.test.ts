@@ -1,18 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { parseJsonBody, parseYamlBody } from './body.ts';
-import { negotiate } from './negotiation.ts';
+import { decodeBody, parseJsonBody, parseYamlBody, strictWarnings } from './body.ts';
+import { checkRoute, negotiate, negotiateStatus, negotiateStream } from './negotiation.ts';
 import { warningHeader } from './respond.ts';
 
 const none = new URLSearchParams();
 
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const METADATA = 'as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+const custom = { views: true, protobuf: false };
+
 describe('negotiation', () => {
-  it('[V2] chooses by quality and order', () => {
+  it('[V2] chooses by quality, precision and order', () => {
+    const format = (accept: string): string => negotiate({ accept }, none).format;
     expect(negotiate({}, none)).toEqual({ format: 'json', pretty: false });
-    expect(negotiate({ accept: 'application/yaml;q=0.5, application/json' }, none).format).toBe('json');
-    expect(negotiate({ accept: 'application/yaml' }, none).format).toBe('yaml');
-    expect(negotiate({ accept: 'application/vnd.kubernetes.protobuf,application/json' }, none).format).toBe(
-      'json',
-    );
+    expect(format('application/yaml;q=0.5, application/json')).toBe('json');
+    expect(format('application/yaml')).toBe('yaml');
+    expect(format('*/*, application/yaml')).toBe('yaml');
     expect(
       negotiate({ accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' }, none),
     ).toMatchObject({ as: 'Table', metaVersion: 'v1' });
@@ -20,8 +23,41 @@ describe('negotiation', () => {
       negotiate({ accept: 'application/json;as=Thing;v=v9;g=meta.k8s.io,*/*' }, none).as,
     ).toBeUndefined();
     expect(() => negotiate({ accept: 'foo/bar' }, none)).toThrow(
-      'only the following media types are accepted: application/json, application/yaml',
+      `only the following media types are accepted: application/json, application/yaml, ${PROTOBUF}`,
     );
+  });
+
+  it('[V4] offers protobuf for what has that form, and never for tables', () => {
+    expect(negotiate({ accept: `${PROTOBUF},application/json` }, none).format).toBe('protobuf');
+    expect(negotiate({ accept: `${PROTOBUF},application/json` }, none, custom).format).toBe('json');
+    expect(() => negotiate({ accept: PROTOBUF }, none, custom)).toThrow('are accepted');
+    expect(negotiate({ accept: `${PROTOBUF};${METADATA}` }, none, custom)).toMatchObject({
+      format: 'protobuf',
+    });
+    expect(() => negotiate({ accept: `${PROTOBUF};as=Table;v=v1;g=meta.k8s.io` }, none)).toThrow(
+      'are accepted',
+    );
+    expect(negotiateStream({ accept: `${PROTOBUF};stream=watch` }, none).format).toBe('protobuf');
+    expect(() => negotiateStream({ accept: 'application/yaml' }, none)).toThrow(
+      `are accepted: application/json;stream=watch, ${PROTOBUF};stream=watch`,
+    );
+    expect(negotiateStatus({ accept: PROTOBUF }, '/api').format).toBe('protobuf');
+    expect(negotiateStatus({ accept: 'foo/bar' }, '/api?pretty=true')).toEqual({
+      format: 'json',
+      pretty: false,
+    });
+  });
+
+  it('[V2] checks what routes of built-in resources have before anything else', () => {
+    expect(() => checkRoute({ accept: 'application/*' }, false)).toThrow(
+      `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, ${PROTOBUF}`,
+    );
+    expect(() => checkRoute({ accept: 'text/html' }, true)).toThrow(
+      `, application/json;stream=watch, ${PROTOBUF};stream=watch`,
+    );
+    for (const accept of ['', '*/*', 'text/html, application/yaml;q=0.1', `${PROTOBUF};stream=watch`])
+      expect(() => checkRoute({ accept }, false)).not.toThrow();
+    expect(() => checkRoute({ accept: 'text/plain' }, false, ['text/plain'])).not.toThrow();
   });
 
   it('[V2] prints prettily when asked, and for people', () => {
@@ -31,11 +67,11 @@ describe('negotiation', () => {
   });
 
   it('[V31] finds repeated keys with their paths', () => {
-    const duplicateKeys = (text: string): readonly string[] => parseJsonBody(Buffer.from(text)).duplicates;
+    const duplicateKeys = (text: string): readonly string[] => parseJsonBody(Buffer.from(text)).strict;
     expect(
       duplicateKeys('{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":2,"d":3}],"e":"{\\"a\\":1,\\"a\\":2}"}'),
-    ).toEqual(['a.b', 'c[1].d']);
-    expect(duplicateKeys('{"a\\u0062":1,"ab":2}')).toEqual(['ab']);
+    ).toEqual(['duplicate field "a.b"', 'duplicate field "c[1].d"']);
+    expect(duplicateKeys('{"a\\u0062":1,"ab":2}')).toEqual(['duplicate field "ab"']);
     expect(duplicateKeys('[{"a":1},{"a":1}]')).toEqual([]);
   });
 
@@ -50,11 +86,26 @@ describe('negotiation', () => {
       f: null,
       g: 1.5,
     });
-    expect(parseYamlBody(Buffer.from('a: {b: 1, b: 2}')).duplicates).toEqual(['a.b']);
+    const [problem = ''] = parseYamlBody(
+      Buffer.from('c: {"d": 1, d: 2}\na: {b: 1, b: 2}\nc: 1\n1: x\n1: y'),
+    ).strict;
+    expect(problem).toBe(
+      'yaml: unmarshal errors:\n  line 1: key "d" already set in map\n  line 2: key "b" already set in map\n  line 3: key "c" already set in map\n  line 5: key 1 already set in map',
+    );
+    expect(strictWarnings(problem)).toHaveLength(4);
     expect(() => read('a: [')).toThrow('error parsing YAML');
     expect(() => read(`${'a: &a [x]\n'}b: [${'*a, '.repeat(5)}]\n${'- '.repeat(3)}`)).toThrow(
       'error parsing YAML',
     );
+  });
+
+  it('[V2] tells problems of YAML in the words of other servers', () => {
+    const create = (body: string): unknown =>
+      decodeBody({ 'content-type': 'application/yaml' }, Buffer.from(body), 'ConfigMap');
+    expect(() => create('a: [')).toThrow(
+      'the object provided is unrecognized (must be of type ConfigMap): yaml: line 1: did not find expected node content (613a205b)',
+    );
+    expect(() => create('- a')).toThrow('json: cannot unmarshal array into Go value');
   });
 
   it('[V32] bounds and escapes warnings', () => {

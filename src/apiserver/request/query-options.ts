@@ -1,5 +1,6 @@
 import { badRequest, type FieldError, failure, invalid } from '../../kube/status-error.ts';
 import { isObject, type JsonObject } from '../../schema/json.ts';
+import { jsonText } from '../../schema/json-text.ts';
 
 /** `metav1.ListOptions` as the query of a list, watch or deletecollection has them, checked. */
 export interface ListQuery {
@@ -223,7 +224,7 @@ export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearc
       throw failure(
         500,
         '',
-        `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(body.apiVersion ?? '')} in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`,
+        `no kind ${jsonText(kind)} is registered for version ${jsonText(body.apiVersion ?? '')} in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`,
       );
   }
   const fromQuery = body === undefined;

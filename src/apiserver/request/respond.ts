@@ -2,6 +2,7 @@ import type { Response } from '../../kube/exchange.ts';
 import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
 import { jsonText, parseJson } from '../../schema/json-text.ts';
 import { yamlLibrary } from '../../schema/yaml-library.ts';
+import { encodeProtobuf, PROTOBUF } from '../protobuf/index.ts';
 import type { Representation } from './negotiation.ts';
 
 const WARNINGS_LIMIT = 4096;
@@ -32,9 +33,9 @@ export interface Rendering {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A response of JSON text that is at hand as bytes. Re-encodes only for YAML and pretty printing. */
+/** A response of JSON text that is at hand as bytes. Re-encodes for all but plain JSON. */
 export function jsonResponse(status: number, json: Uint8Array, rendering: Rendering = {}): Response {
-  const { representation, warnings = [] } = rendering;
+  const { representation } = rendering;
   let body = json;
   let type = 'application/json';
   if (representation?.format === 'yaml') {
@@ -47,9 +48,24 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
         sortMapEntries: true,
       }),
     );
+  } else if (representation?.format === 'protobuf') {
+    type = PROTOBUF;
+    body = encodeProtobuf(parseJson(Buffer.from(json).toString('utf8')));
   } else if (representation?.pretty) {
     body = Buffer.from(`${jsonText(parseJson(Buffer.from(json).toString('utf8')), 2)}\n`);
   }
+  return typedResponse(status, type, body, rendering);
+}
+
+/** The value is a whole object where protobuf is asked for. */
+export function valueResponse(status: number, value: unknown, rendering: Rendering = {}): Response {
+  if (rendering.representation?.format === 'protobuf')
+    return typedResponse(status, PROTOBUF, encodeProtobuf(value), rendering);
+  return jsonResponse(status, Buffer.from(jsonText(value)), rendering);
+}
+
+function typedResponse(status: number, type: string, body: Uint8Array, rendering: Rendering): Response {
+  const { warnings = [] } = rendering;
   const headers: Record<string, string> = {
     'content-type': type,
     'cache-control': 'no-cache, private',
@@ -57,10 +73,6 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
   };
   if (warnings.length > 0) headers.warning = warningHeader(warnings);
   return { status, headers, body };
-}
-
-export function valueResponse(status: number, value: unknown, rendering: Rendering = {}): Response {
-  return jsonResponse(status, Buffer.from(jsonText(value)), rendering);
 }
 
 export function textResponse(

@@ -3,16 +3,18 @@ import { badRequest, hasCode, invalid } from '../../kube/status-error.ts';
 import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { applyDefaults, dropNulls } from '../../schema/defaults.ts';
 import { isObject, type JsonObject, stringAt } from '../../schema/json.ts';
+import { plainText } from '../../schema/json-text.ts';
 import { prune } from '../../schema/prune.ts';
 import { typeCheck } from '../../schema/type-check.ts';
 import { eachEmbedded } from '../crd/embedded.ts';
+import { strictWarnings } from '../request/index.ts';
 import type { Resource } from '../resource.ts';
 import { coerceMetadata, tidyMetadata } from './metadata.ts';
 import type { ResourceLookup } from './scope.ts';
 
 export interface Decoded {
   readonly object: KubeObject;
-  /** `unknown field "spec.x"`, `duplicate field "spec.y"`: for warnings or strict errors. */
+  /** `unknown field "spec.x"`, and what the body had: for warnings or strict errors. */
   readonly strict: readonly string[];
 }
 
@@ -23,7 +25,7 @@ export interface Decoded {
 export function decodeObject(
   resource: Resource,
   given: JsonObject,
-  duplicates: readonly string[] = [],
+  strict: readonly string[] = [],
   lookup?: ResourceLookup,
 ): Decoded {
   const apiVersion = formatApiVersion(resource.group, resource.version);
@@ -40,10 +42,7 @@ export function decodeObject(
   if (!resource.custom) bringIntoForm(asJson(object), resource.type);
   return {
     object,
-    strict: [
-      ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-      ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-    ],
+    strict: [...unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...strict],
   };
 }
 
@@ -136,10 +135,10 @@ function checkCustomKind(resource: Resource, value: JsonObject, expected: string
   const { apiVersion, kind } = value;
   if (apiVersion !== undefined && apiVersion !== null && apiVersion !== '' && apiVersion !== expected)
     throw badRequest(
-      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
+      `the API version in the data (${plainText(apiVersion)}) does not match the expected API version (${expected})`,
     );
   if (kind !== undefined && kind !== null && kind !== '' && kind !== resource.kind)
-    throw invalid(resource.group, String(kind), stringAt(value, 'metadata', 'name') ?? '', [
+    throw invalid(resource.group, plainText(kind), stringAt(value, 'metadata', 'name') ?? '', [
       { type: 'Invalid', path: 'kind', value: kind, detail: `must be ${resource.kind}` },
     ]);
 }
@@ -163,5 +162,5 @@ export function reportStrict(
     throw badRequest(
       `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: strict decoding error: ${strict.join(', ')}`,
     );
-  for (const text of strict) warn(text);
+  for (const problem of strict) for (const text of strictWarnings(problem)) warn(text);
 }

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { jsonText } from '../../schema/json-text.ts';
+import { encodeWatchFrame } from '../protobuf/index.ts';
 import type { Representation } from '../request/index.ts';
 import type { Resource } from '../resource.ts';
 import { tableOf } from '../table/index.ts';
@@ -14,10 +15,10 @@ const lines = new WeakMap<View, Map<string, Uint8Array>>();
 
 const NEWLINE = Buffer.from('}\n');
 
-/** One line of a watch stream; encoded once for all who watch it in the same representation. */
+/** One event of a watch stream, a line or a frame; encoded once for all who watch it in the same representation. */
 export function eventLine(type: EventType, view: View, representation: Representation): Uint8Array {
-  const form = representation.as === undefined ? 'full' : (representation.metaVersion ?? 'v1');
-  const key = `${type} ${form}`;
+  const { format, as, metaVersion = 'v1' } = representation;
+  const key = `${type} ${format === 'protobuf' ? format : ''} ${as === undefined ? '' : metaVersion}`;
   let known = lines.get(view);
   if (!known) {
     known = new Map();
@@ -25,14 +26,32 @@ export function eventLine(type: EventType, view: View, representation: Represent
   }
   let line = known.get(key);
   if (!line) {
-    const object =
-      form === 'full'
-        ? view.bytes
-        : Buffer.from(jsonText(partialObject(view.object, form === 'v1' ? 'v1' : 'v1beta1')));
-    line = Buffer.concat([Buffer.from(`{"type":"${type}","object":`), object, NEWLINE]);
+    line = encodeEvent(type, view, representation);
     known.set(key, line);
   }
   return line;
+}
+
+function encodeEvent(
+  type: EventType,
+  { object, bytes }: View,
+  { format, as, metaVersion = 'v1' }: Representation,
+): Uint8Array {
+  if (format === 'protobuf')
+    return encodeWatchFrame(type, as === undefined ? object : partialObject(object, metaVersion));
+  const text = as === undefined ? bytes : Buffer.from(jsonText(partialObject(object, metaVersion)));
+  return Buffer.concat([Buffer.from(`{"type":"${type}","object":`), text, NEWLINE]);
+}
+
+/** An event without an object of the store: a bookmark, or the error that ends a stream. */
+export function loneEvent(
+  type: 'BOOKMARK' | 'ERROR',
+  object: unknown,
+  { format }: Representation,
+): Uint8Array {
+  return format === 'protobuf'
+    ? encodeWatchFrame(type, object)
+    : Buffer.from(`${JSON.stringify({ type, object })}\n`);
 }
 
 export type RowWriter = (type: EventType, object: KubeObject) => Uint8Array;

@@ -1,18 +1,23 @@
 import type { Request, Response } from '../../kube/exchange.ts';
-import { asJson, type KubeObject } from '../../kube/object.ts';
+import { asJson, formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { badRequest, failure, hasCode, notFound } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject } from '../../schema/json.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import type { UserInfo } from '../auth/index.ts';
+import { hasProtobufForm } from '../protobuf/index.ts';
 import {
   ALL_CLUSTERS,
+  checkRoute,
   decodeBody,
   jsonResponse,
   mediaType,
   methodNotAllowed,
   negotiate,
+  negotiateStatus,
+  negotiateStream,
   notAcceptable,
+  type Offer,
   objectBody,
   parseDeleteOptions,
   parseListQuery,
@@ -22,20 +27,23 @@ import {
   type Representation,
   type RequestInfo,
   routeNotFound,
-  textResponse,
   valueResponse,
 } from '../request/index.ts';
 import type { Resource, Subresource, Verb } from '../resource.ts';
 import { namespacePrefix } from '../store/key.ts';
+import type { StreamSubresource } from '../streams/index.ts';
 import { scaleTable, tableOf } from '../table/index.ts';
+import { getComputed, listComputed } from './computed.ts';
+import { admitConnect } from './connect.ts';
 import { create } from './create.ts';
 import { decodeObject, reportStrict } from './decode.ts';
 import { deletedStatus, refusePreconditions, remove } from './delete.ts';
-import { get, type Listing, list, listBytes, partialObject, resourceListBytes } from './list.ts';
+import { get, type Listing, list, partialObject } from './list.ts';
+import { listHead, listText } from './list-text.ts';
 import { decodePatch, patch } from './patch.ts';
 import { getScale, writeScale } from './scale.ts';
 import type { AdmissionRequest, RestServer, Scope, WriteOptions, Written } from './scope.ts';
-import { bindPod, evictPod, finalizeNamespace, simulatedLog } from './special-subresources.ts';
+import { bindPod, evictPod, finalizeNamespace } from './special-subresources.ts';
 import { track } from './tracking.ts';
 import { update } from './update.ts';
 import { type View, viewOf } from './view.ts';
@@ -65,6 +73,9 @@ export interface ResourceRequest {
 /** Verbs that need a name in the path. */
 const ITEM_VERBS: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'delete']);
 
+/** Longer queries share a place with others of their path. */
+const MAX_LIST_KEY = 1024;
+
 /** Serves one request for a resource. Throws the `StatusError` of a failure. */
 export async function handleResource(asked: ResourceRequest): Promise<Response> {
   const { info, server } = asked;
@@ -88,6 +99,7 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
   if (info.subresource !== '') return handleSubresource(asked, scope);
   const misplaced = info.parts.length < 2 ? ITEM_VERBS.has(info.verb) : info.verb === 'create';
   if (misplaced || !resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
+  if (!resource.custom) checkRoute(asked.request.headers, info.verb === 'list' || info.verb === 'watch');
   switch (info.verb) {
     case 'get':
       return getOne(asked, scope);
@@ -97,7 +109,7 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
       return watch(
         scope,
         withName(parseListQuery(info.query, true), info),
-        negotiate(asked.request.headers, info.query),
+        negotiateStream(asked.request.headers, info.query, offerOf(scope)),
         asked.watches,
         asked.request.signal,
       );
@@ -138,12 +150,23 @@ function withName<T extends { fieldSelector: string }>(query: T, info: RequestIn
   return { ...query, fieldSelector: `metadata.name=${info.parts[1]}` };
 }
 
-function representationOf(asked: ResourceRequest): Representation {
-  return negotiate(asked.request.headers, asked.info.query);
+function representationOf(asked: ResourceRequest, scope: Scope): Representation {
+  return negotiate(asked.request.headers, asked.info.query, offerOf(scope));
+}
+
+/** Custom objects have no protobuf form, but their scale and their metadata have. */
+function offerOf({ resource, subresource }: Scope): Offer {
+  const { group = resource.group, version = resource.version, kind = resource.kind } = subresource ?? {};
+  return { views: true, protobuf: () => hasProtobufForm(formatApiVersion(group, version), kind) };
 }
 
 function rendering(asked: ResourceRequest, representation: Representation): Rendering {
   return { representation, warnings: asked.warnings };
+}
+
+/** For what is answered with a Status, which has no other views. */
+function statusRendering(asked: ResourceRequest): Rendering {
+  return rendering(asked, negotiateStatus(asked.request.headers, asked.request.path));
 }
 
 /** One object in the representation that was asked for. */
@@ -154,10 +177,13 @@ function respondView(
   view: View,
   known?: Representation,
 ): Response {
-  const representation = known ?? representationOf(asked);
+  const representation = known ?? representationOf(asked, scope);
   const { as, metaVersion = 'v1' } = representation;
   const how = rendering(asked, representation);
-  if (as === undefined) return jsonResponse(status, view.bytes, how);
+  if (as === undefined)
+    return representation.format === 'protobuf'
+      ? valueResponse(status, view.object, how)
+      : jsonResponse(status, view.bytes, how);
   if (as === 'PartialObjectMetadata')
     return valueResponse(status, partialObject(view.object, metaVersion), how);
   if (as === 'PartialObjectMetadataList') throw notAcceptable();
@@ -190,15 +216,18 @@ async function getOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
   if (scope.resource.resource === 'componentstatuses' && scope.resource.group === '')
     throw failure(500, '', `Component not found: ${asked.info.name}`);
   // What cannot be answered in the asked form is refused whether there is an object or not.
-  const representation = representationOf(asked);
+  const representation = representationOf(asked, scope);
   const { revision } = parseListQuery(asked.info.query, true);
-  return respondView(asked, scope, 200, await get(scope, asked.info.name, revision), representation);
+  const { name } = asked.info;
+  const view = getComputed(scope, name) ?? (await get(scope, name, revision));
+  return respondView(asked, scope, 200, view, representation);
 }
 
 async function listAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const query = parseListQuery(asked.info.query, false);
-  const representation = representationOf(asked);
-  return respondList(asked, scope, await list(scope, query), representation, query.includeObject);
+  const representation = representationOf(asked, scope);
+  const listing = listComputed(scope, query) ?? (await list(scope, query));
+  return respondList(asked, scope, listing, representation, query.includeObject);
 }
 
 function respondList(
@@ -210,7 +239,12 @@ function respondList(
 ): Response {
   const { as, metaVersion = 'v1' } = representation;
   const how = rendering(asked, representation);
-  if (as === undefined) return jsonResponse(200, resourceListBytes(scope, listing), how);
+  if (representation.format === 'protobuf')
+    return valueResponse(200, listOf(scope, listing, representation), how);
+  if (as === undefined) {
+    const { resource } = scope;
+    return jsonResponse(200, scope.server.listTexts.of(listKey(asked, scope), resource, listing), how);
+  }
   if (as === 'Table')
     return valueResponse(
       200,
@@ -227,14 +261,31 @@ function respondList(
       how,
     );
   if (as === 'PartialObjectMetadata') throw notAcceptable();
-  const items = listing.views.map((view) =>
-    Buffer.from(JSON.stringify(partialObject(view.object, metaVersion))),
-  );
-  return jsonResponse(
-    200,
-    listBytes(`meta.k8s.io/${metaVersion}`, 'PartialObjectMetadataList', listing.metadata, items),
-    how,
-  );
+  const items = listing.views.map((view) => ({
+    bytes: Buffer.from(JSON.stringify(partialObject(view.object, metaVersion))),
+    from: 0,
+  }));
+  const head = listHead(`meta.k8s.io/${metaVersion}`, 'PartialObjectMetadataList', listing.metadata);
+  return jsonResponse(200, listText(head, items), how);
+}
+
+/** What is listed, but for the revision. */
+function listKey({ info, request }: ResourceRequest, scope: Scope): string {
+  return `${scope.cluster} ${scope.consumersOf ?? ''} ${request.path.length > MAX_LIST_KEY ? info.path : request.path}`;
+}
+
+/** A listing as one value. Its items have their kinds, which the list's form may leave out. */
+function listOf(
+  scope: Scope,
+  { metadata, views }: Listing,
+  { as, metaVersion = 'v1' }: Representation,
+): unknown {
+  const { group, version, listKind } = scope.resource;
+  const items = views.map(({ object }) => object);
+  if (as === undefined)
+    return { kind: listKind, apiVersion: formatApiVersion(group, version), metadata, items };
+  if (as !== 'PartialObjectMetadataList') throw notAcceptable();
+  return { kind: as, apiVersion: `meta.k8s.io/${metaVersion}`, metadata, items };
 }
 
 function writeOptions(
@@ -251,7 +302,7 @@ function decodeWrite(asked: ResourceRequest, scope: Scope, options: WriteOptions
   const { object, strict } = decodeObject(
     scope.resource,
     objectBody(body, scope.resource.kind),
-    body.duplicates,
+    body.strict,
     scope.server.resources(scope.cluster),
   );
   reportStrict(scope.resource, strict, options.fieldValidation, scope.warn);
@@ -261,7 +312,7 @@ function decodeWrite(asked: ResourceRequest, scope: Scope, options: WriteOptions
 async function createOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const { resource } = scope;
   const options = writeOptions(asked, 'CreateOptions');
-  const representation = representationOf(asked);
+  const representation = representationOf(asked, scope);
   if (resource.group === '' && resource.resource === 'bindings') return bindByName(asked, scope, options);
   if (resource.namespaced && scope.namespace === '')
     throw badRequest(`an empty namespace may not be set during creation of ${resource.resource}`);
@@ -290,7 +341,7 @@ function answered(scope: Scope, given: KubeObject, answer: KubeObject, options: 
 
 async function updateOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const options = writeOptions(asked, 'UpdateOptions');
-  const representation = representationOf(asked);
+  const representation = representationOf(asked, scope);
   const object = decodeWrite(asked, scope, options);
   return respondWritten(asked, scope, await update(scope, asked.info.name, object, options), representation);
 }
@@ -298,7 +349,7 @@ async function updateOne(asked: ResourceRequest, scope: Scope): Promise<Response
 async function patchOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const { request, info } = asked;
   const options = writeOptions(asked, 'PatchOptions');
-  const representation = representationOf(asked);
+  const representation = representationOf(asked, scope);
   const change = decodePatch(scope.resource, mediaType(request.headers), request.body, options.force);
   if (change.type === 'apply' && !options.namedManager) throw managerRequired();
   return respondWritten(asked, scope, await patch(scope, info.name, change, options), representation);
@@ -332,7 +383,7 @@ function deleteOptions(asked: ResourceRequest): ReturnType<typeof parseDeleteOpt
 }
 
 async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
-  const representation = representationOf(asked);
+  const representation = representationOf(asked, scope);
   const written = await remove(scope, asked.info.name, deleteOptions(asked));
   if (written.outcome !== 'deleted' || scope.resource.strategy.returnsDeleted)
     return respondWritten(asked, scope, written, representation);
@@ -348,7 +399,7 @@ async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response
   const options = deleteOptions(asked);
   refusePreconditions(options);
   const query = parseListQuery(asked.info.query, false);
-  const representation = representationOf(asked);
+  const representation = representationOf(asked, scope);
   const listing = await list(scope, query);
   await Promise.all(
     listing.views.map(async ({ object }) => {
@@ -374,6 +425,8 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
     throw notFound(resource.group, resource.resource, info.name);
   }
   if (!subresource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
+  if (!resource.custom)
+    checkRoute(asked.request.headers, false, subresource.name === 'log' ? ['text/plain'] : []);
   const scope: Scope = { ...parent, subresource };
   switch (subresource.name) {
     case 'status':
@@ -388,12 +441,15 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
       const options = writeOptions(asked, 'UpdateOptions');
       const body = decodeWrite(asked, scope, options);
       const written = await finalizeNamespace(scope, info.name, body, options);
-      return respondWritten(asked, scope, written, representationOf(asked));
+      return respondWritten(asked, scope, written, representationOf(asked, scope));
     }
     case 'token':
       return serviceAccountToken(asked, scope);
+    case 'attach':
+    case 'exec':
     case 'log':
-      return podLog(asked, parent);
+    case 'portforward':
+      return podStream(asked, scope, subresource.name);
     case 'binding':
     case 'eviction':
       return podAction(asked, parent, subresource);
@@ -417,7 +473,7 @@ async function handleScale(
   subresource: Subresource,
 ): Promise<Response> {
   const { info, request } = asked;
-  const representation = representationOf(asked);
+  const representation = representationOf(asked, scope);
   const own = { ...scope, resource: { ...scope.resource, ...scaleTable } };
   const answer = (scale: KubeObject): Response =>
     respondView(asked, own, 200, { object: scale, bytes: Buffer.from(jsonText(scale)) }, representation);
@@ -437,12 +493,19 @@ async function serviceAccountToken(asked: ResourceRequest, scope: Scope): Promis
   const options = writeOptions(asked, 'CreateOptions');
   const body = decodeBody(request.headers, request.body);
   const answer = server.requestToken(scope, info.name, body, options);
-  return valueResponse(201, answer, rendering(asked, representationOf(asked)));
+  return valueResponse(201, answer, rendering(asked, representationOf(asked, scope)));
 }
 
-async function podLog(asked: ResourceRequest, scope: Scope): Promise<Response> {
-  const { object } = await get(scope, asked.info.name);
-  return textResponse(200, simulatedLog(object, asked.info.query.get('container') ?? undefined));
+/** What a kubelet would serve. */
+async function podStream(
+  { request, info }: ResourceRequest,
+  scope: Scope,
+  subresource: StreamSubresource,
+): Promise<Response> {
+  const { server, cluster, namespace, resource } = scope;
+  if (!server.pods) throw notImplemented(resource, subresource, info.name);
+  const query = await admitConnect(scope, info.name, info.query);
+  return server.pods.answer(subresource, { cluster, namespace, name: info.name }, request, query);
 }
 
 /** POST of a Binding that names its pod by its own name. */
@@ -451,7 +514,7 @@ async function bindByName(asked: ResourceRequest, scope: Scope, options: WriteOp
   if (!pods) throw routeNotFound();
   const body = decodeWrite(asked, scope, options);
   const status = await bindPod({ ...scope, resource: pods }, body.metadata.name ?? '', body, options);
-  return valueResponse(201, status, rendering(asked, { format: 'json', pretty: false }));
+  return valueResponse(201, status, statusRendering(asked));
 }
 
 /** What is done to an object by a body that is stored nowhere, as admission leaves that body. */
@@ -485,7 +548,7 @@ async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subr
     decodeBody(request.headers, request.body),
     subresource.kind ?? subresource.name,
   );
-  const how = rendering(asked, { format: 'json', pretty: false });
+  const how = statusRendering(asked);
   const action = await admitted({ ...scope, subresource }, info.name, body, options);
   if (subresource.name === 'binding')
     return valueResponse(201, await bindPod(scope, info.name, action, options), how);

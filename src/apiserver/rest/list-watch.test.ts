@@ -220,6 +220,16 @@ describe('watches', () => {
     );
   });
 
+  it('[V20] has no history from before what a new server begins with', async () => {
+    const { watch, get } = await shop([]);
+    const old = await (await watch(`${MAPS}?watch=1&resourceVersion=1`)).rest();
+    expect(old).toMatchObject([{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]);
+    const listed = (await get(MAPS)).body.metadata.resourceVersion;
+    const now = await watch(`${MAPS}?watch=1&resourceVersion=${listed}`);
+    expect(now.status).toBe(200);
+    await now.close();
+  });
+
   it('[V20] watches one object by its name', async () => {
     const { watch, post, server } = await shop(['a']);
     const stream = await watch(

@@ -1,7 +1,5 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
-import { formatApiVersion } from '../../kube/object.ts';
 import { notFound } from '../../kube/status-error.ts';
-import { jsonText } from '../../schema/json-text.ts';
 import {
   decodeContinue,
   encodeContinue,
@@ -166,56 +164,6 @@ function readChunk(
       }),
     );
   }
-}
-
-const COMMA = Buffer.from(',');
-const CLOSE = Buffer.from(']}');
-
-/** The JSON text of a list, put together from the text of its items. */
-export function listBytes(
-  apiVersion: string,
-  kind: string,
-  metadata: ListMeta,
-  items: readonly Uint8Array[],
-): Uint8Array {
-  const head = Buffer.from(
-    `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`,
-  );
-  const parts: Uint8Array[] = [head];
-  items.forEach((item, index) => {
-    if (index > 0) parts.push(COMMA);
-    parts.push(item);
-  });
-  parts.push(CLOSE);
-  return Buffer.concat(parts);
-}
-
-const OPEN = Buffer.from('{');
-
-/**
- * `PodList` in the version of the resource. The kind of the items of built-in kinds is told once, by the list's; custom
- * resources name theirs each, and the version of their lists says where to go on even when there is nowhere.
- */
-export function resourceListBytes(scope: Scope, listing: Listing): Uint8Array {
-  const { group, version, kind, listKind, custom } = scope.resource;
-  const apiVersion = formatApiVersion(group, version);
-  if (custom) {
-    const metadata = { continue: '', ...listing.metadata };
-    return listBytes(
-      apiVersion,
-      listKind,
-      metadata,
-      listing.views.map((view) => view.bytes),
-    );
-  }
-  const head = Buffer.from(`{"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(kind)},`);
-  const items = listing.views.map(({ object, bytes }) => {
-    if (Buffer.compare(bytes.subarray(0, head.length), head) === 0)
-      return Buffer.concat([OPEN, bytes.subarray(head.length)]);
-    const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
-    return Buffer.from(jsonText(rest));
-  });
-  return listBytes(apiVersion, listKind, listing.metadata, items);
 }
 
 /** An object reduced to its metadata. */

@@ -4,6 +4,7 @@ import { formatTime } from '../../runtime/index.ts';
 import { applyObject, formatConflicts, formatErrors, headProblem } from '../../schema/apply/index.ts';
 import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { applyJsonPatch } from '../../schema/json-patch.ts';
+import { plainText } from '../../schema/json-text.ts';
 import { applyMergePatch } from '../../schema/merge-patch.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { PatchError } from '../../schema/patch-error.ts';
@@ -55,7 +56,12 @@ export function decodePatch(
       ? unsupportedMediaType(CUSTOM_PATCH_TYPES)
       : failure(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
   const body = bytes ?? new Uint8Array();
-  if (type === 'apply') return { type, body: parseYamlBody(body), force: force ?? false };
+  if (type === 'apply') {
+    const applied = parseYamlBody(body, (problem) =>
+      badRequest(`error decoding YAML: error converting YAML to JSON: ${problem}`),
+    );
+    return { type, body: applied, force: force ?? false };
+  }
   if (force)
     throw invalid('meta.k8s.io', 'PatchOptions', '', [
       { type: 'Forbidden', path: 'force', detail: 'may not be specified for non-apply patch' },
@@ -141,7 +147,7 @@ function decodePatched(
 ): Decoded {
   const { resource } = scope;
   try {
-    return decodeObject(resource, value, change.body.duplicates, scope.server.resources(scope.cluster));
+    return decodeObject(resource, value, change.body.strict, scope.server.resources(scope.cluster));
   } catch (error) {
     if (resource.custom || !hasCode(error, 400)) throw error;
     const prefix = / in version "[^"]*" cannot be handled as a [^:]*: /.exec(error.message);
@@ -162,7 +168,7 @@ function checkIdentity(value: JsonObject, live: KubeObject): void {
     else if (given !== live.metadata[field])
       throw badRequest(
         field === 'name'
-          ? `the name of the object (${String(given)}) does not match the name on the URL (${live.metadata.name ?? ''})`
+          ? `the name of the object (${plainText(given)}) does not match the name on the URL (${live.metadata.name ?? ''})`
           : 'the namespace of the provided object does not match the namespace sent on the request',
       );
   }
@@ -181,9 +187,9 @@ function apply(
   const applied = clone(objectBody(body, resource.kind));
   checkApplied(scope, applied, name);
   // Unknown fields need no report of their own: what the schema does not declare cannot be applied.
-  const strict = body.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
+  const { strict } = body;
   if (strict.length > 0 && options.fieldValidation === 'Strict')
-    throw badRequest(`error strict decoding YAML: ${strict.join(', ')}`);
+    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${strict.join(', ')}`);
   reportStrict(resource, strict, options.fieldValidation, scope.warn);
   const status = scope.subresource?.name === 'status';
   // Errors name the object as the body does.
@@ -238,7 +244,7 @@ function checkApplied(scope: Scope, applied: JsonObject, name: string): void {
     );
   if (given !== name)
     throw badRequest(
-      `the name of the object (${String(given)}) does not match the name on the URL (${name})`,
+      `the name of the object (${plainText(given)}) does not match the name on the URL (${name})`,
     );
   const { namespace } = metadata;
   if (resource.namespaced && namespace && namespace !== scope.namespace)

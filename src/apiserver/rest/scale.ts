@@ -11,6 +11,7 @@ import {
 import { formatTime } from '../../runtime/index.ts';
 import { applyObject, formatConflicts, formatErrors } from '../../schema/apply/index.ts';
 import { at, clone, isObject, type JsonObject, numberAt } from '../../schema/json.ts';
+import { plainText } from '../../schema/json-text.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { objectBody } from '../request/index.ts';
 import type { Resource, Subresource } from '../resource.ts';
@@ -39,12 +40,12 @@ function selectorText(value: unknown): string {
   const labels = isObject(value.matchLabels) ? value.matchLabels : 'matchExpressions' in value ? {} : value;
   const terms = Object.keys(labels)
     .sort()
-    .map((key) => `${key}=${String(labels[key])}`);
+    .map((key) => `${key}=${plainText(labels[key])}`);
   const expressions = Array.isArray(value.matchExpressions) ? value.matchExpressions : [];
   for (const expression of expressions) {
     if (!isObject(expression)) continue;
-    const key = String(expression.key ?? '');
-    const values = Array.isArray(expression.values) ? expression.values.map(String).sort().join(',') : '';
+    const key = plainText(expression.key ?? '');
+    const values = Array.isArray(expression.values) ? expression.values.map(plainText).sort().join(',') : '';
     switch (expression.operator) {
       case 'In':
         terms.push(`${key} in (${values})`);
@@ -215,7 +216,7 @@ function checkScale(resource: Resource, name: string, value: JsonObject, live: K
   const { kind } = value;
   if (kind !== undefined && kind !== 'Scale')
     throw badRequest(
-      `${String(kind)} in version "v1" cannot be handled as a Scale: converting (v1.${String(kind)}) to (autoscaling.Scale): unknown conversion`,
+      `${plainText(kind)} in version "v1" cannot be handled as a Scale: converting (v1.${plainText(kind)}) to (autoscaling.Scale): unknown conversion`,
     );
   const metadata = isObject(value.metadata) ? value.metadata : {};
   const given = metadata.name;

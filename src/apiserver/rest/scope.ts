@@ -5,6 +5,8 @@ import { ALL_CLUSTERS, type Body, type DeleteQuery } from '../request/index.ts';
 import type { Resource, StrategyContext, Subresource } from '../resource.ts';
 import { namespacePrefix, objectKey, resourcePrefix } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
+import type { PodStreams } from '../streams/index.ts';
+import type { ListTexts } from './list-text.ts';
 
 /** What the verbs need of the server around them. */
 export interface RestServer {
@@ -13,6 +15,7 @@ export interface RestServer {
   readonly admission: Admission;
   /** Objects that are decided on but not durable yet, so that allocation sees them. */
   readonly inFlight: InFlight;
+  readonly listTexts: ListTexts;
   /** What the server does about an object that was just created, before its creation is answered. */
   readonly afterCreate?: (resource: Resource, record: StoreRecord) => Promise<void>;
   /** Names of built-in admission plugins that are switched off. */
@@ -28,6 +31,10 @@ export interface RestServer {
   ): Promise<KubeObject[]>;
   /** Answers a create of `serviceaccounts/token`, where the server issues tokens. Throws the `StatusError` of a failure. */
   requestToken?(scope: Scope, name: string, body: Body, options: WriteOptions): KubeObject;
+  /** Serves what kubelets serve of pods: logs, commands, ports. */
+  readonly pods?: PodStreams;
+  /** The objects of a collection that is worked out rather than stored; `undefined` for all that are stored. */
+  computed?(scope: Scope): KubeObject[] | undefined;
 }
 
 /** The resources that a logical cluster serves. */
@@ -62,9 +69,9 @@ export interface Scope {
   readonly annotate?: (key: string, value: string) => void;
 }
 
-export type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 
-/** One write on its way in, as admission plugins see it. */
+/** One write on its way in, or a conversation that begins, as admission plugins see it. */
 export interface AdmissionRequest {
   readonly operation: Operation;
   readonly scope: Scope;

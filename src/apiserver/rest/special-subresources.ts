@@ -198,16 +198,3 @@ function checkBudget(budget: KubeObject): void {
 function success(code: number): Status {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code };
 }
-
-/** What `kubectl logs` shows of a pod that runs nowhere real. */
-export function simulatedLog(pod: KubeObject, container: string | undefined): string {
-  const names = listAt(pod, 'spec', 'containers').map((item) => stringAt(item, 'name') ?? '');
-  const name = container ?? names[0] ?? '';
-  if (!names.includes(name))
-    throw badRequest(`container ${name} is not valid for pod ${pod.metadata.name ?? ''}`);
-  if (stringAt(pod, 'status', 'phase') === 'Pending')
-    throw badRequest(
-      `container ${JSON.stringify(name)} in pod ${JSON.stringify(pod.metadata.name ?? '')} is waiting to start`,
-    );
-  return `this container is simulated: ${pod.metadata.namespace ?? ''}/${pod.metadata.name ?? ''}/${name} writes no log\n`;
-}

@@ -3,11 +3,12 @@ import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
 import { errorText, type Timer } from '../../runtime/index.ts';
 import { jsonText } from '../../schema/json-text.ts';
+import { PROTOBUF } from '../protobuf/index.ts';
 import { expired, type ListQuery, type Representation } from '../request/index.ts';
 import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
 import { scopedView } from './cluster-view.ts';
 import { mayBeForeign, readied } from './conversion.ts';
-import { eventLine, type RowWriter, rowWriter } from './event-line.ts';
+import { eventLine, loneEvent, type RowWriter, rowWriter } from './event-line.ts';
 import { waitForRevision } from './list.ts';
 import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
@@ -54,7 +55,7 @@ export async function watch(
   let events: EventWriter | undefined;
   let removeOpen: () => void = () => {};
   const end = (error?: Status): void => {
-    if (error) queue.push(errorLine(error));
+    if (error) queue.push(loneEvent('ERROR', error, representation));
     queue.end();
     stored?.stop();
     removeOpen();
@@ -80,14 +81,15 @@ export async function watch(
       if (pending) await pending;
       writeInitial(writer, listed.records);
     }
-    if (initial && query.allowWatchBookmarks) bookmark(true, from);
+    // The end of initial events is told to those who asked for them, not to those who get them for want of a revision.
+    if (query.sendInitialEvents && query.allowWatchBookmarks) bookmark(true, from);
     events = eventWriter(writer, end);
     stored = store.watch(prefix, from, events.write);
   } catch (error) {
     if (!(error instanceof Compacted)) throw error;
     const status = expired(`too old resource version: ${query.revision ?? 0} (${error.compactedRevision})`);
     end(status instanceof StatusError ? status.status : undefined);
-    return streamResponse(queue, end);
+    return streamResponse(queue, end, representation);
   }
   if (queue.ended) stored.stop();
 
@@ -109,7 +111,7 @@ export async function watch(
   removeOpen = open.add(scope, end);
   if (signal?.aborted) end();
   else signal?.addEventListener('abort', abort, { once: true });
-  return streamResponse(queue, end);
+  return streamResponse(queue, end, representation);
 }
 
 /** A watch of one object listens to its key alone; the selector still tests it, as keys share prefixes. */
@@ -239,11 +241,7 @@ function bookmarkLine(
             ],
           }
         : { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${metaVersion}`, metadata };
-  return Buffer.from(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
-}
-
-function errorLine(status: Status): Uint8Array {
-  return Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status })}\n`);
+  return loneEvent('BOOKMARK', object, representation);
 }
 
 /** The Status that ends a watch whose resource is no longer served. */
@@ -309,10 +307,11 @@ function lineQueue(limit: number): LineQueue {
   };
 }
 
-function streamResponse(queue: LineQueue, end: () => void): Response {
+function streamResponse(queue: LineQueue, end: () => void, { format }: Representation): Response {
+  const type = format === 'protobuf' ? `${PROTOBUF};stream=watch` : 'application/json';
   return {
     status: 200,
-    headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
+    headers: { 'content-type': type, 'cache-control': 'no-cache, private' },
     body: {
       async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
         try {

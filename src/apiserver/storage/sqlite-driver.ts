@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { close, closeSync, fdatasync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { promisify } from 'node:util';
 import { errorText } from '../../runtime/index.ts';
 import type { StorageDriver, StorageState, StoredChange, StoredValue } from './driver.ts';
 import { decodeValue, encodeValue } from './stored-bytes.ts';
@@ -37,8 +38,13 @@ const FULL = 13;
 const CANNOT_OPEN = 14;
 const NOT_A_DATABASE = 26;
 
+const syncFile = promisify(fdatasync);
+const closeFile = promisify(close);
+
 interface Connection {
   readonly db: DatabaseSync;
+  /** SQLite's log of what is committed, open for syncing. */
+  readonly wal: number;
   readonly begin: StatementSync;
   readonly commit: StatementSync;
   readonly logChange: StatementSync;
@@ -50,10 +56,16 @@ interface Connection {
  * Storage in one SQLite file (with its `-wal` beside it), created with its folder when absent and readable by its owner
  * only. The file is locked as long as it is open: a second process fails to open it with an error that says so.
  * A commit is one transaction and has reached the disk when it resolves.
+ *
+ * That is what `synchronous = FULL` promises, and how it does it: the log is synced behind each transaction. SQLite would do so
+ * while everything waits. So it is left to sync what concerns the file's consistency (NORMAL), and the log is synced here, by a
+ * thread of the pool, while requests are served and the next transaction gathers.
  */
 export function sqliteDriver(path: string): StorageDriver {
   let connection: Connection | undefined;
   let revision = 0;
+  /** Why the log could not be synced: nobody knows what of it is on the disk then, so nothing more is promised. */
+  let unsynced: Error | undefined;
 
   function connected(): Connection {
     if (connection === undefined) throw new Error(`the storage ${path} is not open`);
@@ -113,7 +125,8 @@ export function sqliteDriver(path: string): StorageDriver {
   }
 
   async function commit(changes: readonly StoredChange[]): Promise<void> {
-    const { db, begin, commit: end, logChange, put, remove } = connected();
+    const { db, wal, begin, commit: end, logChange, put, remove } = connected();
+    if (unsynced !== undefined) throw unsynced;
     guarded(path, 'written', () => {
       begin.run();
       try {
@@ -130,6 +143,15 @@ export function sqliteDriver(path: string): StorageDriver {
       }
     });
     revision = changes[changes.length - 1]?.revision ?? revision;
+    try {
+      await syncFile(wal);
+    } catch (error) {
+      unsynced = new Error(
+        `the storage ${path} cannot be synced to its disk: ${errorText(error)}; it takes no more writes until it is opened again`,
+        { cause: error },
+      );
+      throw unsynced;
+    }
   }
 
   async function compact(upTo: number): Promise<void> {
@@ -151,7 +173,10 @@ export function sqliteDriver(path: string): StorageDriver {
   async function close(): Promise<void> {
     const closing = connection;
     connection = undefined;
-    if (closing !== undefined) guarded(path, 'closed', () => closing.db.close());
+    if (closing === undefined) return;
+    // First the file: the last connection of SQLite removes it.
+    await closeFile(closing.wal);
+    guarded(path, 'closed', () => closing.db.close());
   }
 
   return { open, load, changesSince, commit, compact, close };
@@ -168,6 +193,8 @@ function openDatabase(path: string): { connection: Connection; state: StorageSta
     const fresh = checkIdentity(db);
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 8388608;');
     db.exec(`BEGIN EXCLUSIVE; ${fresh ? SCHEMA : ''} COMMIT;`);
+    // From here on a commit is synced by whoever makes it; see above.
+    db.exec('PRAGMA synchronous = NORMAL');
     const state = readState(db);
     const connection: Connection = {
       db,
@@ -180,6 +207,7 @@ function openDatabase(path: string): { connection: Connection; state: StorageSta
         'INSERT INTO kv (key, create_rev, mod_rev, value) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET create_rev = excluded.create_rev, mod_rev = excluded.mod_rev, value = excluded.value',
       ),
       remove: db.prepare('DELETE FROM kv WHERE key = ?'),
+      wal: openSync(`${path}-wal`, 'r+'),
     };
     return { connection, state };
   } catch (error) {

@@ -17,6 +17,8 @@ export interface History {
   push(event: StoreEvent, now: number): void;
   /** Forgets what is out of bounds; returns how many events that were. */
   trim(now: number): number;
+  /** Forgets all events up to `revision`, whatever the bounds; returns how many that were. */
+  forget(revision: number): number;
   /** Visits the events above `revision`, oldest first. */
   forward(revision: number, visit: (event: StoreEvent) => void): void;
   /** Visits the events above `revision`, newest first. */
@@ -48,6 +50,13 @@ export function history(bounds: HistoryBounds, initialFloor: number): History {
     return low;
   }
 
+  function drop(entry: Entry): void {
+    entries[head] = undefined;
+    head += 1;
+    size -= entry.size;
+    floor = entry.event.revision;
+  }
+
   return {
     get floor() {
       return floor;
@@ -67,10 +76,7 @@ export function history(bounds: HistoryBounds, initialFloor: number): History {
         const inside =
           entries.length - head <= bounds.events && size <= bounds.bytes && now - entry.at <= bounds.ageMs;
         if (inside) break;
-        entries[head] = undefined;
-        head += 1;
-        size -= entry.size;
-        floor = entry.event.revision;
+        drop(entry);
       }
       const dropped = head - before;
       if (head > 1024 && head > entries.length >>> 1) {
@@ -78,6 +84,15 @@ export function history(bounds: HistoryBounds, initialFloor: number): History {
         head = 0;
       }
       return dropped;
+    },
+    forget(revision) {
+      const before = head;
+      for (let entry = entries[head]; entry !== undefined && entry.event.revision <= revision; ) {
+        drop(entry);
+        entry = entries[head];
+      }
+      floor = Math.max(floor, revision);
+      return head - before;
     },
     forward(revision, visit) {
       for (let i = position(revision); i < entries.length; i++) {

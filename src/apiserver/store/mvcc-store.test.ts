@@ -592,6 +592,24 @@ describe('history', () => {
     expect(store.revision - store.compactedRevision).toBe(4);
   });
 
+  it('[V74] begins anew when told to, and the driver with the next commit', async () => {
+    const driver = memoryDriver();
+    const { store, put } = await rig(driver);
+    for (let i = 0; i < 3; i++) await put('a', i);
+    const seen: number[] = [];
+    store.watch('', store.revision, (events) => seen.push(...events.map(({ revision }) => revision)));
+    store.beginHistory();
+    expect(store.compactedRevision).toBe(store.revision);
+    expect(() => store.watch('', store.revision - 1, () => {})).toThrow(Compacted);
+    expect(() => store.list('', { revision: store.revision - 1 })).toThrow(Compacted);
+    expect(store.list('', { revision: store.revision }).records).toHaveLength(1);
+    const begun = store.revision;
+    await put('b', 1);
+    expect(seen).toEqual([begun + 1]);
+    await store.close();
+    expect((await driver.open()).compactedRevision).toBe(begun);
+  });
+
   it('survives a compaction that fails', async () => {
     const driver = controlled(memoryDriver());
     driver.compact = async () => {

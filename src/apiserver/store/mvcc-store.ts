@@ -345,6 +345,11 @@ function runStore(
     write,
     watch,
     waitFor,
+    beginHistory() {
+      past.forget(revision);
+      // With the next commit the driver forgets as well.
+      forgotten = compactionStep;
+    },
     close() {
       closing ??= close();
       return closing;

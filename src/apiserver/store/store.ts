@@ -54,6 +54,12 @@ export interface Store {
   /** Prefixes of the resources that have {@link StoreRecord.shared} records, if there are such. */
   readonly sharedPrefixes?: readonly string[];
 
+  /**
+   * Forgets all changes up to now: whoever asks for an earlier revision is told that it is too old. For what is written
+   * before anybody could look.
+   */
+  beginHistory(): void;
+
   /** Calls back at once when `revision` is reached already, else when it is. Used to wait for freshness. */
   waitFor(revision: number, timeoutMs: number): Promise<boolean>;
 

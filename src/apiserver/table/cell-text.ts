@@ -2,6 +2,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { parseTime } from '../../runtime/index.ts';
 import { humanDuration } from '../../schema/human-duration.ts';
 import { isObject, type JsonObject, type JsonValue, listAt, stringAt } from '../../schema/json.ts';
+import { plainText } from '../../schema/json-text.ts';
 import type { Cell } from '../resource.ts';
 
 /** Cells of one kind. The object is foreign input: any field may be missing or of another type. */
@@ -80,7 +81,7 @@ export function labelsText(labels: JsonValue | undefined, missing: string = NONE
   if (!isObject(labels)) return missing;
   const parts = Object.keys(labels)
     .sort()
-    .map((key) => `${key}=${String(labels[key])}`);
+    .map((key) => `${key}=${plainText(labels[key])}`);
   return orElse(parts.join(','), missing);
 }
 
@@ -89,7 +90,7 @@ export function selectorText(selector: JsonValue | undefined): string {
   if (!isObject(selector)) return NONE;
   const parts: [string, string][] = [];
   const labels = selector.matchLabels;
-  if (isObject(labels)) for (const key in labels) parts.push([key, `${key}=${String(labels[key])}`]);
+  if (isObject(labels)) for (const key in labels) parts.push([key, `${key}=${plainText(labels[key])}`]);
   for (const item of objectsAt(selector, 'matchExpressions')) {
     const key = textAt(item, 'key');
     const values = textsAt(item, 'values').sort().join(',');

@@ -3,6 +3,7 @@ import { parseTime } from '../../runtime/index.ts';
 import { humanDuration } from '../../schema/human-duration.ts';
 import type { JsonValue } from '../../schema/json.ts';
 import { compileJsonPath, type JsonPath, JsonPathError } from '../../schema/json-path.ts';
+import { plainText } from '../../schema/json-text.ts';
 import type { Cell, Column } from '../resource.ts';
 import type { Printer } from './builtin-columns.ts';
 
@@ -20,13 +21,13 @@ const NAME: Column = {
   name: 'Name',
   type: 'string',
   format: 'name',
-  description: 'Name of the object',
+  description: '',
   priority: 0,
 };
 
 /** What a definition without columns shows. */
 const DEFAULT_COLUMNS: readonly CustomColumn[] = [
-  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since creation' },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
 ];
 
 /**
@@ -34,7 +35,8 @@ const DEFAULT_COLUMNS: readonly CustomColumn[] = [
  * the definition was accepted long ago when its objects are listed.
  */
 export function crdColumns(columns: readonly CustomColumn[] | undefined): Printer {
-  const entries = columns && columns.length > 0 ? columns : DEFAULT_COLUMNS;
+  const own = columns && columns.length > 0;
+  const entries = own ? columns : DEFAULT_COLUMNS;
   const compiled = entries.map((entry) => ({ type: entry.type, find: lazyPath(entry.jsonPath) }));
   return {
     columns: [
@@ -43,8 +45,10 @@ export function crdColumns(columns: readonly CustomColumn[] | undefined): Printe
         name: entry.name,
         type: entry.type,
         format: entry.format ?? '',
+        // Name and the default column are described as in any kind.
         description:
-          entry.description || `Custom resource definition column (in JSONPath format): ${entry.jsonPath}`,
+          entry.description ||
+          (own ? `Custom resource definition column (in JSONPath format): ${entry.jsonPath}` : ''),
         priority: entry.priority ?? 0,
       })),
     ],
@@ -89,6 +93,6 @@ function cellOf(type: string, value: JsonValue | undefined, now: number): Cell {
       return time === undefined ? '<invalid>' : humanDuration(now - time);
     }
     default:
-      return typeof value === 'object' ? JSON.stringify(value) : String(value);
+      return plainText(value);
   }
 }

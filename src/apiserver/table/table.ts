@@ -2,6 +2,7 @@ import type { KubeObject, ListMeta } from '../../kube/object.ts';
 import type { Status } from '../../kube/status-error.ts';
 import type { JsonObject } from '../../schema/json.ts';
 import type { Column, Resource } from '../resource.ts';
+import { type DescribeColumn, describeColumn } from './column-descriptions.ts';
 
 export interface TableOptions {
   /** Milliseconds since the epoch, for ages. */
@@ -14,15 +15,22 @@ export interface TableOptions {
   readonly metadata?: ListMeta;
   /** False in a watch behind the first event: the columns are known then. */
   readonly columns?: boolean;
+  /** By the descriptions of this build when unset. */
+  readonly describe?: DescribeColumn;
 }
+
+/** What a table has to know of a resource; without a name its columns are those of any kind. */
+export type TableResource = Pick<Resource, 'columns' | 'cells' | 'hasPrinter'> &
+  Partial<Pick<Resource, 'group' | 'resource'>>;
 
 /** Objects as a Table, in their order. Parts of the objects are shared, not copied. */
 export function tableOf(
-  resource: Pick<Resource, 'columns' | 'cells' | 'hasPrinter'>,
+  resource: TableResource,
   objects: readonly KubeObject[],
   options: TableOptions,
 ): JsonObject {
-  const { now, includeObject = 'Metadata', version = 'v1' } = options;
+  const { now, includeObject = 'Metadata', version = 'v1', describe = describeColumn } = options;
+  const kind = `${resource.group ?? ''}/${resource.resource ?? ''}`;
   const apiVersion = `meta.k8s.io/${version}`;
   const rowObject = (object: KubeObject): JsonObject | null => {
     if (includeObject === 'None') return null;
@@ -33,7 +41,10 @@ export function tableOf(
     kind: 'Table',
     apiVersion,
     metadata: { ...(options.metadata ?? {}) },
-    columnDefinitions: options.columns === false ? null : resource.columns.map(columnDefinition),
+    columnDefinitions:
+      options.columns === false
+        ? null
+        : resource.columns.map((column) => columnDefinition(column, describe(kind, column))),
     // Upstream's table of kinds without a printer of their own has no list of rows at all when it has none.
     rows:
       objects.length === 0 && resource.hasPrinter === false
@@ -45,7 +56,7 @@ export function tableOf(
   };
 }
 
-function columnDefinition({ name, type, format, description, priority }: Column): JsonObject {
+function columnDefinition({ name, type, format, priority }: Column, description: string): JsonObject {
   return { name, type, format, description, priority };
 }
 
@@ -63,7 +74,7 @@ export function statusTable(status: Status, version: 'v1' | 'v1beta1' = 'v1'): J
     kind: 'Table',
     apiVersion: `meta.k8s.io/${version}`,
     metadata: {},
-    columnDefinitions: STATUS_COLUMNS.map(columnDefinition),
+    columnDefinitions: STATUS_COLUMNS.map((column) => columnDefinition(column, '')),
     rows: [
       {
         cells: [status.status, status.reason ?? '', status.message ?? ''],

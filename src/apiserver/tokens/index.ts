@@ -16,6 +16,7 @@ export {
   isExpired,
 } from './bootstrap-token.ts';
 export { issuerDocument } from './issuer-documents.ts';
+export { readClaims, readHeader } from './jwt.ts';
 export { mentions, sameSecret, secretText } from './secret-data.ts';
 export {
   ACCOUNT_NAME,

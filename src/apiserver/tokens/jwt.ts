@@ -21,6 +21,11 @@ export function readClaims(token: string): JsonObject | undefined {
   return looksLikeJwt(token) ? decode(token.split('.')[1] ?? '') : undefined;
 }
 
+/** The header of a token, unverified. `undefined` when it cannot be read. */
+export function readHeader(token: string): JsonObject | undefined {
+  return looksLikeJwt(token) ? decode(token.split('.')[0] ?? '') : undefined;
+}
+
 /** The claims of a token that `key` has signed; `undefined` for any other. The algorithm is the key's, not the token's choice. */
 export function verifyJwt(key: SigningKey, token: string): JsonObject | undefined {
   if (!looksLikeJwt(token)) return undefined;

@@ -22,9 +22,15 @@ export interface SigningKey {
 
 const LEAST_RSA_BITS = 2048;
 
-/** A new P-256 private key, PKCS#8 PEM. */
-export function generateSigningKey(): string {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+/**
+ * A new private key, PKCS#8 PEM. P-256 is made and signs in no time; RS256 is what every verifier of OpenID Connect has to
+ * know, and takes some 50 ms to make.
+ */
+export function generateSigningKey(algorithm: SigningKey['algorithm'] = 'ES256'): string {
+  const { privateKey } =
+    algorithm === 'ES256'
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : generateKeyPairSync('rsa', { modulusLength: LEAST_RSA_BITS });
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 

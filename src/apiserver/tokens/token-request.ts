@@ -37,7 +37,7 @@ export function requestToken(
     strategy: REQUEST_STRATEGY,
   };
   const within: Scope = { ...scope, resource, subresource: { name: 'token', verbs: ['create'] } };
-  const decoded = decodeObject(resource, objectBody(body, KIND), body.duplicates);
+  const decoded = decodeObject(resource, objectBody(body, KIND), body.strict);
   reportStrict(resource, decoded.strict, options.fieldValidation, scope.warn);
   const { store, runtime } = scope.server;
   const record = store.get(keyOf(scope, name));

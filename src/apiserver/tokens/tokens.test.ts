@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, webcrypto } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Fixture, fixtureOf, startServer } from '../server.fixture.ts';
-import type { ApiServerOptions } from '../server.ts';
+import type { ApiServerOptions } from '../server-options.ts';
 import { generateSigningKey } from './index.ts';
 
 const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts';

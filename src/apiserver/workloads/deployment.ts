@@ -117,7 +117,7 @@ async function rollOut(world: World, deployment: Deployment, all: readonly Repli
     );
     if (running) return;
     if (!existing) await createFresh(world, deployment, all, wanted);
-    else await resize(world, deployment, await renew(world, existing, old), wanted);
+    else await resize(world, deployment, await renew(world, deployment, existing, old), wanted);
     return;
   }
 
@@ -125,7 +125,7 @@ async function rollOut(world: World, deployment: Deployment, all: readonly Repli
     const size = newReplicas(wanted, bounds, { replicas: 0, available: 0 }, old.map(counted));
     await createFresh(world, deployment, all, size);
   } else {
-    const fresh = await renew(world, existing, old);
+    const fresh = await renew(world, deployment, existing, old);
     await resize(world, deployment, fresh, newReplicas(wanted, bounds, counted(fresh), old.map(counted)));
   }
   await replicaSets.caughtUp();
@@ -198,20 +198,26 @@ async function createFresh(
   }
 }
 
-/** Gives a ReplicaSet that is taken up again (a rollback) the newest revision. */
-async function renew(world: World, fresh: ReplicaSet, old: readonly ReplicaSet[]): Promise<ReplicaSet> {
+/** The ReplicaSet of the present template has the Deployment's annotations, and the newest revision, also after a rollback. */
+async function renew(
+  world: World,
+  deployment: Deployment,
+  fresh: ReplicaSet,
+  old: readonly ReplicaSet[],
+): Promise<ReplicaSet> {
+  const present = fresh.metadata.annotations ?? {};
+  const annotations: Record<string, string> = {};
+  for (const [key, value] of Object.entries(handedDown(deployment)))
+    if (present[key] !== value) annotations[key] = value;
   const before = revisionOf(fresh);
   const newest = Math.max(0, ...old.map(revisionOf));
-  if (before > newest) return fresh;
-  const history = fresh.metadata.annotations?.[REVISION_HISTORY];
-  return world.replicaSets.patch(fresh, {
-    metadata: {
-      annotations: {
-        [REVISION]: String(newest + 1),
-        ...(before === 0 ? {} : { [REVISION_HISTORY]: history ? `${history},${before}` : String(before) }),
-      },
-    },
-  });
+  if (before <= newest) {
+    annotations[REVISION] = String(newest + 1);
+    const history = present[REVISION_HISTORY];
+    if (before > 0) annotations[REVISION_HISTORY] = history ? `${history},${before}` : String(before);
+  }
+  if (Object.keys(annotations).length === 0) return fresh;
+  return world.replicaSets.patch(fresh, { metadata: { annotations } });
 }
 
 async function resize(

@@ -43,6 +43,7 @@ export interface NodeSelectorTerm {
 export interface PodSpec {
   containers: Container[];
   initContainers?: Container[];
+  ephemeralContainers?: Container[];
   nodeName?: string;
   nodeSelector?: Record<string, string>;
   affinity?: {
@@ -119,6 +120,7 @@ export interface PodStatus {
   qosClass?: string;
   containerStatuses?: ContainerStatus[];
   initContainerStatuses?: ContainerStatus[];
+  ephemeralContainerStatuses?: ContainerStatus[];
   [field: string]: unknown;
 }
 

@@ -64,6 +64,7 @@ export function nextStage(pod: Pod, behaviour: PodBehaviour, around: Surrounding
   return (
     restart(pod, behaviour, around) ??
     imageChange(pod, behaviour, around) ??
+    debugging(pod, around) ??
     readiness(pod, behaviour, around) ??
     exit(pod, behaviour, around)
   );
@@ -396,6 +397,28 @@ function imageChange(pod: Pod, behaviour: PodBehaviour, around: Surroundings): S
         const count = (status?.restartCount ?? -1) + 1;
         return running(pod, container, count, isWantedReady(behaviour), formatTime(around.now));
       }),
+    }),
+  };
+}
+
+/** Ephemeral containers are started once, beside those that run; nothing depends on them. */
+function debugging(pod: Pod, around: Surroundings): Stage | undefined {
+  const wanted = pod.spec.ephemeralContainers ?? [];
+  const statuses = pod.status?.ephemeralContainerStatuses ?? [];
+  const fresh = wanted.filter(({ name }) => !statuses.some((status) => status.name === name));
+  if (fresh.length === 0) return undefined;
+  return {
+    name: `ephemeral-${fresh.map(({ name }) => name).join(' ')}`,
+    delayMs: INIT_MS,
+    status: () => ({
+      ...pod.status,
+      ephemeralContainerStatuses: [
+        ...statuses,
+        ...fresh.map((container) => {
+          const { started: _started, ...status } = running(pod, container, 0, false, formatTime(around.now));
+          return status;
+        }),
+      ],
     }),
   };
 }

@@ -2,10 +2,12 @@ import {
   candidateNames,
   type ResolvedName,
   resolveFunction,
+  resolveName,
   resolveNamespaced,
   resolveQualified,
   type Scope,
 } from '../evaluate/scope.ts';
+import type { FunctionTable } from '../evaluate/signature.ts';
 import type { Overload } from '../library/function.ts';
 import type {
   CallExpr,
@@ -18,21 +20,14 @@ import type {
   SelectExpr,
   StructExpr,
 } from '../syntax/ast.ts';
-import { type ExpressionIssue, issueAt } from '../syntax/source-position.ts';
-import {
-  assignable,
-  assignableAll,
-  moreGeneral,
-  type Substitution,
-  substitute,
-} from '../types/substitution.ts';
+import type { ExpressionIssue } from '../syntax/source-position.ts';
+import { assignable, moreGeneral, substitute } from '../types/substitution.ts';
 import {
   BOOL,
   BYTES,
   DOUBLE,
   DYN,
   ERROR,
-  equalTypes,
   formatType,
   INT,
   isOptional,
@@ -40,12 +35,14 @@ import {
   mapType,
   NULL,
   optionalType,
-  paramsOf,
   STRING,
   type Type,
   UINT,
 } from '../types/type.ts';
 import { Double, Uint } from '../values/value.ts';
+import { type Checker, type CheckOptions, freshParam, report } from './checker-state.ts';
+import { resolveCall } from './overload-resolution.ts';
+import { literalIssues } from './validate-literals.ts';
 
 /** An expression whose types are known. */
 export interface Checked {
@@ -54,33 +51,10 @@ export interface Checked {
   /** By id of the node. */
   readonly types: readonly (Type | undefined)[];
   /** By id of the call, the signatures that may be meant. */
-  readonly overloads: ReadonlyMap<number, readonly Overload[]>;
+  readonly overloads: readonly (readonly Overload[] | undefined)[];
+  /** By id of the name, what it stands for in the environment; a name of a macro stands for nothing there. */
+  readonly references: readonly (ResolvedName | undefined)[];
 }
-
-export interface CheckOptions {
-  /** Elements of a literal must agree in type. */
-  readonly homogeneousLiterals: boolean;
-}
-
-interface Checker {
-  readonly ast: ParsedExpression;
-  readonly scope: Scope;
-  readonly options: CheckOptions;
-  readonly types: (Type | undefined)[];
-  readonly overloads: Map<number, readonly Overload[]>;
-  readonly found: Substitution;
-  readonly issues: ExpressionIssue[];
-  locals: Local | undefined;
-  fresh: number;
-}
-
-interface Local {
-  readonly name: string;
-  readonly type: Type;
-  readonly outer: Local | undefined;
-}
-
-const MAX_ISSUES = 100;
 
 export function checkExpression(
   ast: ParsedExpression,
@@ -94,25 +68,30 @@ export function checkExpression(
     scope,
     options,
     types: new Array<Type | undefined>(ast.idCount),
-    overloads: new Map(),
+    overloads: new Array<readonly Overload[] | undefined>(ast.idCount),
+    references: new Array<ResolvedName | undefined>(ast.idCount),
     found: new Map(),
     issues: [],
     locals: undefined,
     fresh: 0,
+    literalCalls: undefined,
+    isLocal: (name) => local(checker, name) !== undefined,
   };
   check(checker, ast.expr);
   if (checker.issues.length > 0) return { issues: checker.issues };
-  const types = checker.types.map((type) => type && substitute(checker.found, type, true));
-  return { checked: { ast, type: types[ast.expr.id] ?? DYN, types, overloads: checker.overloads } };
-}
-
-function report(checker: Checker, at: number, message: string, hint?: string): Type {
-  if (checker.issues.length < MAX_ISSUES) checker.issues.push(issueAt(checker.ast.source, at, message, hint));
-  return ERROR;
-}
-
-function freshParam(checker: Checker): Type {
-  return { kind: 'param', name: `_var${checker.fresh++}` };
+  const { types, literalCalls } = checker;
+  if (literalCalls !== undefined) {
+    const issues = literalIssues(ast.source, literalCalls);
+    if (issues.length > 0) return { issues };
+  }
+  if (checker.fresh > 0 || scope.generic) {
+    for (let id = 0; id < types.length; id++) {
+      const type = types[id];
+      if (type !== undefined) types[id] = substitute(checker.found, type, true);
+    }
+  }
+  const { overloads, references } = checker;
+  return { checked: { ast, type: types[ast.expr.id] ?? DYN, types, overloads, references } };
 }
 
 function local(checker: Checker, name: string): Type | undefined {
@@ -132,7 +111,8 @@ function withLocal<T>(checker: Checker, name: string, type: Type, body: () => T)
 
 function check(checker: Checker, expr: Expr): Type {
   let type = typeOf(checker, expr);
-  if (typeWeight(type) > MAX_TYPE)
+  const { kind } = type;
+  if ((kind === 'list' || kind === 'map' || kind === 'opaque') && typeWeight(type) > MAX_TYPE)
     type = report(checker, expr.at, 'the type of the expression is too complex');
   checker.types[expr.id] = type;
   return type;
@@ -143,13 +123,12 @@ const MAX_TYPE = 2_000;
 const WEIGHTS = new WeakMap<Type, number>();
 
 function typeWeight(type: Type): number {
-  if (type.kind !== 'list' && type.kind !== 'map' && type.kind !== 'opaque') return 1;
   let weight = WEIGHTS.get(type);
   if (weight === undefined) {
     weight = 1;
     if (type.kind === 'list') weight += typeWeight(type.element);
     else if (type.kind === 'map') weight += typeWeight(type.key) + typeWeight(type.value);
-    else for (const param of type.params) weight += typeWeight(param);
+    else if (type.kind === 'opaque') for (const param of type.params) weight += typeWeight(param);
     WEIGHTS.set(type, weight);
   }
   return weight;
@@ -189,15 +168,13 @@ function resolvedType(found: ResolvedName): Type {
   return found.kind === 'variable' ? found.variable.type : found.constant.type;
 }
 
-function isLocalIn(checker: Checker): (name: string) => boolean {
-  return (name) => local(checker, name) !== undefined;
-}
-
 function identType(checker: Checker, expr: Expr & { kind: 'ident' }): Type {
   const own = local(checker, expr.name);
   if (own) return own;
-  const resolved = resolveQualified(checker.scope, expr, isLocalIn(checker));
-  return resolved ? resolvedType(resolved.found) : undeclared(checker, expr.at, expr.name);
+  const resolved = resolveName(checker.scope, expr.name);
+  if (!resolved) return undeclared(checker, expr.at, expr.name);
+  checker.references[expr.id] = resolved;
+  return resolvedType(resolved);
 }
 
 function undeclared(checker: Checker, at: number, name: string): Type {
@@ -211,8 +188,11 @@ function undeclared(checker: Checker, at: number, name: string): Type {
 
 function selectType(checker: Checker, expr: SelectExpr): Type {
   if (!expr.testOnly) {
-    const resolved = resolveQualified(checker.scope, expr, isLocalIn(checker));
-    if (resolved) return resolvedType(resolved.found);
+    const resolved = resolveQualified(checker.scope, expr, checker.isLocal);
+    if (resolved) {
+      checker.references[expr.id] = resolved;
+      return resolvedType(resolved);
+    }
   }
   const operand = substitute(checker.found, check(checker, expr.operand), false);
   const field = fieldType(checker, operand, expr.field, expr.at);
@@ -229,7 +209,7 @@ function fieldType(checker: Checker, operand: Type, field: string, at: number): 
     case 'map':
       // A key that is written like a field is a text.
       if (!assignable(checker.found, STRING, operand.key)) {
-        return report(checker, at, `type '${formatType(operand)}' does not support field selection`);
+        return report(checker, at, `type '${shown(checker, operand)}' does not support field selection`);
       }
       return operand.value;
     case 'object': {
@@ -247,8 +227,13 @@ function fieldType(checker: Checker, operand: Type, field: string, at: number): 
     case 'any':
       return DYN;
     default:
-      return report(checker, at, `type '${formatType(operand)}' does not support field selection`);
+      return report(checker, at, `type '${shown(checker, operand)}' does not support field selection`);
   }
+}
+
+/** As messages show it: what nothing is known of may be anything. */
+function shown(checker: Checker, type: Type): string {
+  return formatType(substitute(checker.found, type, true));
 }
 
 const SHOWN_FIELDS = 12;
@@ -268,95 +253,25 @@ function callType(checker: Checker, expr: CallExpr): Type {
     if (expr.function === 'cel.@block' && first?.kind === 'list' && second)
       return checkBlock(checker, first, second);
     if (expr.function === '_?._' && first && second) return optionalSelect(checker, expr, first, second);
-    const args = expr.args.map((arg) => check(checker, arg));
-    const declaration = resolveFunction(scope, expr.function);
-    if (!declaration) return undeclared(checker, expr.at, expr.function);
-    return resolve(checker, expr, expr.function, declaration.overloads, false, args);
+    return callOf(checker, expr, resolveFunction(scope, expr.function), undefined);
   }
-  const namespaced = resolveNamespaced(scope, expr.target, expr.function, isLocalIn(checker));
-  if (namespaced) {
-    const args = expr.args.map((arg) => check(checker, arg));
-    return resolve(checker, expr, namespaced.name, namespaced.overloads, false, args);
-  }
-  const target = check(checker, expr.target);
-  const args = expr.args.map((arg) => check(checker, arg));
-  const declaration = resolveFunction(scope, expr.function);
-  if (!declaration) return undeclared(checker, expr.at, expr.function);
-  return resolve(checker, expr, expr.function, declaration.overloads, true, [target, ...args]);
+  const namespaced = resolveNamespaced(scope, expr.target, expr.function, checker.isLocal);
+  return namespaced
+    ? callOf(checker, expr, namespaced, undefined)
+    : callOf(checker, expr, resolveFunction(scope, expr.function), expr.target);
 }
 
-/** Tries all signatures; where several fit and differ in what they give, the result may be anything. */
-function resolve(
+function callOf(
   checker: Checker,
   expr: CallExpr,
-  name: string,
-  overloads: readonly Overload[],
-  member: boolean,
-  args: readonly Type[],
+  table: FunctionTable | undefined,
+  target: Expr | undefined,
 ): Type {
-  // What already went wrong is not reported again.
-  if (args.some((arg) => arg.kind === 'error')) return ERROR;
-  const fitting: Overload[] = [];
-  let result: Type | undefined;
-  for (const overload of overloads) {
-    if (overload.member !== member || overload.params.length !== args.length) continue;
-    const signature = instantiate(checker, overload);
-    if (!assignableAll(checker.found, args, signature.params)) continue;
-    fitting.push(overload);
-    const own = substitute(checker.found, signature.result, false);
-    if (result === undefined) result = own;
-    else if (result.kind !== 'dyn' && !equalTypes(result, own)) result = DYN;
-  }
-  if (result === undefined) return mismatch(checker, expr, name, overloads, member, args);
-  checker.overloads.set(expr.id, fitting);
-  return result;
-}
-
-const SHOWN_OVERLOADS = 8;
-
-function mismatch(
-  checker: Checker,
-  expr: CallExpr,
-  name: string,
-  overloads: readonly Overload[],
-  member: boolean,
-  args: readonly Type[],
-): Type {
-  const [target, ...rest] = args.map((arg) => formatType(substitute(checker.found, arg, true)));
-  const applied = member
-    ? `${target}.(${rest.join(', ')})`
-    : `(${args.length === 0 ? '' : [target, ...rest].join(', ')})`;
-  const signatures = overloads.map(({ params, member: isMember }) => {
-    const [first, ...others] = params.map(formatType);
-    return isMember ? `${first}.(${others.join(', ')})` : `(${params.map(formatType).join(', ')})`;
-  });
-  const more = signatures.length > SHOWN_OVERLOADS ? ', …' : '';
-  return report(
-    checker,
-    expr.at,
-    `found no matching overload for '${name}' applied to '${applied}'`,
-    `fitting would be ${signatures.slice(0, SHOWN_OVERLOADS).join(', ')}${more}`,
-  );
-}
-
-const SIGNATURE_PARAMS = new WeakMap<Overload, readonly string[]>();
-
-/** The signature with type parameters of its own. */
-function instantiate(checker: Checker, overload: Overload): { params: readonly Type[]; result: Type } {
-  let names = SIGNATURE_PARAMS.get(overload);
-  if (!names) {
-    const found = new Set<string>();
-    for (const param of overload.params) paramsOf(param, found);
-    paramsOf(overload.result, found);
-    names = [...found];
-    SIGNATURE_PARAMS.set(overload, names);
-  }
-  if (names.length === 0) return overload;
-  const fresh: Substitution = new Map(names.map((name) => [name, freshParam(checker)]));
-  return {
-    params: overload.params.map((param) => substitute(fresh, param, false)),
-    result: substitute(fresh, overload.result, false),
-  };
+  const args: Type[] = [];
+  if (target) args.push(check(checker, target));
+  for (const arg of expr.args) args.push(check(checker, arg));
+  if (!table) return undeclared(checker, expr.at, expr.function);
+  return resolveCall(checker, expr, table, target !== undefined, args);
 }
 
 function optionalSelect(checker: Checker, expr: CallExpr, operand: Expr, field: Expr): Type {
@@ -380,7 +295,7 @@ function join(checker: Checker, before: Type | undefined, type: Type, at: number
 }
 
 function typeMismatch(checker: Checker, at: number, wanted: Type, found: Type): Type {
-  const [want, have] = [wanted, found].map((type) => formatType(substitute(checker.found, type, true)));
+  const [want, have] = [wanted, found].map((type) => shown(checker, type));
   return report(checker, at, `expected type '${want}' but found '${have}'`);
 }
 
@@ -487,7 +402,7 @@ function variableTypes(checker: Checker, expr: ComprehensionExpr, range: Type): 
     case 'error':
       return [DYN, DYN];
     default: {
-      const type = formatType(range);
+      const type = shown(checker, range);
       report(
         checker,
         expr.range.at,

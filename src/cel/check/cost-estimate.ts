@@ -260,9 +260,7 @@ function elementsOf(
 /** All signatures that may be meant, as one range. */
 function overloadEstimate(estimator: Estimator, expr: CallExpr, operands: readonly Expr[]): CallEstimate {
   const overloads: readonly Overload[] =
-    estimator.checked.overloads.get(expr.id) ??
-    resolveFunction(estimator.scope, expr.function)?.overloads ??
-    [];
+    estimator.checked.overloads[expr.id] ?? resolveFunction(estimator.scope, expr.function)?.overloads ?? [];
   const args = operands.map((operand) => argument(estimator, operand));
   let total: Cost | undefined;
   let resultSize: SizeRange | undefined;

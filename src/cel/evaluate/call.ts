@@ -1,5 +1,5 @@
 import type { Overload } from '../library/function.ts';
-import { DYN } from '../types/type.ts';
+import type { Expr } from '../syntax/ast.ts';
 import { kindTest, typeNameOf } from '../values/convert.ts';
 import { CelError, Failure, firstFailure, type Value } from '../values/value.ts';
 import { checkLimits, countWalked, type Frame, type Step } from './frame.ts';
@@ -7,6 +7,12 @@ import { checkLimits, countWalked, type Frame, type Step } from './frame.ts';
 interface Candidate {
   readonly overload: Overload;
   readonly tests: readonly ((value: Value) => boolean)[];
+}
+
+/** What calls of the same overloads have in common. */
+interface Candidates {
+  readonly list: readonly Candidate[];
+  readonly lenient: boolean;
 }
 
 /** Runs the overload that fits the kinds of the arguments. */
@@ -17,12 +23,23 @@ export interface Dispatch {
   readonly lenient: boolean;
 }
 
+const CANDIDATES = new WeakMap<readonly Overload[], Candidates>();
+
+function candidatesOf(overloads: readonly Overload[]): Candidates {
+  let candidates = CANDIDATES.get(overloads);
+  if (candidates === undefined) {
+    candidates = {
+      list: overloads.map((overload) => ({ overload, tests: overload.params.map(kindTest) })),
+      lenient: overloads.some((overload) => overload.lenient === true),
+    };
+    CANDIDATES.set(overloads, candidates);
+  }
+  return candidates;
+}
+
 export function dispatchOf(name: string, overloads: readonly Overload[], at: number): Dispatch {
-  const candidates = overloads.map((overload) => ({
-    overload,
-    tests: overload.params.map((param) => kindTest(param ?? DYN)),
-  }));
-  return { name, at, candidates, lenient: overloads.some((overload) => overload.lenient === true) };
+  const { list, lenient } = candidatesOf(overloads);
+  return { name, at, candidates: list, lenient };
 }
 
 export function invoke(dispatch: Dispatch, args: Value[], frame: Frame): Value {
@@ -40,20 +57,29 @@ export function invoke(dispatch: Dispatch, args: Value[], frame: Frame): Value {
 }
 
 function perform(dispatch: Dispatch, overload: Overload, args: readonly Value[], frame: Frame): Value {
-  if (overload.cost === undefined) {
+  count(overload.cost, args, frame);
+  return performed(dispatch.at, overload.run(...args), overload.resultCost, frame);
+}
+
+function count(cost: Overload['cost'], args: readonly Value[], frame: Frame): void {
+  if (cost === undefined) {
     frame.cost++;
     const [first] = args;
     if (typeof first === 'string') countWalked(frame, first.length);
   } else {
-    frame.cost += overload.cost(args);
+    frame.cost += cost(args);
     checkLimits(frame);
   }
-  const result = overload.run(...args);
-  if (overload.resultCost !== undefined) {
-    frame.cost += overload.resultCost(result);
+}
+
+function performed(at: number, result: Value, resultCost: Overload['resultCost'], frame: Frame): Value {
+  if (resultCost !== undefined) {
+    frame.cost += resultCost(result);
     checkLimits(frame);
   }
-  return result instanceof CelError && result.at === -1 ? new CelError(result.message, dispatch.at) : result;
+  return typeof result === 'object' && result instanceof CelError && result.at === -1
+    ? new CelError(result.message, at, result.missing)
+    : result;
 }
 
 function mismatch(dispatch: Dispatch, args: readonly Value[]): CelError {
@@ -61,12 +87,14 @@ function mismatch(dispatch: Dispatch, args: readonly Value[]): CelError {
   return new CelError(`no such overload: ${dispatch.name}(${kinds})`, dispatch.at);
 }
 
-export function callStep(dispatch: Dispatch, args: readonly Step[]): Step {
+/** Of arguments that are written out, what can be made ready is. */
+export function callStep(dispatch: Dispatch, args: readonly Step[], written: readonly Expr[]): Step {
   const [first, second] = args;
   const [only] = dispatch.candidates;
   if (dispatch.candidates.length === 1 && only && !dispatch.lenient) {
-    if (args.length === 1 && first) return unaryStep(dispatch, only, first);
-    if (args.length === 2 && first && second) return binaryStep(dispatch, only, first, second);
+    const run = prepared(only.overload, written);
+    if (args.length === 1 && first) return unaryStep(dispatch, only, run, first);
+    if (args.length === 2 && first && second) return binaryStep(dispatch, only, run, first, second);
   }
   return (frame) =>
     invoke(
@@ -76,23 +104,45 @@ export function callStep(dispatch: Dispatch, args: readonly Step[]): Step {
     );
 }
 
-function unaryStep(dispatch: Dispatch, { overload, tests }: Candidate, arg: Step): Step {
-  const test = tests[0] ?? (() => true);
+function prepared({ prepare, run }: Overload, written: readonly Expr[]): Overload['run'] {
+  if (prepare === undefined) return run;
+  return prepare(written.map((arg) => (arg.kind === 'literal' ? arg.value : undefined))) ?? run;
+}
+
+const anything = (): boolean => true;
+
+function unaryStep(
+  dispatch: Dispatch,
+  { overload: { cost, resultCost }, tests }: Candidate,
+  run: Overload['run'],
+  arg: Step,
+): Step {
+  const { at } = dispatch;
+  const [test = anything] = tests;
   return (frame) => {
     const value = arg(frame);
-    if (value instanceof Failure) return value;
+    if (typeof value === 'object' && value instanceof Failure) return value;
     if (!test(value)) return mismatch(dispatch, [value]);
-    return perform(dispatch, overload, [value], frame);
+    count(cost, [value], frame);
+    return performed(at, run(value), resultCost, frame);
   };
 }
 
-function binaryStep(dispatch: Dispatch, { overload, tests }: Candidate, first: Step, second: Step): Step {
-  const [testFirst = () => true, testSecond = () => true] = tests;
+function binaryStep(
+  dispatch: Dispatch,
+  { overload: { cost, resultCost }, tests }: Candidate,
+  run: Overload['run'],
+  first: Step,
+  second: Step,
+): Step {
+  const { at } = dispatch;
+  const [testFirst = anything, testSecond = anything] = tests;
   return (frame) => {
     const a = first(frame);
     const b = second(frame);
     if (a instanceof Failure || b instanceof Failure) return firstFailure([a, b]) ?? null;
     if (!testFirst(a) || !testSecond(b)) return mismatch(dispatch, [a, b]);
-    return perform(dispatch, overload, [a, b], frame);
+    count(cost, [a, b], frame);
+    return performed(at, run(a, b), resultCost, frame);
   };
 }

@@ -1,10 +1,14 @@
 import { CelError, Unknown, type Value } from '../values/value.ts';
+import type { Variable } from './scope.ts';
+
+/** Values of variables by name: JSON, or values of this room. A function is asked once for each variable that is used. */
+export type Bindings = Readonly<Record<string, unknown>> | ((name: string) => unknown);
 
 /** The state of one evaluation. */
 export interface Frame {
   /** Values of variables, by the places that the plan gave them; `undefined` until they are asked for. */
   readonly slots: (Value | undefined)[];
-  readonly load: (slot: number) => Value;
+  readonly bindings: Bindings;
   cost: number;
   readonly limit: number;
   iterations: number;
@@ -13,6 +17,20 @@ export interface Frame {
   readonly interrupted: (() => boolean) | undefined;
   /** Attributes that are not known yet, each as a path. */
   readonly unknowns: readonly AttributePath[] | undefined;
+}
+
+/** The value of a variable of the environment, adapted when it is first asked for. */
+export function loadVariable(frame: Frame, slot: number, { name, adapter }: Variable): Value {
+  const { bindings } = frame;
+  const raw =
+    typeof bindings === 'function'
+      ? bindings(name)
+      : Object.hasOwn(bindings, name)
+        ? bindings[name]
+        : undefined;
+  const value = raw === undefined ? new CelError(`no such attribute: ${name}`, -1, true) : adapter(raw);
+  frame.slots[slot] = value;
+  return value;
 }
 
 /** A piece of a compiled expression. */

@@ -28,6 +28,10 @@ export function equalityStep(left: Step, right: Step, wanted: boolean): Step {
       frame.cost++;
       return (a === b) === wanted;
     }
+    if (typeof a === 'string' && typeof b === 'string') {
+      frame.cost += Math.ceil(Math.min(a.length, b.length) * 0.1);
+      return (a === b) === wanted;
+    }
     const failure = failed(a, b);
     if (failure) return failure;
     frame.cost += compareCost(a, b);

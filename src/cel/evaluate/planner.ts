@@ -1,6 +1,14 @@
 import type { Overload } from '../library/function.ts';
-import type { CallExpr, ComprehensionExpr, Expr, ListExpr, MapExpr, StructExpr } from '../syntax/ast.ts';
-import { childrenOf } from '../syntax/ast.ts';
+import type {
+  CallExpr,
+  ComprehensionExpr,
+  Expr,
+  IdentExpr,
+  ListExpr,
+  MapExpr,
+  SelectExpr,
+  StructExpr,
+} from '../syntax/ast.ts';
 import { adapt } from '../values/convert.ts';
 import { List } from '../values/list.ts';
 import { EntryMap, normalKey, ObjectMap } from '../values/map.ts';
@@ -15,7 +23,7 @@ import {
   insertShape,
   insertStep,
 } from './fold.ts';
-import { type AttributePath, noSuchOverload, type Step } from './frame.ts';
+import { type AttributePath, loadVariable, noSuchOverload, type Step } from './frame.ts';
 import {
   additiveStep,
   conditionalStep,
@@ -27,31 +35,50 @@ import {
 } from './operators.ts';
 import {
   candidateNames,
+  type ResolvedName,
   resolveFunction,
   resolveNamespaced,
   resolveQualified,
   type Scope,
   type Variable,
 } from './scope.ts';
-import { attributeStep, indexStep, optionalAccessStep, presenceStep, selectStep } from './select.ts';
+import {
+  attributeStep,
+  indexStep,
+  optionalAccessStep,
+  presenceStep,
+  selectStep,
+  variableFieldStep,
+} from './select.ts';
+import { signaturesFor } from './signature.ts';
 
 /** An expression made into closures. */
 export interface Plan {
   readonly run: Step;
   readonly slotCount: number;
-  /** The variables of the environment that are used; their slots are their indices. */
-  readonly variables: readonly Variable[];
+  /** Names of the environment's variables that are used. */
+  readonly variables: readonly string[];
+}
+
+/** By id of calls the overloads that may be meant, by id of names what they stand for. */
+interface Findings {
+  readonly overloads: readonly (readonly Overload[] | undefined)[];
+  readonly references: readonly (ResolvedName | undefined)[];
 }
 
 interface Planner {
   readonly scope: Scope;
-  /** What the checker found, by id of the call. */
-  readonly overloads: ReadonlyMap<number, readonly Overload[]>;
-  readonly variables: Variable[];
-  readonly variableSlots: Map<string, number>;
-  /** Slots of macro variables come after those of variables, whose number is not known yet: they count down from −1. */
-  locals: number;
+  /** What the checker found, if it was asked. */
+  readonly checked: Findings | undefined;
+  /** Attributes may be unknown, so each is asked about before it is read. */
+  readonly mindsUnknowns: boolean;
+  /** The environment's variables that were met, and their slots: a few, so that they are looked through. */
+  readonly variables: string[];
+  readonly variableSlots: number[];
+  /** So far. */
+  slotCount: number;
   names: LocalNames | undefined;
+  readonly isLocal: (name: string) => boolean;
 }
 
 interface LocalNames {
@@ -63,35 +90,30 @@ interface LocalNames {
 export function planExpression(
   expr: Expr,
   scope: Scope,
-  overloads: ReadonlyMap<number, readonly Overload[]> = new Map(),
+  checked: Findings | undefined,
+  mindsUnknowns: boolean,
 ): Plan {
-  const variables = collectVariables(expr, scope);
   const planner: Planner = {
     scope,
-    overloads,
-    variables,
-    variableSlots: new Map(variables.map((variable, slot) => [variable.name, slot])),
-    locals: variables.length,
+    checked,
+    mindsUnknowns,
+    variables: [],
+    variableSlots: [],
+    slotCount: 0,
     names: undefined,
+    isLocal: (name) => localStep(planner, name) !== undefined,
   };
   const run = plan(planner, expr);
-  return { run, slotCount: planner.locals, variables };
+  return { run, slotCount: planner.slotCount, variables: planner.variables };
 }
 
-/** Every variable that a name in the expression might mean; macro variables that hide one cost it only a slot. */
-function collectVariables(expr: Expr, scope: Scope): Variable[] {
-  const found = new Map<string, Variable>();
-  const nothing = (): boolean => false;
-  const walk = (node: Expr): void => {
-    if (node.kind === 'ident' || node.kind === 'select') {
-      const resolved = resolveQualified(scope, node, nothing);
-      if (resolved?.found.kind === 'variable')
-        found.set(resolved.found.variable.name, resolved.found.variable);
-    }
-    for (const child of childrenOf(node)) walk(child);
-  };
-  walk(expr);
-  return [...found.values()];
+function slotOf(planner: Planner, name: string): number {
+  const index = planner.variables.indexOf(name);
+  const known = index === -1 ? undefined : planner.variableSlots[index];
+  if (known !== undefined) return known;
+  planner.variables.push(name);
+  planner.variableSlots.push(planner.slotCount);
+  return planner.slotCount++;
 }
 
 function localStep(planner: Planner, name: string): Step | undefined {
@@ -123,10 +145,10 @@ function plan(planner: Planner, expr: Expr): Step {
 
 /** The path of `a.b[0].c`, where it starts at a variable of the environment. */
 function pathOf(planner: Planner, expr: Expr): AttributePath | undefined {
-  const isLocal = (name: string): boolean => localStep(planner, name) !== undefined;
+  const { isLocal } = planner;
   if (expr.kind === 'ident' || (expr.kind === 'select' && !expr.testOnly)) {
     const resolved = resolveQualified(planner.scope, expr, isLocal);
-    if (resolved) return resolved.found.kind === 'variable' ? [resolved.found.variable.name] : undefined;
+    if (resolved) return resolved.kind === 'variable' ? [resolved.variable.name] : undefined;
   }
   if (expr.kind === 'select') {
     const operand = pathOf(planner, expr.operand);
@@ -142,13 +164,14 @@ function pathOf(planner: Planner, expr: Expr): AttributePath | undefined {
 
 function planAttribute(planner: Planner, expr: Expr): Step {
   const plain = planPlain(planner, expr);
+  if (!planner.mindsUnknowns) return plain;
   const path = pathOf(planner, expr);
   return path ? attributeStep(path, plain) : plain;
 }
 
 /** Without asking whether it is known: that is asked for the whole path only. */
 function planPlain(planner: Planner, expr: Expr): Step {
-  if (expr.kind === 'call' && pathOf(planner, expr)) {
+  if (expr.kind === 'call' && planner.mindsUnknowns && pathOf(planner, expr)) {
     const [operand, index] = expr.args;
     if (operand && index) {
       const inner = planPlain(planner, operand);
@@ -157,39 +180,51 @@ function planPlain(planner: Planner, expr: Expr): Step {
       return optionalAccessStep(inner, key, expr.at, expr.function === '_?._');
     }
   }
-  if (expr.kind !== 'ident' && expr.kind !== 'select') return plan(planner, expr);
-  if (expr.kind === 'ident') {
-    const local = localStep(planner, expr.name);
-    if (local) return local;
-  }
-  if (expr.kind === 'ident' || !expr.testOnly) {
-    const resolved = resolveQualified(planner.scope, expr, (name) => localStep(planner, name) !== undefined);
-    if (resolved) {
-      if (resolved.found.kind === 'constant') {
-        const { value } = resolved.found.constant;
-        return (frame) => {
-          frame.cost++;
-          return value;
-        };
-      }
-      return variableStep(planner.variableSlots.get(resolved.found.variable.name) ?? 0);
+  if (expr.kind === 'ident') return planName(planner, expr);
+  if (expr.kind !== 'select') return plan(planner, expr);
+  const { operand, field, at } = expr;
+  if (expr.testOnly) return presenceStep(planPlain(planner, operand), field, at);
+  const resolved = resolve(planner, expr);
+  if (resolved) return resolvedStep(planner, resolved);
+  if (operand.kind === 'ident') {
+    const variable = localStep(planner, operand.name) ? undefined : resolve(planner, operand);
+    if (variable?.kind === 'variable') {
+      return variableFieldStep(slotOf(planner, variable.variable.name), variable.variable, field, at);
     }
   }
-  if (expr.kind === 'ident') {
-    const missing = new CelError(`undeclared reference to '${expr.name}'`, expr.at);
-    return () => missing;
-  }
-  const operand = planPlain(planner, expr.operand);
-  return expr.testOnly
-    ? presenceStep(operand, expr.field, expr.at)
-    : selectStep(operand, expr.field, expr.at);
+  return selectStep(planPlain(planner, operand), field, at);
 }
 
-function variableStep(slot: number): Step {
+function planName(planner: Planner, expr: IdentExpr): Step {
+  const local = localStep(planner, expr.name);
+  if (local) return local;
+  const resolved = resolve(planner, expr);
+  if (resolved) return resolvedStep(planner, resolved);
+  const missing = new CelError(`undeclared reference to '${expr.name}'`, expr.at);
+  return () => missing;
+}
+
+function resolve(planner: Planner, expr: IdentExpr | SelectExpr): ResolvedName | undefined {
+  const { checked, scope, isLocal } = planner;
+  return checked ? checked.references[expr.id] : resolveQualified(scope, expr, isLocal);
+}
+
+function resolvedStep(planner: Planner, resolved: ResolvedName): Step {
+  if (resolved.kind === 'variable') {
+    return variableStep(slotOf(planner, resolved.variable.name), resolved.variable);
+  }
+  const { value } = resolved.constant;
+  return (frame) => {
+    frame.cost++;
+    return value;
+  };
+}
+
+function variableStep(slot: number, variable: Variable): Step {
   return (frame) => {
     frame.cost++;
     const value = frame.slots[slot];
-    return value === undefined ? frame.load(slot) : value;
+    return value === undefined ? loadVariable(frame, slot, variable) : value;
   };
 }
 
@@ -211,7 +246,7 @@ function planCall(planner: Planner, expr: CallExpr): Step {
         return conditionalStep(plan(planner, first), plan(planner, second), plan(planner, third), at);
       }
       if (name === '_[_]' || name === '_?._' || name === '_[?_]') {
-        const path = pathOf(planner, expr);
+        const path = planner.mindsUnknowns ? pathOf(planner, expr) : undefined;
         if (path) return attributeStep(path, planPlain(planner, expr));
         const operand = plan(planner, first);
         const index = plan(planner, second);
@@ -243,27 +278,24 @@ function planCall(planner: Planner, expr: CallExpr): Step {
         return value instanceof Failure ? value : noSuchOverload(name, at);
       };
     }
-    return callStep(
-      findDispatch(planner, expr, name, false, args.length),
-      args.map((arg) => plan(planner, arg)),
-    );
+    return planFunction(planner, expr, name, false, args);
   }
-  const namespaced = resolveNamespaced(
-    planner.scope,
-    expr.target,
-    expr.function,
-    (name) => localStep(planner, name) !== undefined,
-  );
-  if (namespaced) {
-    const dispatch = findDispatch(planner, expr, namespaced.name, false, args.length);
-    return callStep(
-      dispatch,
-      args.map((arg) => plan(planner, arg)),
-    );
-  }
-  const dispatch = findDispatch(planner, expr, expr.function, true, args.length + 1);
-  const target = plan(planner, expr.target);
-  return callStep(dispatch, [target, ...args.map((arg) => plan(planner, arg))]);
+  const namespaced = resolveNamespaced(planner.scope, expr.target, expr.function, planner.isLocal);
+  if (namespaced) return planFunction(planner, expr, namespaced.name, false, args);
+  return planFunction(planner, expr, expr.function, true, [expr.target].concat(args));
+}
+
+function planFunction(
+  planner: Planner,
+  expr: CallExpr,
+  name: string,
+  member: boolean,
+  args: readonly Expr[],
+): Step {
+  const dispatch = findDispatch(planner, expr, name, member, args.length);
+  const steps: Step[] = [];
+  for (const arg of args) steps.push(plan(planner, arg));
+  return callStep(dispatch, steps, args);
 }
 
 /** The overloads that the checker left open, or all of the name and number of arguments. */
@@ -274,10 +306,15 @@ function findDispatch(
   member: boolean,
   count: number,
 ): Dispatch {
-  const checked = planner.overloads.get(expr.id);
-  const all = resolveFunction(planner.scope, name)?.overloads ?? [];
-  const fitting = all.filter((overload) => overload.member === member && overload.params.length === count);
-  return dispatchOf(name, checked && checked.length > 0 ? checked : fitting, expr.at);
+  const checked = planner.checked?.overloads[expr.id];
+  if (checked !== undefined) return dispatchOf(name, checked, expr.at);
+  const table = resolveFunction(planner.scope, name);
+  const fitting = table && signaturesFor(table, member, count)?.signatures;
+  return dispatchOf(
+    name,
+    (fitting ?? []).map((signature) => signature.overload),
+    expr.at,
+  );
 }
 
 const NO_BOOL = 'optional entries hold optionals';
@@ -404,7 +441,7 @@ function readSlot(slot: number): Step {
 
 function planFold(planner: Planner, expr: ComprehensionExpr): Step {
   const range = plan(planner, expr.range);
-  const accumulator = planner.locals++;
+  const accumulator = planner.slotCount++;
   const isBind =
     expr.range.kind === 'list' &&
     expr.range.elements.length === 0 &&
@@ -416,8 +453,8 @@ function planFold(planner: Planner, expr: ComprehensionExpr): Step {
     return bindStep(init, body, accumulator);
   }
   const slots: FoldSlots = {
-    variable: planner.locals++,
-    variable2: expr.variable2 === undefined ? undefined : planner.locals++,
+    variable: planner.slotCount++,
+    variable2: expr.variable2 === undefined ? undefined : planner.slotCount++,
     accumulator,
   };
   const withVariables = (body: () => Step): Step => {
@@ -452,8 +489,8 @@ function planFold(planner: Planner, expr: ComprehensionExpr): Step {
 
 /** Numbered expressions, each evaluated when it is first used. */
 function planBlock(planner: Planner, slots: ListExpr, body: Expr): Step {
-  const first = planner.locals;
-  planner.locals += slots.elements.length;
+  const first = planner.slotCount;
+  planner.slotCount += slots.elements.length;
   const declare = (index: number): Step => {
     const element = slots.elements[index];
     if (!element) return plan(planner, body);

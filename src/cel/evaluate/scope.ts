@@ -1,8 +1,9 @@
-import type { Constant, FunctionDeclaration } from '../library/function.ts';
+import type { Constant } from '../library/function.ts';
 import type { Expr } from '../syntax/ast.ts';
 import { qualifiedName } from '../syntax/parser.ts';
 import type { ObjectType, Type } from '../types/type.ts';
 import type { Adapter } from '../values/list.ts';
+import type { FunctionTable } from './signature.ts';
 
 export interface Variable {
   readonly name: string;
@@ -11,23 +12,47 @@ export interface Variable {
   readonly adapter: Adapter;
 }
 
-/** All names that an environment gives meaning to. */
-export interface Scope {
-  /** Names are tried within it first, and within its parents. */
-  readonly container: string;
-  readonly variables: ReadonlyMap<string, Variable>;
-  readonly constants: ReadonlyMap<string, Constant>;
-  readonly functions: ReadonlyMap<string, FunctionDeclaration>;
-  readonly types: ReadonlyMap<string, ObjectType>;
-}
-
 export type ResolvedName =
   | { readonly kind: 'variable'; readonly variable: Variable }
   | { readonly kind: 'constant'; readonly constant: Constant };
 
+/** All names that an environment gives meaning to. */
+export interface Scope {
+  /** Names are tried within it first, and within its parents. */
+  readonly container: string;
+  readonly variables: ReadonlyMap<string, ResolvedName>;
+  readonly constants: ReadonlyMap<string, ResolvedName>;
+  readonly functions: ReadonlyMap<string, FunctionTable>;
+  readonly types: ReadonlyMap<string, ObjectType>;
+  /** First parts of the variables and constants whose names have several: only `a.b` that begins so can be one name. */
+  readonly nameRoots: ReadonlySet<string>;
+  /** First parts of the functions whose names have several, such as `math` of `math.abs`. */
+  readonly functionRoots: ReadonlySet<string>;
+  /** Types of variables have type parameters. */
+  readonly generic: boolean;
+}
+
+/** The first parts of names that have several. */
+export function rootsOf(...names: Iterable<string>[]): ReadonlySet<string> {
+  const roots = new Set<string>();
+  for (const group of names) {
+    for (const name of group) {
+      const dot = name.indexOf('.', 1);
+      if (dot > 0) roots.add(name.slice(0, dot));
+    }
+  }
+  return roots;
+}
+
+const DOT = 46;
+
+function isAbsolute(name: string): boolean {
+  return name.charCodeAt(0) === DOT;
+}
+
 /** The full names that a name may stand for, in order. */
 export function candidateNames(scope: Scope, name: string): string[] {
-  if (name.startsWith('.')) return [name.slice(1)];
+  if (isAbsolute(name)) return [name.slice(1)];
   if (scope.container === '') return [name];
   const out: string[] = [];
   for (
@@ -42,13 +67,20 @@ export function candidateNames(scope: Scope, name: string): string[] {
 }
 
 export function resolveName(scope: Scope, name: string): ResolvedName | undefined {
+  if (scope.container === '' && !isAbsolute(name))
+    return scope.variables.get(name) ?? scope.constants.get(name);
   for (const candidate of candidateNames(scope, name)) {
-    const variable = scope.variables.get(candidate);
-    if (variable) return { kind: 'variable', variable };
-    const constant = scope.constants.get(candidate);
-    if (constant) return { kind: 'constant', constant };
+    const found = scope.variables.get(candidate) ?? scope.constants.get(candidate);
+    if (found) return found;
   }
   return undefined;
+}
+
+/** The name with which `a.b.c` begins, where it is nothing but names. */
+function rootName(expr: Expr): string | undefined {
+  let inner = expr;
+  while (inner.kind === 'select' && !inner.testOnly) inner = inner.operand;
+  return inner.kind === 'ident' ? inner.name : undefined;
 }
 
 /** What `a.b.c` means as one name, unless its first part is a variable of a macro. */
@@ -56,16 +88,19 @@ export function resolveQualified(
   scope: Scope,
   expr: Expr,
   isLocal: (name: string) => boolean,
-): { readonly name: string; readonly found: ResolvedName } | undefined {
+): ResolvedName | undefined {
+  const root = rootName(expr);
+  if (root === undefined) return undefined;
+  const absolute = isAbsolute(root);
+  if (!absolute && isLocal(root)) return undefined;
+  if (expr.kind === 'ident') return resolveName(scope, root);
+  if (scope.container === '' && !scope.nameRoots.has(absolute ? root.slice(1) : root)) return undefined;
   const name = qualifiedName(expr);
-  if (name === undefined) return undefined;
-  const dot = name.indexOf('.', 1);
-  if (!name.startsWith('.') && isLocal(dot === -1 ? name : name.slice(0, dot))) return undefined;
-  const found = resolveName(scope, name);
-  return found && { name, found };
+  return name === undefined ? undefined : resolveName(scope, name);
 }
 
-export function resolveFunction(scope: Scope, name: string): FunctionDeclaration | undefined {
+export function resolveFunction(scope: Scope, name: string): FunctionTable | undefined {
+  if (scope.container === '' && !isAbsolute(name)) return scope.functions.get(name);
   for (const candidate of candidateNames(scope, name)) {
     const found = scope.functions.get(candidate);
     if (found) return found;
@@ -79,11 +114,13 @@ export function resolveNamespaced(
   target: Expr,
   name: string,
   isLocal: (name: string) => boolean,
-): FunctionDeclaration | undefined {
+): FunctionTable | undefined {
+  const root = rootName(target);
+  if (root === undefined) return undefined;
+  const absolute = isAbsolute(root);
+  if (scope.container === '' && !scope.functionRoots.has(absolute ? root.slice(1) : root)) return undefined;
+  if (!absolute && isLocal(root)) return undefined;
   const prefix = qualifiedName(target);
-  if (prefix === undefined) return undefined;
-  const dot = prefix.indexOf('.', 1);
-  if (!prefix.startsWith('.') && isLocal(dot === -1 ? prefix : prefix.slice(0, dot))) return undefined;
-  const found = resolveFunction(scope, `${prefix}.${name}`);
-  return found?.overloads.some((overload) => !overload.member) ? found : undefined;
+  const found = prefix === undefined ? undefined : resolveFunction(scope, `${prefix}.${name}`);
+  return found && found.globals.length > 0 ? found : undefined;
 }

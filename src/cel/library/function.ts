@@ -35,6 +35,8 @@ export interface Overload {
   readonly estimate?: (args: readonly ArgumentEstimate[]) => CallEstimate;
   /** Gets failures too, instead of passing them on. */
   readonly lenient?: true;
+  /** Asked once for a call some of whose arguments are written out: another `run` that has made something ready of them. */
+  readonly prepare?: (literals: readonly (Value | undefined)[]) => Overload['run'] | undefined;
 }
 
 export interface FunctionDeclaration {
@@ -57,7 +59,7 @@ export interface Library {
   readonly constants?: readonly Constant[];
 }
 
-type Details = Pick<Overload, 'cost' | 'resultCost' | 'estimate' | 'lenient'>;
+type Details = Pick<Overload, 'cost' | 'resultCost' | 'estimate' | 'lenient' | 'prepare'>;
 
 /** `name(params)` */
 export function globalOverload(

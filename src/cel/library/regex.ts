@@ -1,6 +1,5 @@
 import {
   findAll as allMatches,
-  compileSearch,
   type Match,
   type Search,
   type StepBudget,
@@ -11,31 +10,19 @@ import { List } from '../values/list.ts';
 import { CelError, NONE, Optional, type Value } from '../values/value.ts';
 import { matching } from './cost.ts';
 import { globalOverload, type Library, memberOverload, type Overload } from './function.ts';
+import { compiledPattern } from './pattern.ts';
 
-const COMPILED = new Map<string, Search>();
-const MAX_COMPILED = 256;
 /** Visits of each instruction for each character: few are needed unless looking for each match walks through all that follows. */
 const MAX_PASSES = 4;
 const MIN_STEPS = 10_000;
 const MAX_TEXT = 16 * 1024 * 1024;
-
-function searchFor(pattern: Value): Search | CelError {
-  const source = pattern as string;
-  const known = COMPILED.get(source);
-  if (known) return known;
-  const compiled = compileSearch(source);
-  if ('error' in compiled) return new CelError(compiled.error);
-  if (COMPILED.size >= MAX_COMPILED) COMPILED.clear();
-  COMPILED.set(source, compiled);
-  return compiled;
-}
 
 /** Errors of the machine become values. */
 function guarded(
   run: (search: Search, text: string, budget: StepBudget, rest: readonly Value[]) => Value,
 ): Overload['run'] {
   return (text, pattern, ...rest) => {
-    const search = searchFor(pattern as Value);
+    const search = compiledPattern(pattern as string);
     if (search instanceof CelError) return search;
     try {
       const left = MIN_STEPS + MAX_PASSES * (text as string).length * search.size;

@@ -54,7 +54,7 @@ import {
   type Overload,
 } from './function.ts';
 import { mergeLists } from './list-merging.ts';
-import { matchesPattern } from './pattern.ts';
+import { matchingPattern } from './pattern.ts';
 import { timeFunctions } from './time-functions.ts';
 
 const A = typeParam('A');
@@ -318,20 +318,14 @@ const textFunctions: readonly FunctionDeclaration[] = [
   {
     name: 'matches',
     overloads: [
-      globalOverload(
-        'matches',
-        [STRING, STRING],
-        BOOL,
-        (a, b) => matchesPattern(text(a), text(b)),
-        matching(0, 1),
-      ),
-      memberOverload(
-        'matches_string',
-        [STRING, STRING],
-        BOOL,
-        (a, b) => matchesPattern(text(a), text(b)),
-        matching(0, 1),
-      ),
+      globalOverload('matches', [STRING, STRING], BOOL, matchingPattern.run, {
+        ...matching(0, 1),
+        ...matchingPattern,
+      }),
+      memberOverload('matches_string', [STRING, STRING], BOOL, matchingPattern.run, {
+        ...matching(0, 1),
+        ...matchingPattern,
+      }),
     ],
   },
 ];

@@ -1,14 +1,18 @@
-import { type CharacterSet, characterSet, isWordCharacter } from '../../schema/character-set.ts';
-import { parseRegularExpression, type RegexNode, RegexSyntaxError } from '../../schema/regex-parser.ts';
+import { isWordCharacter } from '../../schema/character-set.ts';
+import { RegexSyntaxError } from '../../schema/regex-parser.ts';
+import { automaton } from './automaton.ts';
+import { type Assertion, compileProgram, type Instruction, type RegexProgram } from './program.ts';
 
 /** Beginning and end of the match and of each group, −1 for a group that took no part. */
 export type Match = readonly number[];
 
-/** An RE2 expression that says where it matches, in time that grows with its size times the length of the text. */
+/** An RE2 expression, in time that grows with its size times the length of the text, never faster. */
 export interface Search {
   readonly groupCount: number;
   /** Instructions. */
   readonly size: number;
+  /** Whether there is a match anywhere: much faster than finding it. */
+  readonly test: (text: string) => boolean;
   /** The leftmost match from a place on, the one that a backtracking engine would find first. */
   readonly find: (text: string, from: number, budget: StepBudget) => Match | undefined;
 }
@@ -25,104 +29,21 @@ export class StepsExceeded extends Error {
   }
 }
 
-type Instruction =
-  | { readonly op: 'set'; readonly set: CharacterSet }
-  | { readonly op: 'split'; first: number; second: number }
-  | { readonly op: 'assert'; readonly holds: (text: string, at: number) => boolean }
-  | { readonly op: 'save'; readonly slot: number }
-  | { readonly op: 'match' };
-
-const MAX_SIZE = 20_000;
-
 export function compileSearch(source: string): Search | { readonly error: string } {
   try {
-    const tree = parseRegularExpression(source);
-    const program: Instruction[] = [];
-    let groupCount = 0;
-    const push = (instruction: Instruction): number => {
-      if (program.length >= MAX_SIZE) throw new RegexSyntaxError('expression is too large');
-      return program.push(instruction) - 1;
+    const program = compileProgram(source);
+    const { groupCount, instructions } = program;
+    let test: Search['test'] | undefined;
+    return {
+      groupCount,
+      size: instructions.length,
+      // Many expressions are only looked at, or only asked where they match.
+      test: (text) => {
+        test ??= automaton(instructions);
+        return test(text);
+      },
+      find: searcher(program),
     };
-    const emit = (node: RegexNode): void => {
-      switch (node.kind) {
-        case 'empty':
-          return;
-        case 'set':
-          push({ op: 'set', set: characterSet(node.set) });
-          return;
-        case 'assert':
-          push({ op: 'assert', holds: ASSERTIONS[node.assertion] });
-          return;
-        case 'group':
-          groupCount = Math.max(groupCount, node.index);
-          push({ op: 'save', slot: node.index * 2 });
-          emit(node.item);
-          push({ op: 'save', slot: node.index * 2 + 1 });
-          return;
-        case 'sequence':
-          for (const item of node.items) emit(item);
-          return;
-        case 'choice':
-          emitChoice(node.items);
-          return;
-        case 'repeat':
-          emitRepeat(node);
-      }
-    };
-    const emitChoice = (items: readonly RegexNode[]): void => {
-      const exits: { first: number; second: number }[] = [];
-      for (const [index, item] of items.entries()) {
-        if (index === items.length - 1) {
-          emit(item);
-          break;
-        }
-        const split = { op: 'split' as const, first: program.length + 1, second: 0 };
-        push(split);
-        emit(item);
-        const exit = { op: 'split' as const, first: 0, second: 0 };
-        push(exit);
-        exits.push(exit);
-        split.second = program.length;
-      }
-      for (const exit of exits) {
-        exit.first = program.length;
-        exit.second = program.length;
-      }
-    };
-    const branch = (lazy: boolean): { enter: number; leave: (to: number) => void } => {
-      const split = { op: 'split' as const, first: 0, second: 0 };
-      const enter = push(split);
-      if (lazy) split.second = enter + 1;
-      else split.first = enter + 1;
-      return {
-        enter,
-        leave: (to) => {
-          if (lazy) split.first = to;
-          else split.second = to;
-        },
-      };
-    };
-    const emitRepeat = (node: RegexNode & { kind: 'repeat' }): void => {
-      for (let i = 0; i < node.min; i++) emit(node.item);
-      if (node.max === undefined) {
-        const loop = branch(node.lazy === true);
-        emit(node.item);
-        push({ op: 'split', first: loop.enter, second: loop.enter });
-        loop.leave(program.length);
-        return;
-      }
-      const leaves = [];
-      for (let i = node.min; i < node.max; i++) {
-        leaves.push(branch(node.lazy === true));
-        emit(node.item);
-      }
-      for (const { leave } of leaves) leave(program.length);
-    };
-    push({ op: 'save', slot: 0 });
-    emit(tree);
-    push({ op: 'save', slot: 1 });
-    push({ op: 'match' });
-    return { groupCount, size: program.length, find: searcher(program, groupCount) };
   } catch (error) {
     if (error instanceof RegexSyntaxError) return { error: `error parsing regexp: ${error.message}` };
     throw error;
@@ -135,27 +56,27 @@ interface Thread {
 }
 
 /** Thompson's simulation with places: threads in order of preference, of which each instruction has one at most. */
-function searcher(program: readonly Instruction[], groupCount: number): Search['find'] {
+function searcher({ instructions, groupCount }: RegexProgram): Search['find'] {
   const none: Match = new Array<number>((groupCount + 1) * 2).fill(-1);
   return (text, from, budget) => {
-    const seenAt = new Float64Array(program.length).fill(-1);
+    const seenAt = new Float64Array(instructions.length).fill(-1);
     let waiting: Thread[] = [];
     let found: Match | undefined;
     for (let position = from; ; ) {
       const coming: Thread[] = [];
       const next: Thread[] = waiting;
       // Earlier beginnings are preferred, so a new one is tried last, and only while nothing was found.
-      if (!found) follow(program, 0, none, position, text, seenAt, next, budget);
+      if (!found) follow(instructions, 0, none, position, text, seenAt, next, budget);
       const character = position < text.length ? (text.codePointAt(position) ?? 0) : -1;
       const after = position + (character > 0xffff ? 2 : 1);
       for (const thread of next) {
-        const instruction = program[thread.at];
+        const instruction = instructions[thread.at];
         if (instruction?.op === 'match') {
           found = thread.saved;
           break;
         }
         if (character === -1 || instruction?.op !== 'set' || !instruction.set.has(character)) continue;
-        follow(program, thread.at + 1, thread.saved, after, text, seenAt, coming, budget);
+        follow(instructions, thread.at + 1, thread.saved, after, text, seenAt, coming, budget);
       }
       if (character === -1 || (found && coming.length === 0)) return found;
       waiting = coming;
@@ -193,15 +114,14 @@ function follow(
         stack.push({ at: at + 1, saved: thread.saved.with(instruction.slot, position) });
         break;
       case 'assert':
-        if (instruction.holds(text, position)) stack.push({ at: at + 1, saved: thread.saved });
+        if (ASSERTIONS[instruction.assertion](text, position))
+          stack.push({ at: at + 1, saved: thread.saved });
         break;
       default:
         list.push(thread);
     }
   }
 }
-
-type Assertion = (RegexNode & { kind: 'assert' })['assertion'];
 
 const ASSERTIONS: Readonly<Record<Assertion, (text: string, at: number) => boolean>> = {
   begin: (_, at) => at === 0,

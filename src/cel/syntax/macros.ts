@@ -1,5 +1,4 @@
 import type { CallExpr, ComprehensionExpr, Expr, ListExpr, MapExpr } from './ast.ts';
-import { macroKey } from './parser.ts';
 import { syntaxError } from './syntax-error.ts';
 
 /** What a macro may make nodes with. */
@@ -297,8 +296,14 @@ export const blockMacros: readonly Macro[] = [
   macro('accuVar', true, 2, blockName('@ac:', 2)),
 ];
 
-export function macroTable(macros: Iterable<Macro>): ReadonlyMap<string, Macro> {
-  return new Map(
-    Array.from(macros, (item) => [macroKey(item.name, item.receiver, item.argumentCount), item]),
-  );
+/** By name. Of two macros that are written alike the later one holds. */
+export function macroTable(macros: Iterable<Macro>): ReadonlyMap<string, readonly Macro[]> {
+  const table = new Map<string, Macro[]>();
+  for (const item of macros) {
+    const others = (table.get(item.name) ?? []).filter(
+      (other) => other.receiver !== item.receiver || other.argumentCount !== item.argumentCount,
+    );
+    table.set(item.name, [...others, item]);
+  }
+  return table;
 }

@@ -8,15 +8,39 @@ import {
   type MapEntry,
   type ParsedExpression,
 } from './ast.ts';
-import { nextToken, RESERVED, type Token } from './lexer.ts';
+import { advance, type Lexer, RESERVED } from './lexer.ts';
 import type { Macro, MacroFactory } from './macros.ts';
 import { isIntLiteral, negated } from './number-literal.ts';
 import { type ExpressionIssue, issueAt } from './source-position.ts';
 import { SyntaxFailure, syntaxError } from './syntax-error.ts';
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  CLOSE_PAREN,
+  COLON,
+  COMMA,
+  DOT,
+  END,
+  FALSE,
+  IDENT,
+  LITERAL,
+  MINUS,
+  NOT,
+  NULL_WORD,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  OPEN_PAREN,
+  OPERATOR,
+  POWER,
+  QUESTION,
+  QUOTED_IDENT,
+  type TokenKind,
+  TRUE,
+} from './token.ts';
 
 export interface ParseOptions {
-  /** By {@link macroKey}. */
-  readonly macros: ReadonlyMap<string, Macro>;
+  /** By name. */
+  readonly macros: ReadonlyMap<string, readonly Macro[]>;
   /** `a.?b`, `a[?b]`, `[?a]`, `{?a: b}`. */
   readonly optionals: boolean;
   /** Back-quoted names of fields. */
@@ -30,59 +54,47 @@ export type ParseResult =
   | { readonly ast: ParsedExpression; readonly issues?: undefined }
   | { readonly ast?: undefined; readonly issues: readonly ExpressionIssue[] };
 
-/** Binding powers of the operators with two operands. Relations all bind alike; `?:` is parsed apart. */
-const BINARY: Readonly<Record<string, readonly [power: number, name: string]>> = {
-  '||': [1, '_||_'],
-  '&&': [2, '_&&_'],
-  '==': [3, '_==_'],
-  '!=': [3, '_!=_'],
-  '<': [3, '_<_'],
-  '<=': [3, '_<=_'],
-  '>': [3, '_>_'],
-  '>=': [3, '_>=_'],
-  in: [3, '@in'],
-  '+': [4, '_+_'],
-  '-': [4, '_-_'],
-  '*': [5, '_*_'],
-  '/': [5, '_/_'],
-  '%': [5, '_%_'],
-};
-
-interface Parser extends MacroFactory {
+/** Reads the source once, and makes nothing but the nodes of the tree. */
+interface Parser extends Lexer {
   readonly options: ParseOptions;
-  token: Token;
+  ids: number;
   depth: number;
-  readonly macroCalls: Map<number, CallExpr>;
+  /** Most expressions have no macros, and need none of it. */
+  expansion: Expansion | undefined;
+}
+
+interface Expansion {
+  readonly factory: MacroFactory;
+  readonly calls: Map<number, CallExpr>;
   readonly weights: Map<Expr, number>;
 }
+
+const NO_CALLS: ReadonlyMap<number, CallExpr> = new Map();
 
 export function parseExpression(source: string, options: ParseOptions): ParseResult {
   // A code point takes at most two units, so most texts need no counting.
   if (source.length > options.maxLength && codePoints(source, options.maxLength) > options.maxLength) {
-    return {
-      issues: [
-        issueAt(
-          source,
-          0,
-          `expression code point size exceeds limit: size: ${source.length}, limit ${options.maxLength}`,
-        ),
-      ],
-    };
+    const message = `expression code point size exceeds limit: size: ${source.length}, limit ${options.maxLength}`;
+    return { issues: [issueAt(source, 0, message)] };
   }
-  let ids = 1;
+  const parser: Parser = {
+    source,
+    options,
+    kind: END,
+    at: 0,
+    end: 0,
+    text: '',
+    value: null,
+    ids: 1,
+    depth: 0,
+    expansion: undefined,
+  };
   try {
-    const parser: Parser = {
-      source,
-      options,
-      depth: 0,
-      token: nextToken(source, 0),
-      macroCalls: new Map(),
-      weights: new Map(),
-      nextId: () => ids++,
-    };
+    advance(parser);
     const expr = parseTernary(parser);
-    if (parser.token.kind !== 'end') throw unexpected(parser, '<EOF>');
-    return { ast: { source, expr, idCount: ids, macroCalls: parser.macroCalls } };
+    if (parser.kind !== END) throw unexpected(parser, '<EOF>');
+    const macroCalls = parser.expansion === undefined ? NO_CALLS : parser.expansion.calls;
+    return { ast: { source, expr, idCount: parser.ids, macroCalls } };
   } catch (error) {
     if (error instanceof SyntaxFailure) return { issues: [issueAt(source, error.offset, error.message)] };
     throw error;
@@ -96,54 +108,45 @@ function codePoints(source: string, limit: number): number {
   return count;
 }
 
-function advance(parser: Parser): Token {
-  const token = parser.token;
-  parser.token = nextToken(parser.source, token.end);
-  return token;
-}
-
-function isSymbol(parser: Parser, text: string): boolean {
-  return parser.token.kind === 'symbol' && parser.token.text === text;
-}
-
-function take(parser: Parser, text: string): boolean {
-  if (!isSymbol(parser, text)) return false;
+function take(parser: Parser, kind: TokenKind): boolean {
+  if (parser.kind !== kind) return false;
   advance(parser);
   return true;
 }
 
-function expect(parser: Parser, text: string): Token {
-  if (!isSymbol(parser, text)) throw unexpected(parser, `'${text}'`);
-  return advance(parser);
+/** Where the token was. */
+function expect(parser: Parser, kind: TokenKind, text: string): number {
+  const { at } = parser;
+  if (parser.kind !== kind) throw unexpected(parser, `'${text}'`);
+  advance(parser);
+  return at;
 }
 
 function unexpected(parser: Parser, wanted: string): SyntaxFailure {
-  const { token, source } = parser;
-  const found = token.kind === 'end' ? '<EOF>' : source.slice(token.at, token.end);
-  return syntaxError(token.at, `Syntax error: mismatched input '${found}' expecting ${wanted}`);
+  const found = parser.kind === END ? '<EOF>' : parser.source.slice(parser.at, parser.end);
+  return syntaxError(parser.at, `Syntax error: mismatched input '${found}' expecting ${wanted}`);
 }
 
-function enter(parser: Parser, by = 1): void {
-  parser.depth += by;
-  if (parser.depth > parser.options.maxDepth) {
-    throw syntaxError(parser.token.at, `expression recursion limit exceeded: ${parser.options.maxDepth}`);
+function enter(parser: Parser): void {
+  if (++parser.depth > parser.options.maxDepth) {
+    throw syntaxError(parser.at, `expression recursion limit exceeded: ${parser.options.maxDepth}`);
   }
 }
 
-function call(parser: Parser, at: number, name: string, ...args: Expr[]): CallExpr {
-  return { kind: 'call', id: parser.nextId(), at, function: name, target: undefined, args };
+function operation(parser: Parser, at: number, name: string, args: readonly Expr[]): CallExpr {
+  return { kind: 'call', id: parser.ids++, at, function: name, target: undefined, args };
 }
 
 function parseTernary(parser: Parser): Expr {
   enter(parser);
-  const condition = parseBinary(parser, 1);
-  let result = condition;
-  if (isSymbol(parser, '?')) {
-    const { at } = advance(parser);
+  let result = parseBinary(parser, 1);
+  if (parser.kind === QUESTION) {
+    const { at } = parser;
+    advance(parser);
     const whenTrue = parseBinary(parser, 1);
-    expect(parser, ':');
+    expect(parser, COLON, ':');
     const whenFalse = parseTernary(parser);
-    result = call(parser, at, '_?_:_', condition, whenTrue, whenFalse);
+    result = operation(parser, at, '_?_:_', [result, whenTrue, whenFalse]);
   }
   parser.depth--;
   return result;
@@ -154,18 +157,16 @@ function parseBinary(parser: Parser, least: number): Expr {
   let left = parseUnary(parser);
   let deeper = 0;
   for (;;) {
-    const { token } = parser;
-    const operator =
-      token.kind === 'symbol' && Object.hasOwn(BINARY, token.text) ? BINARY[token.text] : undefined;
-    if (!operator || operator[0] < least) break;
-    const [power, name] = operator;
+    const { kind, at } = parser;
+    const power = POWER[kind] as number;
+    if (power < least) break;
     if (power <= 2) {
-      left = parseLogical(parser, left, power, name);
+      left = parseLogical(parser, left, power, kind);
       continue;
     }
     advance(parser);
     const right = parseBinary(parser, power + 1);
-    left = call(parser, token.at, name, left, right);
+    left = operation(parser, at, OPERATOR[kind] as string, [left, right]);
     enter(parser);
     deeper++;
   }
@@ -174,49 +175,50 @@ function parseBinary(parser: Parser, least: number): Expr {
 }
 
 /** `a || b || c …` becomes a balanced tree: the operators are associative, and long chains stay shallow. */
-function parseLogical(parser: Parser, first: Expr, power: number, name: string): Expr {
-  const terms = [first];
-  const positions: number[] = [];
-  while (parser.token.kind === 'symbol' && BINARY[parser.token.text]?.[1] === name) {
-    positions.push(advance(parser).at);
+function parseLogical(parser: Parser, first: Expr, power: number, kind: TokenKind): Expr {
+  const name = OPERATOR[kind] as string;
+  const { at } = parser;
+  advance(parser);
+  const second = parseBinary(parser, power + 1);
+  if (parser.kind !== kind) return operation(parser, at, name, [first, second]);
+  const terms = [first, second];
+  const positions = [at];
+  while (parser.kind === kind) {
+    positions.push(parser.at);
+    advance(parser);
     terms.push(parseBinary(parser, power + 1));
   }
   const balance = (low: number, high: number): Expr => {
     const middle = Math.floor((low + high + 1) / 2);
     const left = middle === low ? terms[low] : balance(low, middle - 1);
     const right = middle === high ? terms[middle + 1] : balance(middle + 1, high);
-    return call(parser, positions[middle] ?? 0, name, left ?? first, right ?? first);
+    return operation(parser, positions[middle] ?? 0, name, [left ?? first, right ?? first]);
   };
   return balance(0, positions.length - 1);
 }
 
 function parseUnary(parser: Parser): Expr {
-  const { token } = parser;
-  if (token.kind !== 'symbol' || (token.text !== '!' && token.text !== '-'))
-    return parseMember(parser, parsePrimary(parser));
+  const { kind, at } = parser;
+  if (kind !== NOT && kind !== MINUS) return parseMember(parser);
   enter(parser);
   let count = 0;
-  while (isSymbol(parser, token.text)) {
+  while (parser.kind === kind) {
     advance(parser);
     count++;
   }
   let operand: Expr;
-  const literal = parser.token;
-  if (token.text === '-' && count === 1 && literal.kind === 'literal' && isNumeric(literal.value)) {
+  const { value } = parser;
+  if (kind === MINUS && count === 1 && parser.kind === LITERAL && isNumeric(value)) {
     // A single sign belongs to the number.
     advance(parser);
     count--;
-    operand = parseMember(parser, {
-      kind: 'literal',
-      id: parser.nextId(),
-      at: token.at,
-      value: checkedInt(negated(literal.value), token.at),
-    });
+    const sum = checkedInt(negated(value), at);
+    operand = parseSuffixes(parser, { kind: 'literal', id: parser.ids++, at, value: sum });
   } else {
-    operand = parseMember(parser, parsePrimary(parser));
+    operand = parseMember(parser);
   }
   parser.depth--;
-  return count % 2 === 0 ? operand : call(parser, token.at, token.text === '!' ? '!_' : '-_', operand);
+  return count % 2 === 0 ? operand : operation(parser, at, kind === NOT ? '!_' : '-_', [operand]);
 }
 
 function isNumeric(value: unknown): value is number | bigint | Double {
@@ -228,97 +230,93 @@ function checkedInt<T>(value: T, at: number): T {
   return value;
 }
 
-function parsePrimary(parser: Parser): Expr {
-  const { token } = parser;
-  if (token.kind === 'literal') {
-    advance(parser);
-    return { kind: 'literal', id: parser.nextId(), at: token.at, value: checkedInt(token.value, token.at) };
-  }
-  if (token.kind === 'ident') return parseIdent(parser, '');
-  if (token.kind === 'symbol') {
-    switch (token.text) {
-      case 'true':
-      case 'false':
-      case 'null':
-        advance(parser);
-        return {
-          kind: 'literal',
-          id: parser.nextId(),
-          at: token.at,
-          value: token.text === 'null' ? null : token.text === 'true',
-        };
-      case '.':
-        advance(parser);
-        if (parser.token.kind !== 'ident') throw unexpected(parser, 'an identifier');
-        return parseIdent(parser, '.');
-      case '(': {
-        advance(parser);
-        const inner = parseTernary(parser);
-        expect(parser, ')');
-        return inner;
-      }
-      case '[':
-        return parseList(parser);
-      case '{':
-        return parseMap(parser);
-    }
-  }
-  throw unexpected(parser, 'an expression');
+function parseMember(parser: Parser): Expr {
+  const primary = parsePrimary(parser);
+  const { kind } = parser;
+  return kind === DOT || kind === OPEN_BRACKET || kind === OPEN_BRACE
+    ? parseSuffixes(parser, primary)
+    : primary;
 }
 
-function parseIdent(parser: Parser, prefix: string): Expr {
-  const token = advance(parser);
-  const text = token.kind === 'ident' ? token.text : '';
-  if (RESERVED.has(text)) throw syntaxError(token.at, `reserved identifier: ${text}`);
-  const name = prefix + text;
-  if (isSymbol(parser, '(')) {
-    const at = parser.token.at;
-    return expandCall(parser, at, name, undefined, parseArguments(parser));
+function parsePrimary(parser: Parser): Expr {
+  const { at, kind } = parser;
+  switch (kind) {
+    case IDENT:
+      return parseIdent(parser, '');
+    case LITERAL: {
+      const value = checkedInt(parser.value, at);
+      advance(parser);
+      return { kind: 'literal', id: parser.ids++, at, value };
+    }
+    case TRUE:
+    case FALSE:
+    case NULL_WORD: {
+      const value = kind === NULL_WORD ? null : kind === TRUE;
+      advance(parser);
+      return { kind: 'literal', id: parser.ids++, at, value };
+    }
+    case DOT:
+      advance(parser);
+      if (parser.kind !== IDENT) throw unexpected(parser, 'an identifier');
+      return parseIdent(parser, '.');
+    case OPEN_PAREN: {
+      advance(parser);
+      const inner = parseTernary(parser);
+      expect(parser, CLOSE_PAREN, ')');
+      return inner;
+    }
+    case OPEN_BRACKET:
+      return parseList(parser);
+    case OPEN_BRACE:
+      return parseMap(parser);
+    default:
+      throw unexpected(parser, 'an expression');
   }
-  return { kind: 'ident', id: parser.nextId(), at: token.at, name };
+}
+
+/** Words kept for later have two to nine letters. */
+const LONGEST_RESERVED = 9;
+
+function parseIdent(parser: Parser, prefix: string): Expr {
+  const { at, text } = parser;
+  if (text.length <= LONGEST_RESERVED && RESERVED.has(text)) {
+    throw syntaxError(at, `reserved identifier: ${text}`);
+  }
+  advance(parser);
+  const name = prefix === '' ? text : prefix + text;
+  if (parser.kind === OPEN_PAREN) {
+    const open = parser.at;
+    return expandCall(parser, open, name, undefined, parseArguments(parser));
+  }
+  return { kind: 'ident', id: parser.ids++, at, name };
 }
 
 function parseArguments(parser: Parser): Expr[] {
-  expect(parser, '(');
+  expect(parser, OPEN_PAREN, '(');
   const args: Expr[] = [];
-  if (!isSymbol(parser, ')')) {
+  if (parser.kind !== CLOSE_PAREN) {
     do args.push(parseTernary(parser));
-    while (take(parser, ','));
+    while (take(parser, COMMA));
   }
-  expect(parser, ')');
+  expect(parser, CLOSE_PAREN, ')');
   return args;
 }
 
-function parseMember(parser: Parser, primary: Expr): Expr {
+function parseSuffixes(parser: Parser, primary: Expr): Expr {
   let expr = primary;
   let deeper = 0;
   for (;;) {
-    if (isSymbol(parser, '.')) {
-      const { at } = advance(parser);
-      const optional = isSymbol(parser, '?');
-      if (optional) requireOptionals(parser, at, '.?');
-      if (optional) advance(parser);
-      const field = parseField(parser);
-      if (isSymbol(parser, '(')) {
-        if (optional || field.quoted)
-          throw unexpected(parser, 'a field, as methods take no quotes or question marks');
-        const open = parser.token.at;
-        expr = expandCall(parser, open, field.name, expr, parseArguments(parser));
-      } else if (optional) {
-        const literal: Expr = { kind: 'literal', id: parser.nextId(), at: field.at, value: field.name };
-        expr = call(parser, at, '_?._', expr, literal);
-      } else {
-        expr = { kind: 'select', id: parser.nextId(), at, operand: expr, field: field.name, testOnly: false };
-      }
-    } else if (isSymbol(parser, '[')) {
-      const { at } = advance(parser);
-      const optional = isSymbol(parser, '?');
-      if (optional) requireOptionals(parser, at, '[?');
-      if (optional) advance(parser);
+    const { kind, at } = parser;
+    if (kind === DOT) {
+      advance(parser);
+      expr = parseField(parser, expr, at);
+    } else if (kind === OPEN_BRACKET) {
+      advance(parser);
+      const optional = takeOptional(parser, at, '[?');
       const index = parseTernary(parser);
-      expect(parser, ']');
-      expr = call(parser, at, optional ? '_[?_]' : '_[_]', expr, index);
-    } else if (isSymbol(parser, '{')) {
+      expect(parser, CLOSE_BRACKET, ']');
+      expr = operation(parser, at, optional ? '_[?_]' : '_[_]', [expr, index]);
+    } else if (kind === OPEN_BRACE) {
       const name = qualifiedName(expr);
       if (name === undefined) break;
       expr = parseStruct(parser, name);
@@ -330,21 +328,38 @@ function parseMember(parser: Parser, primary: Expr): Expr {
   return expr;
 }
 
-function requireOptionals(parser: Parser, at: number, syntax: string): void {
-  if (!parser.options.optionals) throw syntaxError(at, `unsupported syntax '${syntax}'`);
+/** What comes after a dot. */
+function parseField(parser: Parser, operand: Expr, dot: number): Expr {
+  const optional = takeOptional(parser, dot, '.?');
+  const { at } = parser;
+  const quoted = parser.kind === QUOTED_IDENT;
+  const field = fieldName(parser);
+  if (parser.kind === OPEN_PAREN) {
+    if (optional || quoted) throw unexpected(parser, 'a field, as methods take no quotes or question marks');
+    const open = parser.at;
+    return expandCall(parser, open, field, operand, parseArguments(parser));
+  }
+  if (!optional) return { kind: 'select', id: parser.ids++, at: dot, operand, field, testOnly: false };
+  const name: Expr = { kind: 'literal', id: parser.ids++, at, value: field };
+  return operation(parser, dot, '_?._', [operand, name]);
 }
 
-function parseField(parser: Parser): { name: string; at: number; quoted: boolean } {
-  const token = parser.token;
-  if (token.kind === 'quoted-ident') {
-    if (!parser.options.quotedFields) throw syntaxError(token.at, "unsupported syntax: '`'");
-    advance(parser);
-    return { name: token.text, at: token.at, quoted: true };
-  }
-  if (token.kind === 'end') throw syntaxError(token.at, "Syntax error: no viable alternative at input '.'");
-  if (token.kind !== 'ident') throw unexpected(parser, 'a field name');
+function takeOptional(parser: Parser, at: number, syntax: string): boolean {
+  if (parser.kind !== QUESTION) return false;
+  if (!parser.options.optionals) throw syntaxError(at, `unsupported syntax '${syntax}'`);
   advance(parser);
-  return { name: token.text, at: token.at, quoted: false };
+  return true;
+}
+
+function fieldName(parser: Parser): string {
+  const { kind, text } = parser;
+  if (kind === QUOTED_IDENT && !parser.options.quotedFields) {
+    throw syntaxError(parser.at, "unsupported syntax: '`'");
+  }
+  if (kind === END) throw syntaxError(parser.at, "Syntax error: no viable alternative at input '.'");
+  if (kind !== IDENT && kind !== QUOTED_IDENT) throw unexpected(parser, 'a field name');
+  advance(parser);
+  return text;
 }
 
 /** `a.b.C` where an expression is nothing but a name, which is what may stand before `{`. */
@@ -355,91 +370,105 @@ export function qualifiedName(expr: Expr): string | undefined {
   return operand === undefined ? undefined : `${operand}.${expr.field}`;
 }
 
-function takeQuestion(parser: Parser): boolean {
-  if (!isSymbol(parser, '?')) return false;
-  requireOptionals(parser, parser.token.at, '?');
-  advance(parser);
-  return true;
-}
+const NO_INDICES: readonly number[] = [];
 
 function parseList(parser: Parser): ListExpr {
-  const { at } = expect(parser, '[');
-  const id = parser.nextId();
+  const at = expect(parser, OPEN_BRACKET, '[');
+  const id = parser.ids++;
   const elements: Expr[] = [];
-  const optional: number[] = [];
-  while (!isSymbol(parser, ']')) {
+  let optional: number[] | undefined;
+  while (parser.kind !== CLOSE_BRACKET) {
     // A list may be a lone comma, as in Go's grammar.
-    if (elements.length === 0 && take(parser, ',')) break;
-    if (takeQuestion(parser)) optional.push(elements.length);
+    if (elements.length === 0 && take(parser, COMMA)) break;
+    if (takeOptional(parser, parser.at, '?')) {
+      optional ??= [];
+      optional.push(elements.length);
+    }
     elements.push(parseTernary(parser));
-    if (!take(parser, ',')) break;
+    if (!take(parser, COMMA)) break;
   }
-  expect(parser, ']');
-  return { kind: 'list', id, at, elements, optional };
+  expect(parser, CLOSE_BRACKET, ']');
+  return { kind: 'list', id, at, elements, optional: optional ?? NO_INDICES };
 }
 
 function parseMap(parser: Parser): Expr {
-  const { at } = expect(parser, '{');
-  const id = parser.nextId();
+  const at = expect(parser, OPEN_BRACE, '{');
+  const id = parser.ids++;
   const entries: MapEntry[] = [];
-  while (!isSymbol(parser, '}')) {
-    if (entries.length === 0 && take(parser, ',')) break;
-    const optional = takeQuestion(parser);
+  while (parser.kind !== CLOSE_BRACE) {
+    if (entries.length === 0 && take(parser, COMMA)) break;
+    const optional = takeOptional(parser, parser.at, '?');
     const key = parseTernary(parser);
-    const colon = expect(parser, ':').at;
+    const colon = expect(parser, COLON, ':');
     const value = parseTernary(parser);
-    entries.push({ id: parser.nextId(), at: colon, key, value, optional });
-    if (!take(parser, ',')) break;
+    entries.push({ id: parser.ids++, at: colon, key, value, optional });
+    if (!take(parser, COMMA)) break;
   }
-  expect(parser, '}');
+  expect(parser, CLOSE_BRACE, '}');
   return { kind: 'map', id, at, entries };
 }
 
 function parseStruct(parser: Parser, type: string): Expr {
-  const { at } = expect(parser, '{');
-  const id = parser.nextId();
+  const at = expect(parser, OPEN_BRACE, '{');
+  const id = parser.ids++;
   const entries: FieldEntry[] = [];
-  while (!isSymbol(parser, '}')) {
-    if (entries.length === 0 && take(parser, ',')) break;
-    const optional = takeQuestion(parser);
-    const field = parseField(parser);
-    const colon = expect(parser, ':').at;
+  while (parser.kind !== CLOSE_BRACE) {
+    if (entries.length === 0 && take(parser, COMMA)) break;
+    const optional = takeOptional(parser, parser.at, '?');
+    const field = fieldName(parser);
+    const colon = expect(parser, COLON, ':');
     const value = parseTernary(parser);
-    entries.push({ id: parser.nextId(), at: colon, field: field.name, value, optional });
-    if (!take(parser, ',')) break;
+    entries.push({ id: parser.ids++, at: colon, field, value, optional });
+    if (!take(parser, COMMA)) break;
   }
-  expect(parser, '}');
+  expect(parser, CLOSE_BRACE, '}');
   return { kind: 'struct', id, at, type, entries };
 }
 
 function expandCall(parser: Parser, at: number, name: string, target: Expr | undefined, args: Expr[]): Expr {
-  const written: CallExpr = { kind: 'call', id: parser.nextId(), at, function: name, target, args };
-  const receiver = target !== undefined;
-  const { macros } = parser.options;
-  const macro = macros.get(macroKey(name, receiver, args.length)) ?? macros.get(macroKey(name, receiver, -1));
-  const expanded = macro?.expand(parser, written);
+  const written: CallExpr = { kind: 'call', id: parser.ids++, at, function: name, target, args };
+  const macros = parser.options.macros.get(name);
+  const macro = macros && macroOf(macros, target !== undefined, args.length);
+  if (!macro) return written;
+  parser.expansion ??= expansionOf(parser);
+  const { factory, calls } = parser.expansion;
+  const expanded = macro.expand(factory, written);
   if (!expanded) return written;
-  if (weight(parser, expanded) > MAX_NODES) {
+  if (weight(parser.expansion.weights, expanded) > MAX_NODES) {
     throw syntaxError(at, `expression has more than ${MAX_NODES} nodes once its macros are expanded`);
   }
-  parser.macroCalls.set(expanded.id, written);
+  calls.set(expanded.id, written);
   return expanded;
+}
+
+function expansionOf(parser: Parser): Expansion {
+  return {
+    factory: { source: parser.source, nextId: () => parser.ids++ },
+    calls: new Map(),
+    weights: new Map(),
+  };
+}
+
+/** One for that very number of arguments before one for any number. */
+function macroOf(macros: readonly Macro[], receiver: boolean, count: number): Macro | undefined {
+  let any: Macro | undefined;
+  for (const macro of macros) {
+    if (macro.receiver !== receiver) continue;
+    if (macro.argumentCount === count) return macro;
+    if (macro.argumentCount === -1) any = macro;
+  }
+  return any;
 }
 
 /** Some macros use what they are given twice, so that a chain of them doubles with each. */
 const MAX_NODES = 100_000;
 
-function weight(parser: Parser, expr: Expr): number {
-  let known = parser.weights.get(expr);
+function weight(weights: Map<Expr, number>, expr: Expr): number {
+  let known = weights.get(expr);
   if (known === undefined) {
     known = 1;
-    for (const child of childrenOf(expr)) known += weight(parser, child);
-    parser.weights.set(expr, known);
+    for (const child of childrenOf(expr)) known += weight(weights, child);
+    weights.set(expr, known);
   }
   return known;
-}
-
-/** `count` is −1 for a macro that takes any number of arguments. */
-export function macroKey(name: string, receiver: boolean, count: number): string {
-  return `${name}:${receiver ? 'method' : 'function'}:${count}`;
 }

@@ -1,4 +1,4 @@
-import type { Token } from './lexer.ts';
+import type { LiteralToken } from './lexer.ts';
 import { syntaxError } from './syntax-error.ts';
 
 const START = /([rRbB]{0,2})("""|'''|"|')/y;
@@ -19,7 +19,7 @@ const SIMPLE: Readonly<Record<string, string>> = {
 const NUMERIC = /[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})/y;
 
 /** Strings and bytes in all eight forms. `at` is at the prefix or the quote. */
-export function readQuoted(source: string, at: number): Token {
+export function readQuoted(source: string, at: number): LiteralToken {
   START.lastIndex = at;
   const start = START.exec(source);
   const prefix = (start?.[1] ?? '').toLowerCase();
@@ -55,8 +55,8 @@ export function readQuoted(source: string, at: number): Token {
   out.push(encode(source.slice(plain, position), bytes));
   const text = out.join('');
   const end = position + quote.length;
-  if (bytes) return { kind: 'literal', at, end, value: Uint8Array.from(Buffer.from(text, 'latin1')) };
-  return { kind: 'literal', at, end, value: text };
+  if (bytes) return { end, value: Uint8Array.from(Buffer.from(text, 'latin1')) };
+  return { end, value: text };
 }
 
 /** Bytes are gathered as Latin-1 text, in which each character is a byte. */

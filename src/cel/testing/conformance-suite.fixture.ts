@@ -14,6 +14,7 @@ import {
   listType,
   mapType,
   NULL,
+  type ObjectType,
   opaqueType,
   STRING,
   TIMESTAMP,
@@ -102,14 +103,15 @@ export const suites: Readonly<Record<'conformance' | 'parsing' | 'checking' | 'c
     comprehension: flatten(comprehension as Suite, ''),
   };
 
-/** Tests of protocol buffer messages, which this implementation does not have: reason → suite → names. */
-export function leftOut(): ReadonlyMap<string, string> {
-  const file = new URL('../testdata/conformance-left-out.json', import.meta.url);
+/** What is left out of a kind of tests, mostly for protocol buffer messages, which this implementation does not have: reason → suite → names. */
+export function leftOut(kind: 'conformance' | 'checking'): ReadonlyMap<string, string> {
+  const file = new URL(`../testdata/${kind}-left-out.json`, import.meta.url);
   const reasons = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Record<string, string[]>>;
   const out = new Map<string, string>();
   for (const [reason, groups] of Object.entries(reasons)) {
     for (const [suite, names] of Object.entries(groups)) {
-      for (const name of names) out.set(`conformance/${suite}/${name}`, reason);
+      for (const name of names)
+        out.set(suite === '' ? `${kind}/${name}` : `${kind}/${suite}/${name}`, reason);
     }
   }
   return out;
@@ -162,6 +164,64 @@ const PRIMITIVES: Readonly<Record<string, Type>> = {
   BYTES,
 };
 
+const ANY: Type = { kind: 'any' };
+const nullable = (of: Type): Type => ({ kind: 'wrapper', of });
+
+function messageType(name: string, fields: Readonly<Record<string, Type>>): ObjectType {
+  return {
+    kind: 'object',
+    name,
+    field: (field) => {
+      const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
+      return type && { type };
+    },
+    fieldNames: () => Object.keys(fields),
+  };
+}
+
+/** The message that the suite's own tests of types are about, as a type with the fields that they name. */
+function testAllTypes(version: 'proto2' | 'proto3'): ObjectType {
+  const name = `google.expr.${version}.test.TestAllTypes`;
+  const nested = messageType(`${name}.NestedMessage`, { bb: INT });
+  return messageType(name, {
+    single_int32: INT,
+    single_int64: INT,
+    single_string: STRING,
+    single_any: ANY,
+    single_value: DYN,
+    single_struct: mapType(STRING, DYN),
+    list_value: listType(DYN),
+    single_timestamp: TIMESTAMP,
+    single_duration: DURATION,
+    single_nested_message: nested,
+    repeated_nested_message: listType(nested),
+    nestedgroup: messageType(`${name}.NestedGroup`, { nested_id: INT }),
+    repeated_int32: listType(INT),
+    repeated_int64: listType(INT),
+    map_string_string: mapType(STRING, STRING),
+    map_int64_nested_type: mapType(INT, messageType(`google.expr.${version}.test.NestedTestAllTypes`, {})),
+    single_bool_wrapper: nullable(BOOL),
+    single_bytes_wrapper: nullable(BYTES),
+    single_double_wrapper: nullable(DOUBLE),
+    single_float_wrapper: nullable(DOUBLE),
+    single_int32_wrapper: nullable(INT),
+    single_int64_wrapper: nullable(INT),
+    single_uint32_wrapper: nullable(UINT),
+    single_uint64_wrapper: nullable(UINT),
+    single_string_wrapper: nullable(STRING),
+  });
+}
+
+export const messageTypes: readonly ObjectType[] = [testAllTypes('proto2'), testAllTypes('proto3')];
+
+const MESSAGES: Readonly<Record<string, Type>> = {
+  ...Object.fromEntries(messageTypes.map((type) => [type.name, type])),
+  'google.protobuf.Struct': mapType(STRING, DYN),
+  'google.protobuf.ListValue': listType(DYN),
+  'google.protobuf.Value': DYN,
+  'google.protobuf.Int32Value': nullable(INT),
+};
+
 export function specType(spec: SpecType): Type {
   const [kind, raw] = Object.entries(spec)[0] ?? ['dyn', null];
   switch (kind) {
@@ -178,7 +238,9 @@ export function specType(spec: SpecType): Type {
       return mapType(specType(keyType ?? {}), specType(valueType ?? {}));
     }
     case 'wellKnown':
-      return raw === 'TIMESTAMP' ? TIMESTAMP : raw === 'DURATION' ? DURATION : { kind: 'any' };
+      return raw === 'TIMESTAMP' ? TIMESTAMP : raw === 'DURATION' ? DURATION : ANY;
+    case 'messageType':
+      return MESSAGES[raw as string] ?? DYN;
     case 'typeParam':
       return typeParam(raw as string);
     case 'type':

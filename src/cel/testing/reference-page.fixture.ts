@@ -51,7 +51,19 @@ those of other variables from a file of names and types (\`--env\`; \`variables:
     ok: bool, costs 7 units by estimate
 
 \`--k8s 1.31\` takes the functions of an earlier release, \`-o json\` prints data, and the exit code is 1 where the answer is an error.
-In programs the same is \`import { createEnvironment } from 'atoll/cel'\`.
+
+## In programs
+
+    import { createEnvironment, DYN } from 'atoll/cel';
+
+    const env = createEnvironment({ version: '1.36', variables: { resources: DYN } });
+    const { program, issues, estimate } = env.compile('resources.vpc.status.id + "/16"');
+
+\`compile\` checks and gives \`issues\` (place, what was found, what would fit) or a \`program\`; \`compileUnchecked\` takes what only values can
+tell. \`program.evaluate(bindings, { budget, signal, unknowns })\` gives the value or the error, and the cost in units of Kubernetes; it
+ends at the budget (a million units by default) or when the signal says so. With \`unknowns: ['resources.vpc.status']\` the answer says
+on which inputs that are missing it depends: \`{ unknown: ['resources.vpc.status.id'] }\`. Integers of 64 bits are exact: give them as
+bigints, and ask \`toJson(value, { longIntegers: 'bigint' })\` for them. Regular expressions (RE2's) take time in proportion to the text.
 `;
 
 function signature(name: string, overload: Overload): string {

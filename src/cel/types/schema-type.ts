@@ -23,6 +23,8 @@ export interface SchemaTypeOptions {
   readonly resource?: boolean;
   /** Fields that the schema preserves without describing them: invisible (as in CustomResourceDefinitions) or of any type. */
   readonly unknownFields?: 'hidden' | 'dyn';
+  /** Fields whose names Kubernetes escapes have their names in JSON as well: `metadata.namespace`. */
+  readonly plainNames?: boolean;
 }
 
 /** Bytes of a request, from which sizes are bounded where a schema says nothing. */
@@ -33,6 +35,7 @@ const BYTES_OF_CHARACTER = 4;
 interface Context {
   readonly resolve: TypeSchema['resolve'];
   readonly unknownFields: 'hidden' | 'dyn';
+  readonly plainNames: boolean;
   /** Types of definitions, which may contain each other. */
   readonly definitions: Map<string, Type | undefined>;
 }
@@ -42,6 +45,7 @@ export function schemaType(type: TypeSchema, options: SchemaTypeOptions): Type |
   const context: Context = {
     resolve: type.resolve,
     unknownFields: options.unknownFields ?? 'hidden',
+    plainNames: options.plainNames ?? false,
     definitions: new Map(),
   };
   return typeOf(context, type.schema, options.name, options.resource === true);
@@ -165,17 +169,19 @@ function fieldsType(
   for (const property of Object.keys(properties)) {
     const escaped = escapeFieldName(property);
     if (escaped !== undefined) properNames.set(escaped, property);
+    if (context.plainNames) properNames.set(property, property);
   }
   const known = new Map<string, FieldType | undefined>();
   const field = (wanted: string): FieldType | undefined => {
+    const found = known.get(wanted);
+    if (found !== undefined) return found;
     const property = properNames.get(wanted);
-    if (property === undefined) return undefined;
-    if (!known.has(wanted)) {
-      const schema = properties[property];
-      const type = schema && typeOf(context, schema, `${name}.${property}`, false);
-      known.set(wanted, type && { type, property });
-    }
-    return known.get(wanted);
+    if (property === undefined || known.has(wanted)) return undefined;
+    const schema = properties[property];
+    const type = schema && typeOf(context, schema, `${name}.${property}`, false);
+    const made = type && { type, property };
+    known.set(wanted, made);
+    return made;
   };
   return {
     kind: 'object',

@@ -5,37 +5,80 @@ export type Substitution = Map<string, Type>;
 
 export function substitute(found: Substitution, type: Type, unboundIsDyn: boolean, depth = 0): Type {
   if (depth > 64) return DYN;
-  const inner = (item: Type): Type => substitute(found, item, unboundIsDyn, depth + 1);
   switch (type.kind) {
     case 'param': {
       const bound = found.get(type.name);
-      if (bound) return inner(bound);
+      if (bound) return substitute(found, bound, unboundIsDyn, depth + 1);
       return unboundIsDyn ? DYN : type;
     }
     case 'list': {
-      const element = inner(type.element);
+      const element = substitute(found, type.element, unboundIsDyn, depth + 1);
       return element === type.element ? type : { ...type, element };
     }
     case 'map': {
-      const key = inner(type.key);
-      const value = inner(type.value);
+      const key = substitute(found, type.key, unboundIsDyn, depth + 1);
+      const value = substitute(found, type.value, unboundIsDyn, depth + 1);
       return key === type.key && value === type.value ? type : { ...type, key, value };
     }
     case 'type':
-      return type.of ? { kind: 'type', of: inner(type.of) } : type;
+      return type.of ? { kind: 'type', of: substitute(found, type.of, unboundIsDyn, depth + 1) } : type;
     case 'opaque':
-      return type.params.length === 0 ? type : { ...type, params: type.params.map(inner) };
+      if (type.params.length === 0) return type;
+      return {
+        ...type,
+        params: type.params.map((param) => substitute(found, param, unboundIsDyn, depth + 1)),
+      };
     default:
       return type;
   }
 }
 
+/** Kinds of scalars, counted from 1; 0 for every other type. */
+export function scalarIndex(type: Type): number {
+  switch (type.kind) {
+    case 'string':
+      return 1;
+    case 'int':
+      return 2;
+    case 'bool':
+      return 3;
+    case 'double':
+      return 4;
+    case 'uint':
+      return 5;
+    case 'bytes':
+      return 6;
+    case 'timestamp':
+      return 7;
+    case 'duration':
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+/** Has no parts and is neither unknown nor null: fits its own kind and, of its like, no other. */
+export function isScalar(type: Type): boolean {
+  return scalarIndex(type) !== 0;
+}
+
 /** Whether a value of type `from` may stand where `to` is wanted; extends the substitution only if so. */
 export function assignable(found: Substitution, from: Type, to: Type): boolean {
+  if (isScalar(from) && isScalar(to)) return from.kind === to.kind;
   return assignableAll(found, [from], [to]);
 }
 
 export function assignableAll(found: Substitution, from: readonly Type[], to: readonly Type[]): boolean {
+  if (from.length !== to.length) return false;
+  // Most signatures are told apart by scalars, for which nothing needs to be remembered or undone.
+  let open = false;
+  for (let index = 0; index < from.length; index++) {
+    const given = from[index] as Type;
+    const wanted = to[index] as Type;
+    if (!isScalar(given) || !isScalar(wanted)) open = true;
+    else if (given.kind !== wanted.kind) return false;
+  }
+  if (!open) return true;
   const trial = new Map(found);
   if (!listAssignable(trial, from, to)) return false;
   for (const [name, type] of trial) found.set(name, type);

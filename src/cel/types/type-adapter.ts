@@ -32,7 +32,7 @@ function createAdapter(type: Type): Adapter {
     case 'wrapper':
       return adapterOf(type.of);
     case 'list': {
-      const element = lazily(() => adapterOf(type.element));
+      const element = adapterOf(type.element);
       const { merging } = type;
       return (raw) => (Array.isArray(raw) ? new List(raw, element, merging) : adapt(raw));
     }
@@ -40,11 +40,12 @@ function createAdapter(type: Type): Adapter {
       const shape: ObjectShape = {
         typeName: 'map',
         fields: undefined,
-        rest: lazily(() => adapterOf(type.value)),
+        rest: adapterOf(type.value),
       };
       return (raw) => (isPlain(raw) ? new ObjectMap(raw, shape) : adapt(raw));
     }
     case 'object': {
+      // Objects may contain themselves, so what is in one is found out when the first is met.
       let shape: ObjectShape | undefined;
       return (raw) => {
         if (!isPlain(raw)) return adapt(raw);
@@ -55,15 +56,6 @@ function createAdapter(type: Type): Adapter {
     default:
       return adapt;
   }
-}
-
-/** Types may contain themselves, so adapters of parts are made when a part is first met. */
-function lazily(create: () => Adapter): Adapter {
-  let adapter: Adapter | undefined;
-  return (raw) => {
-    adapter ??= create();
-    return adapter(raw);
-  };
 }
 
 function isPlain(raw: unknown): raw is Record<string, unknown> {
@@ -78,7 +70,7 @@ function shapeOf(type: ObjectType): ObjectShape {
     const field = type.field(name);
     if (!field) continue;
     const property = field.property ?? name;
-    fields.set(name, { property, adapter: lazily(() => adapterOf(field.type)) });
+    fields.set(name, { property, adapter: adapterOf(field.type), inherited: property in Object.prototype });
   }
   return { typeName: type.name, fields, rest: type.unknownFields === true ? adapt : undefined };
 }

@@ -89,13 +89,18 @@ function isValueBox(raw: object): raw is Box {
 
 export type ToJson = { readonly json: unknown } | { readonly error: string };
 
+export interface ToJsonOptions {
+  /** Ints beyond ±2⁵³ and uints of that size: as texts, which any reader of JSON keeps whole, or as bigints. Texts by default. */
+  readonly longIntegers?: 'text' | 'bigint';
+}
+
 /**
- * A value as JSON. Ints beyond ±2⁵³ and uints of that size become texts, bytes base64, times and durations their text forms;
- * an empty optional is left out of lists and maps. Errors for what JSON cannot say (NaN, types, maps with keys that collide).
+ * A value as JSON. Bytes become base64, times and durations their text forms; an empty optional is left out of lists and maps.
+ * Errors for what JSON cannot say (NaN, types, maps with keys that collide).
  */
-export function toJson(value: Value): ToJson {
+export function toJson(value: Value, { longIntegers = 'text' }: ToJsonOptions = {}): ToJson {
   try {
-    return { json: json(value, 0) ?? null };
+    return { json: json(value, 0, longIntegers === 'bigint') ?? null };
   } catch (error) {
     if (error instanceof RangeError) return { error: error.message };
     throw error;
@@ -104,13 +109,15 @@ export function toJson(value: Value): ToJson {
 
 const MAX_DEPTH = 200;
 
-function json(value: Value, depth: number): unknown {
+function json(value: Value, depth: number, exact: boolean): unknown {
   if (depth > MAX_DEPTH) throw new RangeError('the value nests too deeply for JSON');
   if (value === null || typeof value === 'boolean' || typeof value === 'string' || typeof value === 'number')
     return value;
-  if (typeof value === 'bigint') return String(value);
-  if (value instanceof Uint)
-    return value.value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value.value) : String(value.value);
+  if (typeof value === 'bigint') return exact ? value : String(value);
+  if (value instanceof Uint) {
+    if (value.value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value.value);
+    return exact ? value.value : String(value.value);
+  }
   if (value instanceof Double) {
     if (!Number.isFinite(value.value)) throw new RangeError(`${value.value} cannot be written in JSON`);
     return value.value;
@@ -118,28 +125,29 @@ function json(value: Value, depth: number): unknown {
   if (value instanceof List) {
     const out: unknown[] = [];
     for (const item of value) {
-      const element = json(item, depth + 1);
+      const element = json(item, depth + 1, exact);
       if (element !== undefined) out.push(element);
     }
     return out;
   }
-  if (value instanceof CelMap) return jsonObject(value, depth);
+  if (value instanceof CelMap) return jsonObject(value, depth, exact);
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
-  if (value instanceof Optional) return value.value === undefined ? undefined : json(value.value, depth + 1);
+  if (value instanceof Optional)
+    return value.value === undefined ? undefined : json(value.value, depth + 1, exact);
   if (value instanceof TypeValue) return value.name;
   if (value instanceof CelError) throw new RangeError(value.message);
   if (value instanceof Opaque && value.kind.toText) return value.kind.toText(value.value);
   throw new RangeError('the value has no form in JSON');
 }
 
-function jsonObject(map: CelMap, depth: number): Record<string, unknown> {
+function jsonObject(map: CelMap, depth: number, exact: boolean): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const [key, item] of map.entries()) {
-    const name = typeof key === 'object' ? String(json(key, depth)) : String(key);
+    const name = typeof key === 'object' ? String(json(key, depth, exact)) : String(key);
     if (Object.hasOwn(out, name)) throw new RangeError(`two keys are written alike in JSON: ${name}`);
-    const element = json(item, depth + 1);
+    const element = json(item, depth + 1, exact);
     if (element === undefined) continue;
     Object.defineProperty(out, name, {
       value: element,

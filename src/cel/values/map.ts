@@ -14,6 +14,8 @@ export interface ObjectField {
   /** The key in JSON, which differs from the name where that must be escaped. */
   readonly property: string;
   readonly adapter: Adapter;
+  /** Every object has a property of that name, such as `constructor`. */
+  readonly inherited: boolean;
 }
 
 type Key = string | number | bigint | boolean;
@@ -65,17 +67,17 @@ export class ObjectMap extends CelMap {
   }
   override field(name: string): Value | undefined {
     const { fields, rest } = this.shape;
-    if (fields !== undefined) {
-      const field = fields.get(name);
-      if (field !== undefined) {
-        if (!Object.hasOwn(this.raw, field.property)) return undefined;
-        const raw = this.raw[field.property];
-        return raw === undefined ? undefined : field.adapter(raw);
-      }
-    }
+    const field = fields?.get(name);
+    if (field !== undefined) return this.read(field);
     if (rest === undefined || !Object.hasOwn(this.raw, name)) return undefined;
     const raw = this.raw[name];
     return raw === undefined ? undefined : rest(raw);
+  }
+  /** Objects with fields are plain ones: what is not their own is what every object has. */
+  read(field: ObjectField): Value | undefined {
+    const raw = this.raw[field.property];
+    if (raw === undefined || (field.inherited && !Object.hasOwn(this.raw, field.property))) return undefined;
+    return field.adapter(raw);
   }
   override get(key: Value): Value | undefined {
     return typeof key === 'string' ? this.property(key) : undefined;

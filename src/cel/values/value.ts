@@ -107,10 +107,13 @@ export class CelError extends Failure {
   readonly message: string;
   /** Node at which it arose; 0 where it is not known. */
   readonly at: number;
-  constructor(message: string, at = -1) {
+  /** Something that the expression looks at is not there: a key, a field, an element. It may come to be there. */
+  readonly missing: boolean;
+  constructor(message: string, at = -1, missing = false) {
     super();
     this.message = message;
     this.at = at;
+    this.missing = missing;
   }
 }
 

@@ -39,6 +39,12 @@ describe('cel eval', () => {
     const expr = 'a == 9007199254740993 && type(b) == double && type(c) == int';
     expect(evaluateExpression({ expr, var: ['a=9007199254740993', 'b=1.0', 'c=1'] })).toBe(0);
     expect(out).toBe('true\n');
+    out = '';
+    expect(evaluateExpression({ expr: '[a + 1]', var: ['a=9223372036854775806'] })).toBe(0);
+    expect(out.replace(/\s/g, '')).toBe('[9223372036854775807]');
+    out = '';
+    expect(evaluateExpression({ expr: 'a + 1', var: ['a=9223372036854775806'], output: 'json' })).toBe(0);
+    expect(out).toContain('"value": 9223372036854775807');
   });
 
   it('says where and why there is no value', () => {

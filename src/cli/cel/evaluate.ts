@@ -8,6 +8,7 @@ import {
   toJson,
   typeNameOf,
 } from '../../cel/index.ts';
+import { jsonText } from '../../schema/json-text.ts';
 import { printed } from '../output.ts';
 import { issueReport, issuesText } from './issues.ts';
 
@@ -41,10 +42,15 @@ export function evaluateExpression(options: EvaluateExpressionOptions): number {
     const { line = 1, column = 1, message } = error;
     return failed(expr, [{ line, column, message, offset: 0 }], output, cost);
   }
-  const written = toJson(value ?? null);
+  const written = toJson(value ?? null, { longIntegers: 'bigint' });
   if ('error' in written) throw new Error(`the value is a ${typeNameOf(value ?? null)}: ${written.error}`);
   const report = { value: written.json, type: typeNameOf(value ?? null), cost };
-  process.stdout.write(printed(report, output, ({ value: shown }) => `${JSON.stringify(shown, null, 2)}\n`));
+  // Long integers are bigints, of which JSON.stringify knows nothing.
+  const text =
+    output === 'json'
+      ? `${jsonText(report, 2)}\n`
+      : printed(report, output, ({ value: shown }) => `${jsonText(shown, 2)}\n`);
+  process.stdout.write(text);
   return 0;
 }
 

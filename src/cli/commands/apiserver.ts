@@ -7,6 +7,8 @@ import {
   createApiServer,
   etcdDriver,
   memoryDriver,
+  RELEASES,
+  type Release,
   ROOT_CLUSTER,
   type StorageDriver,
   serveHttps,
@@ -24,12 +26,18 @@ import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-fi
 import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
-import { type ServerCertificates, serverCertificates, serviceAccountKey } from '../certificates.ts';
+import { type ApiServerFiles, apiServerFiles } from '../api-server-files.ts';
+import {
+  frontProxyCertificates,
+  type ServerCertificates,
+  serverCertificates,
+  serviceAccountKey,
+} from '../certificates.ts';
 import { writePrivate } from '../fleet-directory.ts';
 import { parseTokenFile, type TokenEntry } from '../token-file.ts';
 
 /** Options of `atoll apiserver`. */
-export interface ApiServerCommand {
+export interface ApiServerCommand extends ApiServerFiles {
   readonly port: number;
   readonly host: string;
   readonly data?: string;
@@ -41,9 +49,15 @@ export interface ApiServerCommand {
   /** `all`, `core` or `none`. */
   readonly controllers: string;
   readonly disableAdmissionPlugins?: readonly string[];
+  /** The release of Kubernetes to look like. */
+  readonly emulatedVersion?: string;
   readonly cluster?: readonly string[];
+  /** Whether logical clusters are managed by objects. */
+  readonly workspaces: boolean;
   readonly kubeconfigOut?: string;
   readonly anonymousAuth: boolean;
+  /** Whether containers may be privileged. */
+  readonly allowPrivileged: boolean;
   readonly logLevel: string;
 }
 
@@ -103,8 +117,10 @@ async function start(
   directory: string,
 ): Promise<{ text: string; stop(): Promise<void> }> {
   const { host } = options;
+  const emulatedVersion = releaseOf(options.emulatedVersion);
   const certificates = await serverCertificates(runtime, join(directory, 'pki'), NAME, host);
   const tokens = tokensOf(options);
+  const files = apiServerFiles(runtime.log, options);
   // The address is part of what the server tells of itself, and a free port is known only once it listens.
   let server: ApiServer | undefined;
   const https = await serveHttps(runtime, {
@@ -119,7 +135,7 @@ async function start(
     throw new Error(`cannot listen on ${host}:${options.port}: ${errorText(error)}`, { cause: error });
   });
   const address = `${host.includes(':') ? `[${host}]` : host}:${https.port}`;
-  const stops: (() => Promise<void>)[] = [() => https.close(GRACE_MS)];
+  const stops: (() => Promise<void>)[] = [() => https.close(GRACE_MS), files.close];
   try {
     const opened = await createApiServer({
       runtime,
@@ -130,11 +146,18 @@ async function start(
       ),
       caCertificate: certificates.authority.certificate,
       clientCa: certificates.authority,
-      serviceAccountKey: serviceAccountKey(join(directory, 'pki')),
+      // Others than this server may have to verify its tokens.
+      serviceAccountKey: serviceAccountKey(join(directory, 'pki'), 'RS256'),
       address,
       anonymous: options.anonymousAuth,
+      allowPrivileged: options.allowPrivileged,
       controllers: options.controllers !== 'none',
+      simulatedMetrics: options.controllers === 'all',
       disableAdmissionPlugins: options.disableAdmissionPlugins ?? [],
+      ...(emulatedVersion === undefined ? {} : { emulatedVersion }),
+      workspaces: options.workspaces,
+      frontProxy: await frontProxyCertificates(runtime, join(directory, 'pki')),
+      ...files.read,
     });
     stops.push(() => opened.close());
     const clusters = options.cluster ?? [];
@@ -162,6 +185,13 @@ async function start(
     await stopAll(stops);
     throw error;
   }
+}
+
+function releaseOf(text: string | undefined): Release | undefined {
+  const release = RELEASES.find((known) => known === text);
+  if (text !== undefined && release === undefined)
+    throw new Error(`--emulated-version must be one of ${RELEASES.join(', ')}`);
+  return release;
 }
 
 function storageOf(runtime: Runtime, options: ApiServerCommand, directory: string): StorageDriver {

@@ -1,19 +1,26 @@
 import { lookup } from 'node:dns/promises';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { ClusterEndpoint } from '../../kube/cluster-endpoint.ts';
-import type { Handler } from '../../kube/exchange.ts';
-import { httpHandler } from '../../kube/http-handler.ts';
-import { endpointFromKubeconfig } from '../../kube/kubeconfig-endpoint.ts';
-import { createClient } from '../../kube/rest-client.ts';
+import type { HttpsServer } from '../../apiserver/index.ts';
+import { impersonationHeaders, type SpokeIdentity } from '../../engine/access/index.ts';
+import { publishedClientCa, startAccessListener } from '../../hub/access/index.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Request } from '../../kube/exchange.ts';
 import { PROCESS_TITLE } from '../../runtime/pid-file.ts';
 import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
-import { systemRuntime } from '../../runtime/runtime.ts';
+import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
 import { HUB_USER } from '../../spoke/hub-access.ts';
-import { startEngine } from '../engine.ts';
-import { dialHub, listenForSpokes } from '../link-ends.ts';
+import { hubDoor, hubDoorUpgrade } from '../../spoke/hub-door.ts';
+import { ensureSpokeNamespace } from '../../spoke/trust.ts';
+import { processAmbient } from '../ambient.ts';
+import { serverCertificates } from '../certificates.ts';
+import { type Engine, startEngine } from '../engine.ts';
+import { openCluster } from '../join/cluster-access.ts';
+import { type JoinedHub, mergeJoins, readJoin, spokeNamed } from '../join/join-file.ts';
+import { followJoins, readJoins, saveJoin } from '../join/join-secrets.ts';
+import { type HubSource, pinFirst, startSpokeLink } from '../join/spoke-link.ts';
+import { fileCredentials, secretCredentials } from '../key-store.ts';
+import { hubKey, linkFileName, listenForSpokes } from '../link-ends.ts';
 import { createLinks } from '../links.ts';
 import { atollVersion } from '../version.ts';
 
@@ -21,31 +28,39 @@ export interface EngineCommandOptions {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly name?: string;
-  /** Where keys are kept. */
-  readonly data: string;
-  readonly join?: string;
+  /** Where keys are kept. A spoke without it keeps its own in its cluster. */
+  readonly data?: string;
+  /** Join data: files, or words that `atoll join` printed. */
+  readonly join?: readonly string[];
   readonly linkHost?: string;
   readonly linkPort?: number;
+  /** `host:port` by which spokes reach this hub. */
+  readonly linkAddress?: readonly string[];
+  /** Where people get to the spokes, for a hub on an API server of someone else. */
+  readonly accessHost?: string;
+  readonly accessPort?: number;
   readonly allowLoopback: boolean;
   readonly logLevel: LogLevel;
 }
 
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+const DATA_DIRECTORY = '.atoll-engine';
 
 /** Runs the engine against an API server that is there already (`--kubeconfig`, or in-cluster) until it is told to stop. */
 export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOptions): Promise<void> {
-  const name = options.name ?? (role === 'hub' ? 'hub' : undefined);
+  const given = mergeJoins((options.join ?? []).map(readJoin));
+  process.title = `${PROCESS_TITLE} ${role} ${options.name ?? spokeNamed(given) ?? ''}`.trim();
+  const log = pinoLogger(options.logLevel, { [role]: options.name ?? spokeNamed(given) ?? role });
+  const runtime = systemRuntime(log);
+  const cluster = openCluster(runtime.clock, 'atoll-engine', options);
+  const { client, handler, upgrade } = cluster;
+  await client.getJson('/version');
+  const known = await knownHubs(runtime, client, role, given);
+  const name = options.name ?? (role === 'hub' && known.length === 0 ? 'hub' : spokeNamed(known));
   if (name === undefined)
     throw new Error(
       '--name is required: the name of the SpokeCluster that stands for this cluster at its hub',
     );
-  process.title = `${PROCESS_TITLE} ${role} ${name}`;
-  const log = pinoLogger(options.logLevel, { [role]: name });
-  const runtime = systemRuntime(log);
-  mkdirSync(options.data, { recursive: true, mode: 0o700 });
-  const handler = httpHandler(endpointOf(options));
-  const client = createClient(handler, { userAgent: 'atoll-engine', clock: runtime.clock });
-  await client.getJson('/version');
+  await pinFirst(runtime, client, [...given, ...known]);
   const links = createLinks(runtime);
   const engine = await startEngine(runtime, {
     name,
@@ -53,10 +68,12 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
     version: atollVersion(),
     links,
     credentials: {
+      ambient: processAmbient(runtime),
       resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address),
       rules: { allowLoopback: options.allowLoopback },
     },
     roles: role === 'hub' ? { hub: true } : { spoke: true },
+    pinned: known.length > 0,
   });
   const listener =
     options.linkPort === undefined
@@ -64,53 +81,99 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
       : await listenForSpokes(runtime, client, links, {
           name,
           port: options.linkPort,
-          directory: options.data,
+          directory: options.data ?? DATA_DIRECTORY,
           ...(options.linkHost === undefined ? {} : { host: options.linkHost }),
+          ...(options.linkAddress === undefined ? {} : { addresses: options.linkAddress }),
         });
-  const dialer =
-    options.join === undefined
+  const { data } = options;
+  const link =
+    role === 'hub' && known.length === 0
       ? undefined
-      : dialHub(runtime, name, options.join, options.data, asHub(handler));
+      : startSpokeLink(runtime, {
+          cluster: name,
+          client,
+          hubs: hubSource(runtime, client, known),
+          credentials: ({ trust: { lineage } }) =>
+            data === undefined
+              ? secretCredentials(client, `link-${hubKey(lineage)}`)
+              : fileCredentials(join(data, 'link'), linkFileName(name, lineage)),
+          serve: hubDoor((user) => (request) => handler(actingAs(request, user))),
+          serveUpgrade: hubDoorUpgrade((user) => (request) => upgrade(actingAs(request, user))),
+        });
+  const people = await listenForPeople(runtime, client, engine, name, options);
   log.info('ready', {
-    server: endpointOf(options).url,
+    server: cluster.url,
     ...(listener === undefined ? {} : { linkPort: listener.port }),
   });
   await untilStopped(log, async () => {
-    await Promise.all([engine.stop(), dialer?.close(), listener?.close()]);
-    await handler.close();
+    await Promise.all([engine.stop(), link?.close(), listener?.close(), people?.close()]);
+    await cluster.close();
   });
 }
 
-/** The hub's requests reach this cluster as the hub's user, which the cluster itself authorizes: never with the engine's rights. */
-function asHub(handler: Handler): Handler {
-  return (request) => {
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(request.headers)) {
-      if (!name.startsWith('impersonate-') && name !== 'authorization') headers[name] = value;
-    }
-    return handler({ ...request, headers: { ...headers, 'impersonate-user': HUB_USER } });
+/** What was given is kept in the cluster, and what was kept before is known. */
+async function knownHubs(
+  runtime: Runtime,
+  client: Client,
+  role: 'hub' | 'spoke',
+  given: readonly JoinedHub[],
+): Promise<readonly JoinedHub[]> {
+  if (role === 'hub' && given.length === 0) return [];
+  if (given.length > 0) await ensureSpokeNamespace(client);
+  for (const hub of given) await saveJoin(client, hub);
+  return readJoins(runtime, client);
+}
+
+/** The hubs as the cluster's Secrets tell them, also those that come while this runs. */
+function hubSource(runtime: Runtime, client: Client, known: readonly JoinedHub[]): HubSource {
+  let hubs = known;
+  return {
+    current: () => hubs,
+    follow: (onChange) =>
+      followJoins(runtime, client, (next) => {
+        hubs = next;
+        onChange(next);
+      }),
   };
 }
 
-/** `--kubeconfig`, then $KUBECONFIG, then the service account of the pod, then `~/.kube/config`. */
-function endpointOf(options: EngineCommandOptions): ClusterEndpoint {
-  const path =
-    options.kubeconfig ??
-    process.env['KUBECONFIG'] ??
-    (existsSync(`${SERVICE_ACCOUNT}/token`) ? undefined : join(homedir(), '.kube', 'config'));
-  if (path === undefined) {
-    const { KUBERNETES_SERVICE_HOST: host = 'kubernetes.default', KUBERNETES_SERVICE_PORT: port = '443' } =
-      process.env;
-    return {
-      url: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
-      ca: readFileSync(`${SERVICE_ACCOUNT}/ca.crt`, 'utf8'),
-      token: readFileSync(`${SERVICE_ACCOUNT}/token`, 'utf8').trim(),
-    };
-  }
-  if (!existsSync(path)) throw new Error(`there is no kubeconfig at ${path}; name one with --kubeconfig`);
-  return endpointFromKubeconfig(readFileSync(path, 'utf8'), {
-    stored: false,
-    readFile: (file) => readFileSync(file, 'utf8'),
-    ...(options.context === undefined ? {} : { context: options.context }),
+/** The hub's requests reach this cluster as the hub's user, or one behind it, whom the cluster itself authorizes. */
+function actingAs(request: Request, user: SpokeIdentity): Request {
+  // A cluster adds the group of everyone by itself; the engine needs no right to give it.
+  const who = user.name === HUB_USER ? { 'impersonate-user': HUB_USER } : impersonationHeaders(user);
+  // The name by which the link was asked is not this server's.
+  const { host: _host, ...headers } = request.headers;
+  return { ...request, headers: { ...headers, ...who } };
+}
+
+/** The port by which people get to the spokes of a hub whose API server cannot lead there. */
+async function listenForPeople(
+  runtime: Runtime,
+  client: Client,
+  engine: Engine,
+  name: string,
+  options: EngineCommandOptions,
+): Promise<HttpsServer | undefined> {
+  const access = engine.access();
+  if (options.accessPort === undefined) return undefined;
+  if (access === undefined) throw new Error('--access-port is for hubs');
+  const host = options.accessHost ?? '127.0.0.1';
+  const directory = join(options.data ?? DATA_DIRECTORY, 'access-pki');
+  const { server } = await serverCertificates(runtime, directory, name, host);
+  const clientCa = await publishedClientCa(client);
+  const listener = await startAccessListener(runtime, {
+    client,
+    access,
+    host,
+    port: options.accessPort,
+    certificate: server.certificate,
+    key: server.key,
+    ...(clientCa === undefined ? {} : { clientCa }),
   });
+  runtime.log.info('people get to the spokes here', {
+    server: `https://${host}:${listener.port}/clusters/<name>`,
+    certificateAuthority: join(directory, 'ca.crt'),
+    clientCertificates: clientCa !== undefined,
+  });
+  return listener;
 }

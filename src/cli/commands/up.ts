@@ -3,13 +3,12 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
-import { createJoinToken } from '../../hub/join.ts';
+import { readLinkNotice } from '../../hub/join/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { apiVersionOf, resourceIdOf } from '../../kube/custom-resource.ts';
+import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { httpHandler } from '../../kube/http-handler.ts';
 import { endpointFromKubeconfig } from '../../kube/kubeconfig-endpoint.ts';
 import { createClient } from '../../kube/rest-client.ts';
-import { hasCode } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import { AlreadyRunning, isAlive, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
@@ -25,7 +24,9 @@ import {
   writeFleet,
   writePrivate,
 } from '../fleet-directory.ts';
-import type { JoinFile } from '../link-ends.ts';
+import { expectSpoke, joinedHub } from '../join/expect-spoke.ts';
+import type { JoinFile } from '../join/join-file.ts';
+import { linkFileName } from '../link-ends.ts';
 import { mergeMemberKubeconfigs } from '../member-kubeconfig.ts';
 import { logTail, runningPid, spawnMember, stopMember } from '../processes.ts';
 import { type Progress, startProgress } from '../progress.ts';
@@ -222,7 +223,7 @@ export function memberClient(directory: FleetDirectory, name: string): Client {
   return createClient(httpHandler(endpointFromKubeconfig(text, { stored: false })), { userAgent: 'atoll' });
 }
 
-/** Makes the SpokeClusters, and join tokens for spokes that have no link certificate yet. */
+/** Has the hub expect its spokes, and gives each the data to join with; a token for those that have no certificate yet. */
 async function enrol(
   runtime: Runtime,
   directory: FleetDirectory,
@@ -230,34 +231,27 @@ async function enrol(
   hub: Member,
   spokes: readonly Member[],
 ): Promise<void> {
-  const hubCa = readFileSync(join(directory.home(hub.name), 'pki', 'link-ca.crt'), 'utf8');
+  const notice = await readLinkNotice(client);
+  if (!notice) throw new Error(`${hub.name} does not listen for spokes; see ${directory.logFile(hub.name)}`);
   const known = new Set(
     (await client.list<SpokeCluster>(SPOKE_CLUSTERS, '')).items.map((item) => item.metadata.name),
   );
   for (const member of spokes) {
     const tokens: Record<string, string> = {};
     for (const cluster of member.clusters) {
-      if (!known.has(cluster)) await createSpokeCluster(client, cluster);
-      const enrolled = existsSync(join(directory.home(member.name), 'link', `${cluster}.json`));
-      if (!enrolled) tokens[cluster] = await createJoinToken(runtime, client, cluster);
+      const file = `${linkFileName(cluster, notice.trust.lineage)}.json`;
+      const enrolled = existsSync(join(directory.home(member.name), 'link', file));
+      if (enrolled && known.has(cluster)) continue;
+      const token = await expectSpoke(runtime, client, {
+        name: cluster,
+        namespace: INVENTORY_NAMESPACE,
+        accepted: true,
+      });
+      if (!enrolled) tokens[cluster] = token;
     }
-    const file: JoinFile = { hubAddress: `127.0.0.1:${hub.linkPort ?? 0}`, hubCa, tokens };
+    const file: JoinFile = { version: 2, hubs: [joinedHub(notice, { tokens })] };
     mkdirSync(directory.home(member.name), { recursive: true, mode: 0o700 });
     writePrivate(directory.joinFile(member.name), JSON.stringify(file));
-  }
-}
-
-async function createSpokeCluster(client: Client, name: string): Promise<void> {
-  const object: SpokeCluster = {
-    apiVersion: apiVersionOf(SPOKE_CLUSTER),
-    kind: SPOKE_CLUSTER.kind,
-    metadata: { name, namespace: INVENTORY_NAMESPACE, labels: { 'atoll.dev/cluster': name } },
-    spec: { mode: 'connect', credential: { type: 'tunnel', ...({ tunnel: {} } as object) } },
-  };
-  try {
-    await client.create(SPOKE_CLUSTERS, object);
-  } catch (error) {
-    if (!hasCode(error, 409)) throw error;
   }
 }
 

@@ -27,6 +27,7 @@ import { type GoFlags, parseGoFlags } from './flags.ts';
 /** What is heeded; the help names these, since callers look there for what they may pass. */
 const HEEDED: Readonly<Record<string, string>> = {
   'advertise-address': 'the address that the server tells of itself',
+  'allow-privileged': 'whether containers may be privileged (false)',
   'anonymous-auth': 'whether requests without credentials are those of system:anonymous (true)',
   'authorization-mode':
     'RBAC, or AlwaysAllow for a server on which everybody may do everything (AlwaysAllow)',
@@ -46,7 +47,6 @@ const HEEDED: Readonly<Record<string, string>> = {
 
 /** Flags of kube-apiserver that make no difference here, taken without a word. */
 const TAKEN: ReadonlySet<string> = new Set([
-  'allow-privileged',
   'enable-admission-plugins',
   'enable-aggregator-routing',
   'etcd-servers',
@@ -138,6 +138,7 @@ async function start(runtime: Runtime, flags: GoFlags): Promise<() => Promise<vo
       storage: memoryDriver(),
       authenticate,
       anonymous: flags.boolean('anonymous-auth') ?? true,
+      allowPrivileged: flags.boolean('allow-privileged') ?? false,
       address: `${advertised.includes(':') ? `[${advertised}]` : advertised}:${https.port}`,
       caCertificate: serving.certificate,
       controllers: controllers !== 'none',

@@ -2,6 +2,7 @@ import { shortDigest } from '../../engine/digest.ts';
 import type { Dispatch, ObjectState } from '../../engine/dispatch/index.ts';
 import type { PatchOperation } from '../../engine/intent.ts';
 import { selectorText } from '../../engine/place/decide.ts';
+import { rejectionIn, rejectionText } from '../../engine/place/decision.ts';
 import { neverPropagated } from '../../engine/select/select.ts';
 import { type ClusterSummary, type ClusterWord, summariseCluster } from '../../engine/summarise/summarise.ts';
 import { type Condition, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
@@ -148,7 +149,8 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
   const spoke = facts.fleet.clusters.find((cluster) => nameOf(cluster) === name);
   const line = spoke === undefined ? undefined : clusterLine(spoke);
   const chosen = decision.chosen.includes(name);
-  const rejected = decision.rejected.find((item) => item.cluster === name)?.reason;
+  const rejection = rejectionIn(decision, name);
+  const rejected = rejection && rejectionText(rejection);
   const reading = found.dispatches.get(name);
   const blocked = plan.blocked.get(name);
   const overrides = (plan.patches.get(name) ?? [])

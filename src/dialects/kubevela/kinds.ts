@@ -1,9 +1,39 @@
 import type { CustomKind } from '../../kube/custom-resource.ts';
-import { conditionsSchema, integer, list, mapOf, oneOf, record, text } from '../../schema/schema-of.ts';
+import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import { conditionsSchema, flag, integer, list, mapOf, oneOf, record, text } from '../../schema/schema-of.ts';
 
 const blueprintRef = (description: string) =>
   record({ name: text(), revision: text() }, description, { required: ['name'] });
 const dateTime = (description: string) => text(description, { format: 'date-time' });
+
+const CREDENTIAL_ARMS = ['kubeconfig', 'aws', 'azure', 'gcp', 'tunnel'] as const;
+
+/** The credential is a union: the arm that type names, and no other (K3). */
+function union(schema: OpenApiSchema): OpenApiSchema {
+  return {
+    ...schema,
+    'x-kubernetes-validations': CREDENTIAL_ARMS.map((arm) => ({
+      rule: `!has(self.${arm}) || self.type == '${arm}'`,
+      messageExpression: `'${arm} must not be set with type ' + self.type`,
+      fieldPath: `.${arm}`,
+      reason: 'FieldValueForbidden',
+    })),
+  };
+}
+
+const taint = record(
+  {
+    key: text(undefined, { minLength: 1 }),
+    value: text(),
+    effect: oneOf(
+      ['NoSelect', 'NoSelectIfNew', 'PreferNoSelect'],
+      'NoSelect takes the cluster out of placements that do not tolerate it; NoSelectIfNew only keeps new ones away.',
+    ),
+    timeAdded: dateTime('Since when. Tolerations for some seconds count from here.'),
+  },
+  undefined,
+  { required: ['key', 'effect'] },
+);
 
 const clusterInfo = record(
   {
@@ -40,50 +70,52 @@ export const SPOKE_CLUSTER: CustomKind = {
         'connect attaches to a cluster that exists and never creates one.',
         { default: 'connect' },
       ),
-      credential: record(
-        {
-          type: oneOf(['kubeconfig', 'aws', 'azure', 'gcp', 'tunnel'], 'Which of the arms below is used.'),
-          kubeconfig: record(
-            {
-              secretRef: record(
-                {
-                  name: text(undefined, { minLength: 1 }),
-                  namespace: text(),
-                  key: text('Key of the Secret.', { default: 'kubeconfig' }),
-                },
-                'Secret in the namespace of the SpokeCluster.',
-                { required: ['name'] },
-              ),
-            },
-            undefined,
-            { required: ['secretRef'] },
-          ),
-          aws: record({
-            authMode: oneOf(['podIdentity', 'irsa']),
-            clusterName: text(),
-            region: text(),
-            roleArn: text(),
-            externalId: text(),
-          }),
-          azure: record({
-            authMode: oneOf(['workloadIdentity', 'managedIdentity']),
-            subscriptionID: text(),
-            resourceGroup: text(),
-            clusterName: text(),
-            tenantID: text(),
-            clientID: text(),
-          }),
-          gcp: record({
-            authMode: oneOf(['workloadIdentityFederation', 'serviceAccount']),
-            projectID: text(),
-            location: text(),
-            clusterName: text(),
-            serviceAccountEmail: text(),
-          }),
-          tunnel: record({}, 'The spoke dials the hub.'),
-        },
-        'How the hub reaches the cluster; exactly the arm that type names.',
-        { required: ['type'] },
+      credential: union(
+        record(
+          {
+            type: oneOf(['kubeconfig', 'aws', 'azure', 'gcp', 'tunnel'], 'Which of the arms below is used.'),
+            kubeconfig: record(
+              {
+                secretRef: record(
+                  {
+                    name: text(undefined, { minLength: 1 }),
+                    namespace: text(),
+                    key: text('Key of the Secret.', { default: 'kubeconfig' }),
+                  },
+                  'Secret in the namespace of the SpokeCluster.',
+                  { required: ['name'] },
+                ),
+              },
+              undefined,
+              { required: ['secretRef'] },
+            ),
+            aws: record({
+              authMode: oneOf(['podIdentity', 'irsa']),
+              clusterName: text(),
+              region: text(),
+              roleArn: text(),
+              externalId: text(),
+            }),
+            azure: record({
+              authMode: oneOf(['workloadIdentity', 'managedIdentity']),
+              subscriptionID: text(),
+              resourceGroup: text(),
+              clusterName: text(),
+              tenantID: text(),
+              clientID: text(),
+            }),
+            gcp: record({
+              authMode: oneOf(['workloadIdentityFederation', 'serviceAccount']),
+              projectID: text(),
+              location: text(),
+              clusterName: text(),
+              serviceAccountEmail: text(),
+            }),
+            tunnel: record({}, 'The spoke dials the hub.'),
+          },
+          'How the hub reaches the cluster; exactly the arm that type names.',
+          { required: ['type'] },
+        ),
       ),
       probeIntervalSeconds: integer('Seconds between probes.', {
         format: 'int32',
@@ -97,7 +129,16 @@ export const SPOKE_CLUSTER: CustomKind = {
         minimum: 1,
         maximum: 120,
       }),
-      deletionPolicy: oneOf(['detach', 'orphan'], undefined, { default: 'detach' }),
+      deletionPolicy: oneOf(
+        ['detach', 'orphan', 'cleanup'],
+        'What happens on the cluster when this object is deleted. detach: the hub lets go, objects stay. orphan: even its orders stay, and are kept up. cleanup (ours): what was dispatched is taken away.',
+        { default: 'detach' },
+      ),
+      hubAcceptsClient: flag(
+        'Ours, for type tunnel: whether the hub lets the spoke in. false holds it out, and cuts it off at once where it is in.',
+      ),
+      taints: list(taint, 'Keep placements away that do not tolerate them.'),
+      unschedulable: flag('Cordoned: no placement chooses this cluster anew; what is there stays.'),
       infraProvisioning: record({
         blueprintRef: blueprintRef('Blueprint that the hub reconciles before it dispatches.'),
       }),
@@ -113,6 +154,7 @@ export const SPOKE_CLUSTER: CustomKind = {
     conditions: conditionsSchema,
     clusterInfo,
     lastProbeTime: dateTime('Last attempt to reach the cluster.'),
+    taints: list(taint, 'Taints that the hub set by itself, such as atoll.dev/unreachable.'),
     engine: text('Version of the spoke engine; absent where none runs.'),
     dispatchedRevision: text('One word for everything that was dispatched.'),
     appliedRevision: text('The same word as the spoke reports it.'),
@@ -183,6 +225,7 @@ export const CLUSTER: CustomKind = {
     ),
     health: record({ status: text(), objectsHealthy: integer(), objectsTotal: integer() }),
     drift: record({ corrections: integer(), last: mapOf(text()) }),
+    contract: text('One word for the SpokeContracts here; another one where any of them changed.'),
     conditions: conditionsSchema,
   }),
   columns: [

@@ -1,8 +1,9 @@
+import type { Liveness } from '../../engine/liveness/index.ts';
 import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import { deepEqual } from '../../schema/json.ts';
-import type { ClusterInfo, SpokeClusterStatus } from './types.ts';
+import type { ClusterInfo, ClusterTaint, SpokeClusterStatus } from './types.ts';
 
 /** What the hub found out about a spoke in one pass, step by step: the pass stops at the first hard failure. */
 export interface SpokeFindings {
@@ -27,7 +28,12 @@ export interface SpokeFindings {
   readonly dispatchedRevision?: string;
   readonly appliedRevision?: string;
   readonly health?: { status: string; objectsHealthy: number; objectsTotal: number };
+  /** Whether the spoke is there, damped. */
+  readonly liveness?: Liveness;
 }
+
+/** Set on a spoke that has been away for longer than a hiccup (S17, A47). */
+export const UNREACHABLE_TAINT = 'atoll.dev/unreachable';
 
 /**
  * The status of a SpokeCluster (spec chapters 1.1b and 2.2). What is known of an unreachable spoke is kept, with the time
@@ -89,6 +95,17 @@ export function reportSpoke(
   // A status is not written for its times alone; the one that says that a spoke is gone says until when it was seen.
   if (found.info === undefined && found.syncedAt !== undefined && next.clusterInfo)
     next.clusterInfo = { ...next.clusterInfo, lastSyncedTime: syncedTime };
+  if (found.liveness) {
+    const { word, since } = found.liveness;
+    const taints: ClusterTaint[] =
+      word === 'Unreachable'
+        ? [{ key: UNREACHABLE_TAINT, effect: 'NoSelect', timeAdded: formatTime(since) }]
+        : [];
+    // One that stands keeps its time: a hub that restarted while the spoke was away does not count anew.
+    const standing = previous?.taints?.find((taint) => taint.key === UNREACHABLE_TAINT);
+    if (word === 'Live') delete next.taints;
+    else if (taints.length > 0 && !standing) next.taints = taints;
+  }
   next.conditions = conditions;
   return next;
 }

@@ -12,6 +12,39 @@ export interface ClusterInfo {
   lastSyncedTime?: string;
 }
 
+/** Keeps placements away that do not tolerate it. Effects are those of Open Cluster Management. */
+export interface ClusterTaint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: 'NoSelect' | 'NoSelectIfNew' | 'PreferNoSelect';
+  readonly timeAdded?: string;
+}
+
+export interface AwsCredential {
+  readonly authMode?: 'podIdentity' | 'irsa';
+  readonly clusterName?: string;
+  readonly region?: string;
+  readonly roleArn?: string;
+  readonly externalId?: string;
+}
+
+export interface AzureCredential {
+  readonly authMode?: 'workloadIdentity' | 'managedIdentity';
+  readonly subscriptionID?: string;
+  readonly resourceGroup?: string;
+  readonly clusterName?: string;
+  readonly tenantID?: string;
+  readonly clientID?: string;
+}
+
+export interface GcpCredential {
+  readonly authMode?: 'workloadIdentityFederation' | 'serviceAccount';
+  readonly projectID?: string;
+  readonly location?: string;
+  readonly clusterName?: string;
+  readonly serviceAccountEmail?: string;
+}
+
 export interface SpokeClusterSpec {
   readonly mode?: 'connect' | 'adopt' | 'provision';
   readonly credential: {
@@ -19,10 +52,18 @@ export interface SpokeClusterSpec {
     readonly kubeconfig?: {
       readonly secretRef: { readonly name: string; readonly namespace?: string; readonly key?: string };
     };
+    readonly aws?: AwsCredential;
+    readonly azure?: AzureCredential;
+    readonly gcp?: GcpCredential;
   };
   readonly probeIntervalSeconds?: number;
   readonly probeTimeoutSeconds?: number;
-  readonly deletionPolicy?: 'detach' | 'orphan';
+  readonly deletionPolicy?: 'detach' | 'orphan' | 'cleanup';
+  /** Whether the hub lets a spoke in that dials; it does where nothing is said. */
+  readonly hubAcceptsClient?: boolean;
+  readonly taints?: readonly ClusterTaint[];
+  /** Cordoned. */
+  readonly unschedulable?: boolean;
   readonly blueprintRef?: { readonly name: string; readonly revision?: string };
 }
 
@@ -32,6 +73,8 @@ export interface SpokeClusterStatus {
   conditions?: Condition[];
   clusterInfo?: ClusterInfo;
   lastProbeTime?: string;
+  /** Set by the hub itself. */
+  taints?: ClusterTaint[];
   engine?: string;
   dispatchedRevision?: string;
   appliedRevision?: string;
@@ -61,6 +104,8 @@ export interface ClusterStatus {
   }[];
   health?: { status: string; objectsHealthy: number; objectsTotal: number };
   drift?: { corrections: number; last?: Record<string, string> };
+  /** One word for the SpokeContracts here; absent where there is none. */
+  contract?: string;
   conditions?: Condition[];
 }
 

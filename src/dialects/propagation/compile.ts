@@ -1,9 +1,15 @@
+import { type Closure, closureOf, definitionsAmong, type ReferenceRule } from '../../engine/closure/index.ts';
 import type { Intent } from '../../engine/intent.ts';
 import { compareForApply } from '../../engine/order/kind-rank.ts';
 import { portable } from '../../engine/render/portable.ts';
-import { neverPropagated, type ResourceSelector, selects } from '../../engine/select/select.ts';
+import {
+  compiledSelector,
+  type NamespaceLabels,
+  neverPropagated,
+  type ResourceSelector,
+  selects,
+} from '../../engine/select/index.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
-import { selectorFromObject } from '../../schema/label-selector.ts';
 import type { Propagation } from './types.ts';
 
 /** What a change may take away by deselection unless the propagation says otherwise. */
@@ -17,13 +23,31 @@ export interface Compiled {
   readonly emptySelectors: readonly number[];
   /** Selectors that cannot be understood. Nothing must be dispatched while there are any. */
   readonly problems: readonly string[];
+  /** What came along, what is named and not there, and what was left behind; absent where nothing was asked to come along. */
+  readonly closure?: Closure;
 }
 
-/** The selectors of a propagation, bound to the namespace that it may select from. */
+/** What compiling may ask beside the objects of a kind. */
+export interface CompileReading {
+  /** Read as objects of their kind where nothing is given. */
+  readonly namespaces?: NamespaceLabels;
+  /** What people taught of the kinds that objects name. */
+  readonly referenceRule?: (object: KubeObject) => ReferenceRule | undefined;
+}
+
+const bound = new WeakMap<readonly ResourceSelector[], readonly ResourceSelector[]>();
+
+/** The selectors of a propagation, bound to the namespace that it may select from. The same for the same spec. */
 export function effectiveSelectors(propagation: Propagation): readonly ResourceSelector[] {
+  const { resourceSelectors } = propagation.spec;
   const namespace = propagation.metadata.namespace;
-  if (namespace === undefined) return propagation.spec.resourceSelectors;
-  return propagation.spec.resourceSelectors.map((selector) => ({ ...selector, namespace }));
+  if (namespace === undefined) return resourceSelectors;
+  let selectors = bound.get(resourceSelectors);
+  if (!selectors) {
+    selectors = resourceSelectors.map((selector) => ({ ...selector, namespace }));
+    bound.set(resourceSelectors, selectors);
+  }
+  return selectors;
 }
 
 /**
@@ -33,23 +57,28 @@ export function effectiveSelectors(propagation: Propagation): readonly ResourceS
 export function compilePropagation(
   propagation: Propagation,
   candidates: (selector: ResourceSelector) => readonly KubeObject[],
+  reading: CompileReading = {},
 ): Compiled {
   const chosen = new Map<string, KubeObject>();
   const skipped: { ref: ObjectRef; reason: string }[] = [];
   const emptySelectors: number[] = [];
   const problems: string[] = [];
+  const stock = createStock(candidates);
+  const namespaces =
+    reading.namespaces ??
+    ((name: string): Record<string, string> | undefined => {
+      const found = stock({ apiVersion: 'v1', kind: 'Namespace', namespace: '', name });
+      return found && (found.metadata.labels ?? {});
+    });
   effectiveSelectors(propagation).forEach((selector, index) => {
-    const issues =
-      selector.labelSelector === undefined ? [] : selectorFromObject(selector.labelSelector).issues;
+    const { issues } = compiledSelector(selector);
     if (issues.length > 0) {
-      problems.push(
-        `resourceSelectors[${index}].labelSelector: ${issues.map((issue) => issue.detail).join('; ')}`,
-      );
+      problems.push(...issues.map((issue) => `resourceSelectors[${index}].${issue}`));
       return;
     }
     let matched = 0;
     for (const object of candidates(selector)) {
-      if (!selects(selector, object)) continue;
+      if (!selects(selector, object, namespaces)) continue;
       const reason = neverPropagated(object);
       if (reason !== undefined) {
         if (selector.name !== undefined) skipped.push({ ref: refOf(object), reason });
@@ -63,11 +92,16 @@ export function compilePropagation(
   const { uid = '', name = '', namespace = '', generation = 0 } = propagation.metadata;
   const {
     placement,
+    dependencies,
     overrides = [],
+    apply,
     suspend = false,
+    author,
     deletionBudget = DEFAULT_DELETION_BUDGET,
   } = propagation.spec;
-  const objects = [...chosen.values()].map(portable).sort((a, b) => compareForApply(refOf(a), refOf(b)));
+  const closure = dependencies && closureFor(propagation, [...chosen.values()], candidates, stock, reading);
+  const all = [...chosen.values(), ...(closure?.added ?? []).map(({ object }) => object)];
+  const objects = all.map(portable).sort((a, b) => compareForApply(refOf(a), refOf(b)));
   return {
     intent: {
       source: {
@@ -78,14 +112,59 @@ export function compilePropagation(
         uid,
         generation,
       },
+      ...(author === undefined ? {} : { author }),
       objects,
       placement,
       overrides,
       suspend,
       deletionBudget,
+      ...(apply === undefined ? {} : { applyStrategy: apply }),
     },
     skipped,
     emptySelectors,
     problems,
+    ...(closure === undefined ? {} : { closure }),
   };
+}
+
+/** Finds objects by name, with one look through each kind. */
+function createStock(
+  candidates: (selector: ResourceSelector) => readonly KubeObject[],
+): (ref: ObjectRef) => KubeObject | undefined {
+  const kinds = new Map<string, Map<string, KubeObject>>();
+  return (ref) => {
+    const { apiVersion, kind } = ref;
+    let objects = kinds.get(`${apiVersion}/${kind}`);
+    if (!objects) {
+      objects = new Map(candidates({ apiVersion, kind }).map((object) => [refKey(refOf(object)), object]));
+      kinds.set(`${apiVersion}/${kind}`, objects);
+    }
+    return objects.get(refKey(ref));
+  };
+}
+
+const DEFINITIONS = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+
+/** What comes along. A Propagation speaks for its namespace only, so nothing else comes along with it. */
+function closureFor(
+  { spec, metadata }: Propagation,
+  objects: readonly KubeObject[],
+  candidates: (selector: ResourceSelector) => readonly KubeObject[],
+  stock: (ref: ObjectRef) => KubeObject | undefined,
+  { referenceRule }: CompileReading,
+): Closure {
+  let find: ReturnType<typeof definitionsAmong> | undefined;
+  return closureOf(
+    objects,
+    {
+      object: stock,
+      definition: (group, kind) => {
+        find ??= definitionsAmong(candidates(DEFINITIONS));
+        return find(group, kind);
+      },
+      never: neverPropagated,
+      ...(referenceRule === undefined ? {} : { rule: referenceRule }),
+    },
+    { ...spec.dependencies, ...(metadata.namespace === undefined ? {} : { within: metadata.namespace }) },
+  );
 }

@@ -1,3 +1,4 @@
+import { applyStrategySchema } from '../../engine/dispatch/strategy-schema.ts';
 import type { CustomKind, PrinterColumn } from '../../kube/custom-resource.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import {
@@ -12,18 +13,14 @@ import {
   record,
   text,
 } from '../../schema/schema-of.ts';
-
-const clusterNames = list(text(), 'Clusters by name.');
-const clusterSelector: OpenApiSchema = {
-  ...labelSelectorSchema,
-  description: 'Clusters by the labels of their SpokeCluster. {} selects all.',
-};
+import { clusterNames, clusterSelector, dependenciesSchema, placementSchema } from './placement-schema.ts';
 
 const selectorFields = {
   apiVersion: text('For example apps/v1.', { minLength: 1 }),
   kind: text('For example Deployment.', { minLength: 1 }),
   name: text('One object. All of the kind where neither name nor labelSelector is given.'),
   labelSelector: { ...labelSelectorSchema, description: 'Objects by their labels.' },
+  expression: text('CEL over `object`, which must be true.', { minLength: 1, maxLength: 4096 }),
 };
 
 const override = record(
@@ -67,16 +64,26 @@ const override = record(
 function spec(selector: OpenApiSchema): OpenApiSchema {
   return record(
     {
+      author: record(
+        {
+          username: text(undefined, { maxLength: 1024 }),
+          groups: list(text(undefined, { maxLength: 1024 }), undefined, { maxItems: 4096 }),
+        },
+        'Who wrote this last: with their rights it is carried out. The API server writes it; nobody can write somebody else.',
+      ),
       resourceSelectors: list(
         selector,
         'What to propagate. Live: objects that begin to match are propagated at once.',
         { minItems: 1, maxItems: 256 },
       ),
-      placement: record(
-        { clusterNames, clusterSelector },
-        'Where to. Both must hold where both are given; neither selects nothing.',
+      placement: placementSchema,
+      dependencies: dependenciesSchema,
+      priority: integer(
+        'Which of several that select the same object goes first: the larger. 0 by default.',
+        { format: 'int32' },
       ),
       overrides: list(override, 'Differences between clusters, applied in order.', { maxItems: 256 }),
+      apply: applyStrategySchema,
       suspend: flag('Hold all changes back. What is on the spokes stays and is kept as it is.'),
       deletionBudget: intOrString(
         'How many objects one change may take away from a cluster by no longer selecting them: a number or a percentage. 50% by default. Deleting an object is an order of its own and not counted.',
@@ -92,10 +99,23 @@ const status = record({
   clusters: integer('Clusters chosen.'),
   ready: integer('Clusters on which the newest revision is applied and healthy, as seen now.'),
   stale: integer('Clusters whose state is not known now.'),
+  freshness: record(
+    {
+      ready: integer(),
+      notReady: integer('Seen now, and not ready.'),
+      unknown: integer('Not seen now, whatever they were before.'),
+      oldestObservedAt: text('Until when the one was seen that has been out of sight for longest.', {
+        format: 'date-time',
+      }),
+      source: text('Where the facts come from.'),
+    },
+    'How much of this status is known now.',
+  ),
   objects: integer('Objects selected.'),
   revision: text('Digest of the selected content.'),
   dispatchGeneration: integer('Raised with every change of content or placement.', { format: 'int64' }),
   dispatchDigest: text('Digest of what that generation stands for.'),
+  dispatchHistory: list(text(), 'generation:digest of the generations before, newest first.'),
   dispatchedTo: list(text(), 'Clusters that were told of it and were not told to forget it.'),
   notReady: list(
     record({ cluster: text(), state: text(), reason: text(), message: text() }),
@@ -137,8 +157,18 @@ export const CLUSTER_PROPAGATION: CustomKind = {
   scope: 'Cluster',
   description: 'Puts cluster-scoped objects, or objects of any namespace, on clusters and keeps them there.',
   spec: spec(
-    record({ ...selectorFields, namespace: text('Only objects of this namespace.') }, undefined, {
-      required: ['apiVersion', 'kind'],
-    }),
+    record(
+      {
+        ...selectorFields,
+        namespace: text('Only objects of this namespace.'),
+        namespaceSelector: {
+          ...labelSelectorSchema,
+          description:
+            'Only objects of namespaces with these labels. {} means any, and objects without a namespace.',
+        },
+      },
+      undefined,
+      { required: ['apiVersion', 'kind'] },
+    ),
   ),
 };

@@ -109,6 +109,7 @@ const findings = (changes: Partial<PropagationFindings> = {}): PropagationFindin
   revision: 'sha256:1',
   dispatchGeneration: 7,
   dispatchDigest: 'sha256:2',
+  dispatchHistory: [],
   dispatchedTo: ['a', 'b'],
   summary,
   suspended: false,

@@ -1,7 +1,8 @@
 import type { FleetSummary } from '../../engine/summarise/summarise.ts';
 import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
-import type { PropagationStatus } from './types.ts';
+import { formatTime } from '../../runtime/clock.ts';
+import type { Freshness, PropagationStatus } from './types.ts';
 
 /** What became of a propagation, for its status. */
 export interface PropagationFindings {
@@ -10,16 +11,30 @@ export interface PropagationFindings {
   readonly revision: string;
   readonly dispatchGeneration: number;
   readonly dispatchDigest: string;
+  readonly dispatchHistory: readonly string[];
   readonly dispatchedTo: readonly string[];
   readonly summary: FleetSummary;
   readonly suspended: boolean;
+  /** Why the hub sends nothing to anyone, where it does not. */
+  readonly observing?: string | undefined;
   /** Why the selection is not (fully) usable. `hold` withholds every dispatch. */
   readonly selection: { readonly ok: boolean; readonly reason: string; readonly message: string };
   readonly placement: { readonly ok: boolean; readonly reason: string; readonly message: string };
   readonly overrides: { readonly ok: boolean; readonly reason: string; readonly message: string };
+  /** What the owners of clusters will refuse; absent where nothing is known of it. */
+  readonly permitted?: { readonly ok: false; readonly reason: string; readonly message: string } | undefined;
 }
 
 const MAX_NOT_READY = 50;
+
+/** A hub that restarted has not seen a cluster that was away before: what it knew then stands. */
+function oldestSight(
+  { stale, oldestObservedAt = 0 }: FleetSummary,
+  previous: PropagationStatus | undefined,
+): Pick<Freshness, 'oldestObservedAt'> {
+  const known = oldestObservedAt > 0 ? formatTime(oldestObservedAt) : previous?.freshness?.oldestObservedAt;
+  return stale === 0 || known === undefined ? {} : { oldestObservedAt: known };
+}
 
 /** The status of a Propagation. Equal for equal findings, so that an unchanged one need not be written. */
 export function reportPropagation(
@@ -40,12 +55,26 @@ export function reportPropagation(
   flag('Selected', found.selection);
   flag('Placed', found.placement);
   flag('OverridesApplied', found.overrides);
+  if (found.permitted) flag('Permitted', found.permitted);
+  else if (conditions.some(({ type }) => type === 'Permitted'))
+    flag('Permitted', {
+      ok: true,
+      reason: 'Permitted',
+      message: 'no contract of a cluster is known to refuse it',
+    });
   if (found.suspended)
     set(
       'Dispatched',
       'False',
       'Suspended',
       'spec.suspend is true: changes are held back, the spokes keep what they have',
+    );
+  else if (found.observing !== undefined)
+    set(
+      'Dispatched',
+      'False',
+      'Observing',
+      `${found.observing}. Nothing is sent to any spoke; look at it with \`atoll diff\`, then: atoll confirm`,
     );
   else {
     const waiting = found.summary.notReady.filter(
@@ -93,10 +122,18 @@ export function reportPropagation(
     clusters: summary.clusters,
     ready: summary.ready,
     stale: summary.stale,
+    freshness: {
+      ready: summary.ready,
+      notReady: summary.clusters - summary.ready - summary.stale,
+      unknown: summary.stale,
+      ...oldestSight(summary, previous),
+      source: 'spokes',
+    },
     objects: found.objects,
     revision: found.revision,
     dispatchGeneration: found.dispatchGeneration,
     dispatchDigest: found.dispatchDigest,
+    ...(found.dispatchHistory.length === 0 ? {} : { dispatchHistory: [...found.dispatchHistory] }),
     dispatchedTo: [...found.dispatchedTo],
     notReady: summary.notReady
       .slice(0, MAX_NOT_READY)

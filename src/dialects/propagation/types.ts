@@ -1,13 +1,37 @@
-import type { Override, Placement } from '../../engine/intent.ts';
+import type { ClosureOptions } from '../../engine/closure/index.ts';
+import type { ApplyStrategy, Author, Override, Placement } from '../../engine/intent.ts';
 import type { ResourceSelector } from '../../engine/select/select.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
 
+/** What comes along with the selected objects. */
+export type PropagationDependencies = Pick<
+  ClosureOptions,
+  'references' | 'backends' | 'definitions' | 'namespaces'
+>;
+
 export interface PropagationSpec {
+  /** Who wrote it last, written down by the hub's API server. */
+  readonly author?: Author;
   readonly resourceSelectors: readonly ResourceSelector[];
   readonly placement: Placement;
+  readonly dependencies?: PropagationDependencies;
+  /** Which of several that select the same object goes first: the larger. */
+  readonly priority?: number;
   readonly overrides?: readonly Override[];
+  readonly apply?: ApplyStrategy;
   readonly suspend?: boolean;
   readonly deletionBudget?: number | string;
+}
+
+/** How much of an aggregate is known, and from whom. The counts add up to the clusters that were chosen. */
+export interface Freshness {
+  ready: number;
+  notReady: number;
+  unknown: number;
+  /** Until when the cluster was seen that has been out of sight for longest; absent where all are in sight. */
+  oldestObservedAt?: string;
+  /** Where the facts come from: the spokes themselves, by watch. */
+  source: 'spokes';
 }
 
 export interface PropagationStatus {
@@ -15,10 +39,12 @@ export interface PropagationStatus {
   clusters?: number;
   ready?: number;
   stale?: number;
+  freshness?: Freshness;
   objects?: number;
   revision?: string;
   dispatchGeneration?: number;
   dispatchDigest?: string;
+  dispatchHistory?: string[];
   dispatchedTo?: string[];
   notReady?: { cluster: string; state: string; reason: string; message: string }[];
   conditions?: Condition[];

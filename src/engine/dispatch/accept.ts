@@ -1,8 +1,8 @@
 import { deepEqual } from '../../schema/json.ts';
-import { comparePositions, type DispatchSpec } from './dispatch.ts';
+import { comparePositions, contradicts, type DispatchSpec } from './dispatch.ts';
 import { verifyDispatch } from './signature.ts';
 
-/** Which hub a spoke belongs to. Pinned at first contact; only the spoke's owner changes it. */
+/** Which hub a spoke belongs to. Pinned when the spoke joins; only the spoke's owner changes it. */
 export interface HubTrust {
   readonly lineage: string;
   readonly publicKey: string;
@@ -14,7 +14,7 @@ export type Verdict =
   | { readonly verdict: 'known' }
   | { readonly verdict: 'refuse'; readonly reason: RefusalReason; readonly message: string };
 
-export type RefusalReason = 'BadSignature' | 'AnotherHub' | 'StaleGeneration';
+export type RefusalReason = 'BadSignature' | 'AnotherHub' | 'StaleGeneration' | 'Diverged';
 
 /**
  * Whether a spoke takes a dispatch. It takes no word of another hub, none that is not signed for it, and none older than
@@ -34,7 +34,7 @@ export function judgeDispatch(
     return {
       verdict: 'refuse',
       reason: 'AnotherHub',
-      message: `this spoke belongs to hub ${trust.lineage.slice(0, 8)}, the dispatch is of hub ${spec.position.lineage.slice(0, 8)}. To hand the spoke over, delete configmap hub-trust in atoll-system on the spoke`,
+      message: `this spoke belongs to hub ${trust.lineage.slice(0, 8)}, the dispatch is of hub ${spec.position.lineage.slice(0, 8)}. To hand the spoke over, on the spoke: atoll takeover`,
     };
   }
   if (!verifyDispatch(trust?.publicKey ?? spec.publicKey, spoke, name, spec)) {
@@ -56,6 +56,14 @@ export function judgeDispatch(
           message: `generation ${spec.position.generation} was accepted before with another content`,
         };
   }
+  const { epoch, generation } = accepted.position;
+  if (epoch === spec.position.epoch && contradicts(spec.history, generation, accepted.digest)) {
+    return {
+      verdict: 'refuse',
+      reason: 'Diverged',
+      message: `the hub does not remember generation ${generation} as it was accepted here: it was restored from an old state and changed since. At the hub, look at \`atoll diff\`, then: atoll confirm`,
+    };
+  }
   if (order > 0) return { verdict: 'accept' };
   return {
     verdict: 'refuse',
@@ -71,6 +79,10 @@ export function judgeDispatch(
 function asksTheSame(a: DispatchSpec, b: DispatchSpec): boolean {
   return (
     a.signature === b.signature ||
-    (a.revision === b.revision && deepEqual(a.objects, b.objects) && deepEqual(a.patches, b.patches))
+    (a.revision === b.revision &&
+      deepEqual(a.objects, b.objects) &&
+      deepEqual(a.patches, b.patches) &&
+      deepEqual(a.apply, b.apply) &&
+      deepEqual(a.objectApply, b.objectApply))
   );
 }

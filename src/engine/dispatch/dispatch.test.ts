@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../kube/object.ts';
@@ -81,11 +82,11 @@ describe('bundles', () => {
     data: { noise: randomBytes(500 * 1024).toString('base64') },
   }));
 
-  it('come in parts that a real API server takes, and are put together in any order', () => {
+  it('come in parts that a real API server takes, and are put together again', () => {
     const { digest, bundles } = packBundles(large);
     expect(bundles.length).toBeGreaterThan(1);
     for (const bundle of bundles) expect(JSON.stringify(bundle).length).toBeLessThan(1_000_000);
-    expect(unpackBundles([...bundles].reverse(), digest)).toEqual(large);
+    expect(unpackBundles(bundles, digest)).toEqual(large);
   });
 
   it('are refused where they are damaged, by what is wrong', () => {
@@ -98,10 +99,33 @@ describe('bundles', () => {
     expect(() => unpackBundles([broken, ...bundles.slice(1)], digest)).toThrow();
     const other = packBundles([large[0] as KubeObject]);
     expect(() => unpackBundles(other.bundles, digest)).toThrow(
-      /does not have the content that its digest names/,
+      /do not have the content that digest \w+ names/,
     );
-    const noList = packBundles({ a: 1 } as unknown as KubeObject[]);
-    expect(() => unpackBundles(noList.bundles, noList.digest)).toThrow(/does not hold a list of objects/);
+    const noList: Bundle = {
+      ...first,
+      spec: { ...first.spec, parts: 1, data: gzipSync('{"a":1}').toString('base64') },
+    };
+    expect(() => unpackBundles([noList], digest)).toThrow(/does not hold a list of objects/);
+  });
+
+  it('of a large intent are the same but for the one that a change is in', () => {
+    const many = Array.from({ length: 400 }, (_, i) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: `m${i}`, namespace: 'n' },
+      data: { text: `${i} `.repeat(600) },
+    }));
+    const names = (objects: readonly KubeObject[]): string[] =>
+      packBundles(objects).bundles.map((bundle) => bundle.metadata.name ?? '');
+    const before = names(many);
+    expect(before.length).toBeGreaterThan(4);
+    const changed = many.map((object, i) => (i === 200 ? { ...object, data: { text: 'new' } } : object));
+    const shorter = many.filter((_, i) => i !== 100);
+    for (const after of [changed, shorter]) {
+      const fresh = names(after).filter((name) => !before.includes(name));
+      expect(fresh.length).toBeLessThanOrEqual(2);
+      expect(unpackBundles(packBundles(after).bundles, packBundles(after).digest)).toEqual(after);
+    }
   });
 
   it('that grow without end when unpacked are refused', () => {

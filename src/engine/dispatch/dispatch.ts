@@ -1,19 +1,25 @@
 import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
 import { digestOf } from '../digest.ts';
-import type { HealthState } from '../health/health.ts';
-import type { IntentSource } from '../intent.ts';
+import type { HealthState } from '../health/verdict.ts';
+import type { ApplyStrategy, Author, DeletionOptions, IntentSource, ObjectStrategy } from '../intent.ts';
 import type { ObjectPatch } from '../render/override.ts';
+import type { ObjectWord } from './words.ts';
 
 /** Where everything that the hub writes on a spoke lives. */
 export const SYSTEM_NAMESPACE = 'atoll-system';
 export const ATOLL_API_VERSION = 'atoll.dev/v1alpha1';
 /** On every object that a spoke applies: names the dispatch. An index for watches; it carries no right. */
 export const DISPATCH_LABEL = 'atoll.dev/dispatch';
+/** On every object that a spoke applies: for people, who asked for it. Goes when the object is released. */
+export const MANAGED_BY_ANNOTATION = 'atoll.dev/managed-by';
 
 /** An explicit order to delete. Absence never deletes. */
 export interface Tombstone {
   readonly ref: ObjectRef;
   readonly reason: string;
+  /** Let it stay, without marks. */
+  readonly orphan?: boolean;
+  readonly deletion?: DeletionOptions;
 }
 
 /** Which word of the hub this is. Compared in this order; a spoke never goes back. */
@@ -28,7 +34,15 @@ export interface Position {
 
 export interface DispatchSpec {
   readonly source: IntentSource;
+  /** Who asks for it, as the hub knows them: the spoke judges it by its contract, and acts with their rights. */
+  readonly author?: Author;
   readonly position: Position;
+  /** What this generation stands for on the whole fleet: a generation means one content. */
+  readonly digest?: string;
+  /** `generation:end of digest` of the generations before it, newest first: what this hub remembers having said. */
+  readonly history?: readonly string[];
+  /** The hub's own objects that this comes from (see `packOrigin`): with them a lost hub is rebuilt. */
+  readonly origin?: string;
   /** Digest of the content: the objects before this cluster's patches. */
   readonly revision: string;
   /** Bundles that hold the content, in order. */
@@ -37,6 +51,10 @@ export interface DispatchSpec {
   readonly objects: readonly ObjectRef[];
   readonly patches: readonly ObjectPatch[];
   readonly tombstones: readonly Tombstone[];
+  /** How objects are written; server-side apply where nothing is said. */
+  readonly apply?: ApplyStrategy;
+  /** The same for some of the objects. */
+  readonly objectApply?: readonly ObjectStrategy[];
   /** The hub's public key, base64 of its SPKI. Pinned by the spoke at first contact. */
   readonly publicKey: string;
   /** Ed25519 over the canonical JSON of the rest and the spoke's and the dispatch's names, base64. */
@@ -48,6 +66,8 @@ export interface ObjectState {
   readonly health: HealthState;
   readonly reason: string;
   readonly message: string;
+  /** What stands in the way of propagating it; absent where nothing does. */
+  readonly word?: ObjectWord;
 }
 
 export interface DispatchSummary {
@@ -102,6 +122,36 @@ export interface OwnedObject {
   readonly ref: ObjectRef;
   /** Empty until the object was applied for the first time. */
   readonly uid: string;
+  /** Noted when the object was accepted, since an order to remove it may come without saying so. */
+  readonly preserve?: boolean;
+  readonly deletion?: DeletionOptions;
+}
+
+/** How many earlier generations a hub remembers of each dispatch. */
+export const HISTORY_LENGTH = 16;
+
+/** The history after `generation` with `digest` was said. */
+export function extendHistory(history: readonly string[], generation: number, digest: string): string[] {
+  return [said(generation, digest), ...history].slice(0, HISTORY_LENGTH);
+}
+
+/**
+ * Whether a hub with this history said something else at `generation` than what a spoke heard: then it was restored from an
+ * older state and went on from there. False where the history does not reach back so far.
+ */
+export function contradicts(
+  history: readonly string[] | undefined,
+  generation: number,
+  digest: string | undefined,
+): boolean {
+  if (digest === undefined) return false;
+  const remembered = history?.find((entry) => entry.startsWith(`${generation}:`));
+  return remembered !== undefined && remembered !== said(generation, digest);
+}
+
+/** 64 bits of a digest are enough to tell two contents of one generation apart. */
+function said(generation: number, digest: string): string {
+  return `${generation}:${digest.slice(-16)}`;
 }
 
 /** One word for everything that a spoke was told: equal for hub and spoke when the spoke has taken all of it. */

@@ -8,13 +8,16 @@ export {
   ATOLL_API_VERSION,
   type Bundle,
   comparePositions,
+  contradicts,
   DISPATCH_LABEL,
   type Dispatch,
   type DispatchSpec,
   type DispatchStatus,
   type DispatchSummary,
   dispatchName,
+  extendHistory,
   fleetRevision,
+  MANAGED_BY_ANNOTATION,
   type ObjectState,
   type OwnedObject,
   type OwnershipRecord,
@@ -23,4 +26,13 @@ export {
   type Tombstone,
 } from './dispatch.ts';
 export { BUNDLE, DISPATCH, OWNERSHIP_RECORD } from './kinds.ts';
+export { packOrigin, unpackOrigin } from './origin.ts';
 export { dispatchSigner, verifyDispatch } from './signature.ts';
+export {
+  ADOPT_ANNOTATION,
+  PRESERVE_ANNOTATION,
+  RETAIN_REPLICAS_ANNOTATION,
+  STRATEGY_ANNOTATION,
+  strategyOf,
+} from './strategy.ts';
+export { OBJECT_WORDS, type ObjectWord } from './words.ts';

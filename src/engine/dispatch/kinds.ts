@@ -1,5 +1,6 @@
 import type { CustomKind } from '../../kube/custom-resource.ts';
-import { anything, conditionsSchema, integer, list, record, text } from '../../schema/schema-of.ts';
+import { anything, conditionsSchema, flag, integer, list, record, text } from '../../schema/schema-of.ts';
+import { applyStrategySchema, deletionSchema, objectStrategySchema } from './strategy-schema.ts';
 
 const ref = record({ apiVersion: text(), kind: text(), namespace: text(), name: text() });
 const position = record(
@@ -23,7 +24,14 @@ const dispatchSpec = record(
       },
       'The object at the hub that asks for this.',
     ),
+    author: record(
+      { username: text(), groups: list(text()) },
+      'Who asks for it at the hub.',
+    ),
     position,
+    digest: text('What this generation stands for on the whole fleet.'),
+    history: list(text(), 'generation:digest of the generations before, newest first.'),
+    origin: text('The objects of the hub that this comes from: base64 of compressed JSON.'),
     revision: text('Digest of the content, before patches.'),
     bundles: list(text(), 'Names of the bundles that hold the content.'),
     objects: list(ref, 'What the content holds.'),
@@ -39,7 +47,17 @@ const dispatchSpec = record(
       }),
       "This cluster's overrides, as JSON patch operations.",
     ),
-    tombstones: list(record({ ref, reason: text() }), 'Explicit orders to delete. Absence never deletes.'),
+    tombstones: list(
+      record({
+        ref,
+        reason: text(),
+        orphan: flag('Let it stay, without marks.'),
+        deletion: deletionSchema,
+      }),
+      'Explicit orders to delete. Absence never deletes.',
+    ),
+    apply: applyStrategySchema,
+    objectApply: list(objectStrategySchema, 'How some of the objects are written.'),
     publicKey: text('Public key of the hub; the spoke pins it at first contact.'),
     signature: text('Ed25519 signature by the hub, for this spoke.'),
   },
@@ -65,7 +83,7 @@ export const DISPATCH: CustomKind = {
     appliedAt: text(undefined, { format: 'date-time' }),
     summary: record({ total: integer(), applied: integer(), healthy: integer() }),
     objects: list(
-      record({ ref, health: text(), reason: text(), message: text() }),
+      record({ ref, health: text(), reason: text(), message: text(), word: text() }),
       'Objects that are not healthy.',
     ),
     removed: list(ref),
@@ -112,7 +130,10 @@ export const OWNERSHIP_RECORD: CustomKind = {
   scope: 'Namespaced',
   description:
     'What this spoke took upon itself, written before it acts. Only the spoke writes it; the hub cannot.',
-  spec: record({ accepted: dispatchSpec, owned: list(record({ ref, uid: text() })) }),
+  spec: record({
+    accepted: dispatchSpec,
+    owned: list(record({ ref, uid: text(), preserve: flag(), deletion: deletionSchema })),
+  }),
   columns: [
     { name: 'Generation', type: 'integer', jsonPath: '.spec.accepted.position.generation' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

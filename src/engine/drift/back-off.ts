@@ -1,20 +1,25 @@
-/** Corrections of one object within the window that are made at once. */
+/** Corrections of one object in a row that are made at once. */
 const FREE_CORRECTIONS = 5;
-const WINDOW_MS = 60_000;
-const LONGEST_MS = 60_000;
+const FIRST_MS = 1_000;
+/** Shorter than the quiet that ends a row, so that a writer who never gives up stays slowed down. */
+const LONGEST_MS = 40_000;
+/** Without a correction for this long, the next one is the first of a new row. */
+const QUIET_MS = 60_000;
+/** What need be remembered of a row to know the longest delay. */
+const REMEMBERED = 12;
 
 /**
- * How long to wait before correcting an object again, given when it was corrected before (milliseconds, ascending).
+ * How long to wait before correcting an object again, given when it was corrected in a row before (milliseconds, ascending).
  * Drift is corrected at once; two writers that fight are slowed down exponentially, so that neither burns the cluster.
  */
 export function correctionDelay(corrections: readonly number[], now: number): number {
-  const recent = corrections.filter((time) => now - time < WINDOW_MS).length;
-  return recent < FREE_CORRECTIONS ? 0 : Math.min(LONGEST_MS, 1000 * 2 ** (recent - FREE_CORRECTIONS));
+  const row = isOver(corrections, now) ? 0 : corrections.length;
+  return row < FREE_CORRECTIONS ? 0 : Math.min(LONGEST_MS, FIRST_MS * 2 ** (row - FREE_CORRECTIONS));
 }
 
-/** What need be remembered of corrections. */
+/** The row with one correction more, or the first of a new one. */
 export function rememberCorrection(corrections: readonly number[], now: number): number[] {
-  return [...corrections.filter((time) => now - time < WINDOW_MS), now];
+  return isOver(corrections, now) ? [now] : [...corrections, now].slice(-REMEMBERED);
 }
 
 /** Whether an object is being fought over. */
@@ -24,6 +29,12 @@ export function isContested(corrections: readonly number[], now: number): boolea
 
 /** How long an object will count as fought over if it is not corrected again; 0 where it is not. */
 export function contestedForMs(corrections: readonly number[], now: number): number {
-  const decisive = corrections.at(-FREE_CORRECTIONS);
-  return decisive === undefined ? 0 : Math.max(0, decisive + WINDOW_MS - now);
+  const last = corrections.at(-1);
+  if (last === undefined || corrections.length < FREE_CORRECTIONS) return 0;
+  return Math.max(0, last + QUIET_MS - now);
+}
+
+function isOver(corrections: readonly number[], now: number): boolean {
+  const last = corrections.at(-1);
+  return last === undefined || now - last >= QUIET_MS;
 }

@@ -2,6 +2,23 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../kube/object.ts';
 import { healthOf } from './health.ts';
 
+const API_VERSIONS: Record<string, string> = {
+  Deployment: 'apps/v1',
+  StatefulSet: 'apps/v1',
+  ReplicaSet: 'apps/v1',
+  DaemonSet: 'apps/v1',
+  Job: 'batch/v1',
+  CronJob: 'batch/v1',
+  Ingress: 'networking.k8s.io/v1',
+  HorizontalPodAutoscaler: 'autoscaling/v2',
+  PodDisruptionBudget: 'policy/v1',
+  CustomResourceDefinition: 'apiextensions.k8s.io/v1',
+  APIService: 'apiregistration.k8s.io/v1',
+  Widget: 'example.com/v1',
+  Certificate: 'cert-manager.io/v1',
+  constructor: 'v1',
+};
+
 function object(
   kind: string,
   spec: object | undefined,
@@ -9,7 +26,7 @@ function object(
   metadata: KubeObject['metadata'] = {},
 ): KubeObject {
   return {
-    apiVersion: 'x/v1',
+    apiVersion: API_VERSIONS[kind] ?? 'v1',
     kind,
     metadata: { name: 'x', ...metadata },
     ...(spec && { spec }),
@@ -141,6 +158,30 @@ describe('health', () => {
     ['Widget', {}, condition('Available', 'Unknown'), 'Progressing'],
     ['Widget', {}, condition('Other', 'False'), 'Healthy'],
     ['Widget', {}, { observedGeneration: 1, ...condition('Ready', 'True') }, 'Progressing'],
+    ['Widget', {}, condition('Stalled', 'True'), 'Degraded'],
+    ['Widget', {}, condition('Reconciling', 'True'), 'Progressing'],
+    ['Widget', {}, condition('Progressing', 'True'), 'Progressing'],
+    ['Certificate', {}, condition('Ready', 'False', 'Issuing'), 'Progressing'],
+    ['Certificate', {}, condition('Ready', 'False', 'InvalidIssuer'), 'Degraded'],
+    ['PersistentVolume', {}, { phase: 'Available' }, 'Healthy'],
+    ['PersistentVolume', {}, { phase: 'Failed' }, 'Degraded'],
+    ['PersistentVolume', {}, {}, 'Progressing'],
+    ['Ingress', {}, {}, 'Healthy'],
+    ['Ingress', {}, { loadBalancer: { ingress: [{ hostname: 'a.example' }] } }, 'Healthy'],
+    ['HorizontalPodAutoscaler', {}, {}, 'Healthy'],
+    ['HorizontalPodAutoscaler', {}, condition('ScalingActive', 'True'), 'Healthy'],
+    ['HorizontalPodAutoscaler', {}, condition('ScalingActive', 'False', 'FailedGetScale'), 'Degraded'],
+    ['HorizontalPodAutoscaler', {}, condition('ScalingActive', 'False', 'ScalingDisabled'), 'Healthy'],
+    ['PodDisruptionBudget', {}, { observedGeneration: 2, currentHealthy: 2, desiredHealthy: 2 }, 'Healthy'],
+    [
+      'PodDisruptionBudget',
+      {},
+      { observedGeneration: 2, currentHealthy: 1, desiredHealthy: 2 },
+      'Progressing',
+    ],
+    ['Node', {}, condition('Ready', 'True'), 'Healthy'],
+    ['Node', {}, condition('Ready', 'False'), 'Degraded'],
+    ['Node', {}, condition('Ready', 'Unknown'), 'Progressing'],
     ['constructor', {}, {}, 'Healthy'],
   ] as [string, object | undefined, object | undefined, string][])(
     'of a %s with spec %j and status %j is %s',

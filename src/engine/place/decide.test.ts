@@ -1,13 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ClusterFacts } from '../intent.ts';
-import { decide, rejectionOf, selectorText } from './decide.ts';
+import { type Decision, decide, rejectionOf, selectorText } from './decide.ts';
+import { rejectionIn, rejectionText } from './decision.ts';
+import type { ClusterFacts, Placement } from './placement.ts';
 
 const clusters: ClusterFacts[] = [
   { name: 'oslo', labels: { tier: 'edge', region: 'eu' } },
   { name: 'austin', labels: { tier: 'core', region: 'us' } },
   { name: 'bern', labels: {} },
 ];
+
+const why = (decision: Decision, cluster: string): string => {
+  const rejection = rejectionIn(decision, cluster);
+  return rejection ? rejectionText(rejection) : '';
+};
+const rejectedNames = (decision: Decision): string[] =>
+  decision.rejected.flatMap(({ found }) => Object.values(found).flat());
 
 describe('deciding where', () => {
   it('chooses by name, by labels, and by both where both are given', () => {
@@ -26,16 +34,17 @@ describe('deciding where', () => {
   });
 
   it('says for every cluster that is left out why', () => {
-    const { rejected } = decide({ clusterSelector: { matchLabels: { tier: 'edge' } } }, clusters);
-    expect(rejected).toEqual([
+    const decision = decide({ clusterSelector: { matchLabels: { tier: 'edge' } } }, clusters);
+    expect(decision.rejected).toEqual([
       {
-        cluster: 'austin',
-        reason: 'clusterSelector (tier=edge) does not match its labels (region=us,tier=core)',
+        reason: 'ClusterSelector',
+        wants: 'tier=edge',
+        found: { 'tier=core': ['austin'], 'no tier': ['bern'] },
       },
-      { cluster: 'bern', reason: 'clusterSelector (tier=edge) does not match its labels (none)' },
     ]);
+    expect(why(decision, 'austin')).toBe('clusterSelector (tier=edge) does not match its labels (tier=core)');
     expect(rejectionOf({ clusterNames: ['oslo'] }, clusters[2] as ClusterFacts)).toBe(
-      'not among clusterNames [oslo]',
+      'it is not among the names (one of [oslo])',
     );
   });
 
@@ -46,13 +55,14 @@ describe('deciding where', () => {
     });
   });
 
-  it('chooses nothing by a selector that is not valid', () => {
-    const decision = decide(
-      { clusterSelector: { matchExpressions: [{ key: 'tier', operator: 'In', values: [] }] } },
-      clusters,
-    );
+  it('decides nothing by a placement that is not valid, and takes nothing away for it', () => {
+    const wrong: Placement = {
+      clusterSelector: { matchExpressions: [{ key: 'tier', operator: 'In', values: [] }] },
+    };
+    const decision = decide(wrong, clusters);
     expect(decision.chosen).toEqual([]);
     expect(decision.problem).toContain('clusterSelector is not valid');
+    expect(decide(wrong, clusters, decide({ clusterNames: ['oslo'] }, clusters)).chosen).toEqual(['oslo']);
   });
 
   it('does not depend on the order of clusters, and puts each in one list', () => {
@@ -69,8 +79,9 @@ describe('deciding where', () => {
         clusterSelector: fc.record({
           matchLabels: fc.dictionary(fc.constantFrom('a', 'b'), fc.constantFrom('x', 'y')),
         }),
+        numberOfClusters: fc.integer({ min: 1, max: 4 }),
       },
-      { requiredKeys: [] },
+      { requiredKeys: ['clusterSelector'] },
     );
     fc.assert(
       fc.property(facts, placement, fc.infiniteStream(fc.nat()), (list, where, order) => {
@@ -80,7 +91,7 @@ describe('deciding where', () => {
           .sort((a, b) => a.key - b.key)
           .map(({ item }) => item);
         expect(decide(where, shuffled)).toEqual(decision);
-        const all = [...decision.chosen, ...decision.rejected.map((item) => item.cluster)].sort();
+        const all = [...decision.chosen, ...rejectedNames(decision)].sort();
         expect(all).toEqual(list.map((item) => item.name).sort());
       }),
     );

@@ -1,63 +1,372 @@
-import { type LabelSelector, matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
-import type { ClusterFacts, Placement } from '../intent.ts';
+import type { LabelSelector } from '../../schema/label-selector.ts';
+import { compileMatch, firstFailure, saysWhich } from './cluster-match.ts';
+import {
+  add,
+  type ClusterSet,
+  difference,
+  emptySet,
+  forEach,
+  has,
+  intersection,
+  isEmpty,
+  positions,
+  union,
+} from './cluster-set.ts';
+import {
+  type CompiledAllow,
+  type CompiledPlacement,
+  compilePlacement,
+  type PlacementOption,
+  setOfNames,
+} from './compile-placement.ts';
+import { createRejectionBook, type Decision, type RejectionBook, rejectionText } from './decision.ts';
+import { createFleetIndex, type FleetEntry, type FleetIndex } from './fleet-index.ts';
+import { type Capacity, type Pick, pick } from './pick.ts';
+import type { ClusterFacts, ClusterMatch, Placement } from './placement.ts';
+import { judgeTaints, taintText } from './taint.ts';
 
-/** The recorded answer to *where*: the chosen clusters, and for every cluster left out the reason. */
-export interface Decision {
-  /** In name order. */
-  readonly chosen: readonly string[];
-  readonly rejected: readonly Rejection[];
-  /** Names that the placement asks for and that no cluster has. */
-  readonly unknown: readonly string[];
-  /** Set when the placement cannot be understood; nothing is chosen then. */
-  readonly problem?: string;
+export type { Decision } from './decision.ts';
+
+/** What a decision depends on beside the placement, the fleet and the decision before. */
+export interface DecisionContext {
+  /** The time. Without it nothing that depends on time is due. */
+  readonly nowMs?: number;
+  /** What clusters have to serve, `apps/v1/Deployment`; see `requiredApis`. */
+  readonly requires?: readonly string[];
+  /** Policies that apply to the intent. A cluster is used only where all of them allow it. */
+  readonly allow?: readonly CompiledAllow[];
+  /** How many intents each cluster has, for the score `Balance`. */
+  readonly placed?: (cluster: string) => number;
+  /** For intents with replicas. */
+  readonly capacity?: Capacity;
+  /** Where workloads are that this one goes together with; no matter while there are none. */
+  readonly together?: readonly string[];
+  /** Where workloads are that this one keeps away from. */
+  readonly apart?: readonly string[];
+  readonly extensions?: readonly PlacementExtension[];
 }
 
-export interface Rejection {
-  readonly cluster: string;
-  readonly reason: string;
+/** A rule of somebody else's. It must be a pure function of what it is given. */
+export interface PlacementExtension {
+  readonly name: string;
+  /** Why a cluster must not be used. */
+  refuses(facts: ClusterFacts, existing: boolean): string | undefined;
 }
 
-/** Why a cluster is left out by a placement, or `undefined` when it is in. */
-export function rejectionOf(placement: Placement, cluster: ClusterFacts): string | undefined {
-  const { clusterNames, clusterSelector } = placement;
-  if (clusterNames === undefined && clusterSelector === undefined) {
-    return 'the placement names no cluster: set clusterNames or clusterSelector ({} selects all)';
+/**
+ * Decides where. Pure and deterministic: the same input gives the same decision. For one decision; who decides again and again
+ * keeps a compiled placement and a fleet index, and calls {@link decideOn}.
+ */
+export function decide(
+  placement: Placement,
+  clusters: readonly ClusterFacts[],
+  previous?: Decision,
+  context: DecisionContext = {},
+): Decision {
+  return decideOn(compilePlacement(placement), createFleetIndex(clusters), previous, context);
+}
+
+/** Decides where, over what was compiled and indexed before. */
+export function decideOn(
+  placement: CompiledPlacement,
+  fleet: FleetIndex,
+  previous?: Decision,
+  context: DecisionContext = {},
+): Decision {
+  const unknown = placement.unknown(fleet);
+  const existing = previous ? setOfNames(previous.chosen, fleet) : emptySet(fleet.size);
+  if (placement.issues.length > 0) {
+    // A slip of the pen must not take away what is placed.
+    const chosen = namesOf(existing, fleet);
+    return { chosen, rejected: [], unknown, problem: placement.issues.join('; ') };
   }
-  if (clusterNames !== undefined && !clusterNames.includes(cluster.name))
-    return `not among clusterNames [${clusterNames.join(', ')}]`;
-  if (clusterSelector === undefined) return undefined;
-  const { selector, issues } = selectorFromObject(clusterSelector);
-  if (issues.length > 0)
-    return `clusterSelector is not valid: ${issues.map((issue) => issue.detail).join('; ')}`;
-  if (matchesSelector(selector, cluster.labels)) return undefined;
-  return `clusterSelector (${selectorText(clusterSelector)}) does not match its labels (${labelsText(cluster.labels)})`;
+  const found = chooseOption(placement, fleet, existing, previous, context);
+  const { attempt } = found;
+  const { chosen, ranking, termNames, shortage } = attempt.pick;
+  const chosenPositions = positions(chosen);
+  const book = createRejectionBook();
+  attempt.explain(book);
+  const tiers =
+    attempt.tierOf && chosenPositions.some((at) => (attempt.tierOf?.(at) ?? 0) > 0)
+      ? chosenPositions.map((at) => attempt.tierOf?.(at) ?? 0)
+      : undefined;
+  const reconsiderAtMs = Math.min(attempt.dueMs(chosen), found.dueMs);
+  return {
+    chosen: chosenPositions.map((at) => fleet.entries[at]?.facts.name ?? ''),
+    rejected: book.list(),
+    unknown,
+    ...(shortage === undefined ? {} : { shortage }),
+    ...(attempt.option.name === undefined ? {} : { group: attempt.option.name }),
+    ...(found.failBack === undefined ? {} : { failBack: found.failBack }),
+    ...(tiers === undefined ? {} : { tiers }),
+    ...(ranking === undefined || termNames.length === 1
+      ? {}
+      : { scores: { terms: termNames, of: chosenPositions.map((at) => ranking.parts(at)) } }),
+    ...(reconsiderAtMs === Infinity ? {} : { reconsiderAtMs }),
+  };
 }
 
-/** Chooses clusters. Deterministic: the same facts give the same decision in the same order. */
-export function decide(placement: Placement, clusters: readonly ClusterFacts[]): Decision {
-  const chosen: string[] = [];
-  const rejected: Rejection[] = [];
-  const problem = placementProblem(placement);
-  for (const cluster of [...clusters].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const reason = problem ?? rejectionOf(placement, cluster);
-    if (reason === undefined) chosen.push(cluster.name);
-    else rejected.push({ cluster: cluster.name, reason });
+interface Attempt {
+  readonly option: PlacementOption;
+  readonly pick: Pick;
+  readonly tierOf: ((position: number) => number) | undefined;
+  explain(book: RejectionBook): void;
+  /** When time may change what was chosen. */
+  dueMs(chosen: ClusterSet): number;
+}
+
+interface Choice {
+  readonly attempt: Attempt;
+  readonly failBack?: Decision['failBack'];
+  readonly dueMs: number;
+}
+
+/**
+ * The first affinity group that gives all that is asked for; where none does, the first that gives something. The group in use
+ * is left at once when it fails, and for a better one only when that has been usable for the time of `failBackAfterSeconds`.
+ */
+function chooseOption(
+  placement: CompiledPlacement,
+  fleet: FleetIndex,
+  existing: ClusterSet,
+  previous: Decision | undefined,
+  context: DecisionContext,
+): Choice {
+  const { options, failBackAfterMs } = placement;
+  const attempts = new Map<number, Attempt>();
+  const attemptAt = (index: number): Attempt => {
+    let attempt = attempts.get(index);
+    if (!attempt) {
+      const option = options[index] ?? { name: undefined, resolve: nothing };
+      attempt = tryOption(option, placement, fleet, existing, context);
+      attempts.set(index, attempt);
+    }
+    return attempt;
+  };
+  const complete = (index: number): boolean => attemptAt(index).pick.shortage === undefined;
+  if (options.length <= 1) return { attempt: attemptAt(0), dueMs: Infinity };
+  const current = options.findIndex(({ name }) => name !== undefined && name === previous?.group);
+  const indexes = options.map((_, index) => index);
+  const first = indexes.find(complete);
+  if (first === undefined) {
+    const partial = indexes.find((index) => !isEmpty(attemptAt(index).pick.chosen));
+    const kept = current >= 0 && !isEmpty(attemptAt(current).pick.chosen) ? current : undefined;
+    return { attempt: attemptAt(kept ?? partial ?? 0), dueMs: Infinity };
   }
-  const known = new Set(clusters.map((cluster) => cluster.name));
-  const unknown = (placement.clusterNames ?? []).filter((name) => !known.has(name));
-  return { chosen, rejected, unknown, ...(problem === undefined ? {} : { problem }) };
+  if (current <= first || !complete(current)) return { attempt: attemptAt(first), dueMs: Infinity };
+  if (failBackAfterMs === undefined) return { attempt: attemptAt(current), dueMs: Infinity };
+  const group = options[first]?.name ?? '';
+  const nowMs = context.nowMs ?? 0;
+  const sinceMs = previous?.failBack?.group === group ? previous.failBack.sinceMs : nowMs;
+  const dueMs = sinceMs + failBackAfterMs;
+  if (nowMs >= dueMs) return { attempt: attemptAt(first), dueMs: Infinity };
+  return { attempt: attemptAt(current), failBack: { group, sinceMs }, dueMs };
+}
+
+const nothing: PlacementOption['resolve'] = (fleet) => ({
+  candidates: emptySet(fleet.size),
+  tiers: [],
+  rejections: [],
+});
+
+function tryOption(
+  option: PlacementOption,
+  placement: CompiledPlacement,
+  fleet: FleetIndex,
+  existing: ClusterSet,
+  context: DecisionContext,
+): Attempt {
+  const resolved = option.resolve(fleet);
+  const filtered = applyFilters(resolved.candidates, placement, fleet, existing, context);
+  const { fit, disliked } = filtered;
+  const { tiers } = resolved;
+  const tierOf =
+    tiers.length > 1
+      ? (at: number): number =>
+          Math.max(
+            0,
+            tiers.findIndex((tier) => has(tier, at)),
+          )
+      : undefined;
+  const base = {
+    placement,
+    fleet,
+    existing,
+    nowMs: context.nowMs ?? 0,
+    placed: context.placed,
+    tierOf,
+    disliked,
+    capacity: context.capacity,
+  };
+  let pool = tiers.length > 1 ? intersection(fit, tiers[0] ?? fit) : fit;
+  let result = pick({ ...base, pool });
+  for (const tier of tiers.slice(1)) {
+    if (result.shortage === undefined) break;
+    pool = union(pool, intersection(fit, tier));
+    result = pick({ ...base, pool });
+  }
+  const unused = difference(fit, pool);
+  return {
+    option,
+    pick: result,
+    tierOf,
+    explain(book): void {
+      book.take(resolved.rejections);
+      filtered.explain(book);
+      forEach(unused, (at) =>
+        book.add(
+          'Overflow',
+          'fewer clusters',
+          `tier ${tierOf?.(at) ?? 0}`,
+          fleet.entries[at]?.facts.name ?? '',
+        ),
+      );
+      result.explain(book);
+    },
+    dueMs(chosen): number {
+      let due = Infinity;
+      for (const [at, untilMs] of filtered.until) if (has(chosen, at)) due = Math.min(due, untilMs);
+      if (placement.sticky) return due;
+      const list = positions(pool);
+      for (const term of placement.terms) due = Math.min(due, term.endsAtMs?.(list, base) ?? Infinity);
+      return due;
+    },
+  };
+}
+
+interface Filtered {
+  readonly fit: ClusterSet;
+  readonly disliked: ReadonlyMap<number, number>;
+  /** When clusters that hold the intent will have to let it go. */
+  readonly until: ReadonlyMap<number, number>;
+  explain(book: RejectionBook): void;
+}
+
+const NO_MARKS: ReadonlyMap<number, number> = new Map();
+
+/** Leaves out what cannot take the intent now, though the placement means it. What is there already may stay where it can. */
+function applyFilters(
+  candidates: ClusterSet,
+  placement: CompiledPlacement,
+  fleet: FleetIndex,
+  existing: ClusterSet,
+  { requires = [], allow = [], together = [], apart = [], extensions = [], nowMs = 0 }: DecisionContext,
+): Filtered {
+  let fit = candidates;
+  const notes: ((book: RejectionBook) => void)[] = [];
+  const drop = (
+    out: ClusterSet,
+    reason: Parameters<RejectionBook['add']>[0],
+    wants: string,
+    found: (entry: FleetEntry, at: number) => string,
+  ): void => {
+    if (isEmpty(out)) return;
+    fit = difference(fit, out);
+    notes.push((book) =>
+      forEach(out, (at) => {
+        const entry = fleet.entries[at];
+        if (entry) book.add(reason, wants, found(entry, at), entry.facts.name);
+      }),
+    );
+  };
+  const refuse = (test: (entry: FleetEntry, at: number) => boolean, among: ClusterSet): ClusterSet => {
+    const out = emptySet(fleet.size);
+    forEach(among, (at) => {
+      const entry = fleet.entries[at];
+      if (entry && test(entry, at)) add(out, at);
+    });
+    return out;
+  };
+
+  for (const api of requires)
+    drop(difference(difference(fit, fleet.serving(api)), existing), 'ApiNotServed', api, () => '');
+  drop(difference(intersection(fit, fleet.cordoned), existing), 'Cordoned', '', () => '');
+  let until: Map<number, number> | undefined;
+  let disliked: Map<number, number> | undefined;
+  const mark = (at: number, time: number): void => {
+    until ??= new Map();
+    until.set(at, Math.min(until.get(at) ?? Infinity, time));
+  };
+  if (fleet.evicting.length > 0) {
+    const over = refuse((entry, at) => {
+      const end = entry.evictAfterMs;
+      if (end === undefined) return false;
+      if (end > nowMs) mark(at, end);
+      return end <= nowMs;
+    }, fit);
+    drop(over, 'Evicting', '', (entry) => entry.facts.evictAfter ?? '');
+  }
+  const tainted = intersection(fit, fleet.tainted);
+  if (!isEmpty(tainted)) {
+    const taints = new Map<number, string>();
+    const out = refuse((entry, at) => {
+      const verdict = judgeTaints(entry.taints, placement.tolerations, has(existing, at), nowMs);
+      if (verdict.refusedBy) {
+        taints.set(at, taintText(verdict.refusedBy));
+        return true;
+      }
+      if (verdict.untilMs !== undefined) mark(at, verdict.untilMs);
+      if (verdict.disliked > 0) {
+        disliked ??= new Map();
+        disliked.set(at, verdict.disliked);
+      }
+      return false;
+    }, tainted);
+    drop(out, 'Taint', '', (_entry, at) => taints.get(at) ?? '');
+  }
+  const peers = setOfNames(together, fleet);
+  if (!isEmpty(peers)) {
+    const where = `one of [${namesOf(peers, fleet).slice(0, 8).join(', ')}]`;
+    drop(difference(difference(fit, peers), existing), 'WorkloadAffinity', where, () => '');
+  }
+  if (apart.length > 0) {
+    const others = difference(intersection(fit, setOfNames(apart, fleet)), existing);
+    drop(others, 'WorkloadAntiAffinity', '', () => '');
+  }
+  for (const { name, refuses } of extensions) {
+    const reasons = new Map<number, string>();
+    const out = refuse((entry, at) => {
+      const reason = refuses(entry.facts, has(existing, at));
+      if (reason !== undefined) reasons.set(at, reason);
+      return reason !== undefined;
+    }, fit);
+    drop(out, 'Plugin', name, (_entry, at) => reasons.get(at) ?? '');
+  }
+  for (const policy of allow)
+    drop(difference(fit, policy.set(fleet)), 'NotAllowed', `policy ${policy.name}`, () => '');
+  return {
+    fit,
+    disliked: disliked ?? NO_MARKS,
+    until: until ?? NO_MARKS,
+    explain: (book) => {
+      for (const note of notes) note(book);
+    },
+  };
+}
+
+function namesOf(set: ClusterSet, fleet: FleetIndex): string[] {
+  return positions(set).map((at) => fleet.entries[at]?.facts.name ?? '');
+}
+
+/** Why one cluster is not meant by a match, or `undefined` when it is. For overrides, which choose clusters one by one. */
+export function rejectionOf(match: ClusterMatch, cluster: ClusterFacts): string | undefined {
+  const issues: string[] = [];
+  const compiled = compileMatch(match, 'placement', issues);
+  if (!saysWhich(match))
+    issues.push('it names no cluster: set clusterNames or clusterSelector ({} selects all)');
+  if (issues.length > 0) return issues.join('; ');
+  const fleet = createFleetIndex([cluster]);
+  const failed = firstFailure(compiled, 0, fleet);
+  const entry = fleet.entries[0];
+  if (!failed || !entry) return undefined;
+  const { reason, wants } = failed;
+  return rejectionText({ reason, wants, found: failed.found(entry, 0, fleet) });
 }
 
 /** Problems of a placement that hold for every cluster. */
 export function placementProblem(placement: Placement): string | undefined {
-  if (placement.clusterNames === undefined && placement.clusterSelector === undefined) {
-    return 'the placement names no cluster: set clusterNames or clusterSelector ({} selects all)';
-  }
-  if (placement.clusterSelector === undefined) return undefined;
-  const { issues } = selectorFromObject(placement.clusterSelector);
-  return issues.length === 0
-    ? undefined
-    : `clusterSelector is not valid: ${issues.map((issue) => issue.detail).join('; ')}`;
+  const { issues } = compilePlacement(placement);
+  return issues.length === 0 ? undefined : issues.join('; ');
 }
 
 /** A label selector the way people write it: `env=prod,tier in (a, b)`. */
@@ -69,9 +378,4 @@ export function selectorText(selector: LabelSelector): string {
     else parts.push(`${key} ${operator === 'In' ? 'in' : 'notin'} (${values.join(', ')})`);
   }
   return parts.length === 0 ? 'everything' : parts.join(',');
-}
-
-function labelsText(labels: Readonly<Record<string, string>>): string {
-  const parts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  return parts.length === 0 ? 'none' : parts.sort().join(',');
 }

@@ -18,6 +18,8 @@ export interface Plan {
   /** Overrides that change nothing anywhere, or fail; one text each, without repetition. */
   readonly overrideProblems: readonly string[];
   readonly deletionBudget: number | string;
+  /** For whom, and how, a spoke writes the objects: the part of a dispatch that says so, empty where nothing is said. */
+  readonly apply: Pick<DispatchSpec, 'author' | 'apply' | 'objectApply'>;
   /** Equal for plans that ask the same of every spoke. */
   readonly digest: string;
 }
@@ -51,6 +53,11 @@ export function planIntent(intent: Intent, clusters: readonly ClusterFacts[], kn
       : intent.objects.length === 0
         ? []
         : packBundles(intent.objects).bundles;
+  const apply = {
+    ...(intent.author === undefined ? {} : { author: intent.author }),
+    ...(intent.applyStrategy === undefined ? {} : { apply: intent.applyStrategy }),
+    ...((intent.objectStrategies ?? []).length === 0 ? {} : { objectApply: intent.objectStrategies }),
+  };
   const perCluster = Object.fromEntries([...patches].map(([name, list]) => [name, digestOf(list)]));
   return {
     source: intent.source,
@@ -64,7 +71,9 @@ export function planIntent(intent: Intent, clusters: readonly ClusterFacts[], kn
       ([text, names]) => `${text} (on ${names.length > 3 ? `${names.length} clusters` : names.join(', ')})`,
     ),
     deletionBudget: intent.deletionBudget,
-    digest: digestOf({ revision, perCluster }),
+    apply,
+    // Plans that say nothing of it have the digest that they had before there was anything to say.
+    digest: digestOf({ revision, perCluster, ...apply }),
   };
 }
 

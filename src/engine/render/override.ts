@@ -76,7 +76,8 @@ export function compileOverrides(
   return { patches, problems };
 }
 
-function isTarget(target: OverrideTarget | undefined, object: KubeObject): boolean {
+/** Whether an override or a strategy means an object; without a target it means all. */
+export function isTarget(target: OverrideTarget | undefined, object: KubeObject): boolean {
   if (!target) return true;
   if (target.kind !== undefined && target.kind !== object.kind) return false;
   if (target.name !== undefined && target.name !== object.metadata.name) return false;

@@ -106,4 +106,58 @@ describe('a portable copy', () => {
       imagePullSecrets: [{ name: 'p' }],
     });
   });
+
+  const tokenMount = {
+    name: 'kube-api-access-x1',
+    mountPath: '/var/run/secrets/kubernetes.io/serviceaccount',
+  };
+  it.each([
+    ['Deployment', { metadata: { annotations: { 'deployment.kubernetes.io/revision': '4' } } }, {}],
+    ['Secret', { metadata: { annotations: { 'kubernetes.io/service-account.uid': 'u' } } }, {}],
+    ['ServiceAccount', { secrets: [{ name: 'x-token' }] }, {}],
+    ['Service', { spec: { clusterIP: '10.0.0.7', clusterIPs: ['10.0.0.7'] } }, { spec: {} }],
+    ['Service', { spec: { clusterIP: 'None' } }, { spec: { clusterIP: 'None' } }],
+    ['Job', { spec: { selector: { matchLabels: { 'controller-uid': 'u' } } } }, { spec: {} }],
+    [
+      'PersistentVolumeClaim',
+      { metadata: { annotations: { 'volume.kubernetes.io/selected-node': 'n' } } },
+      {},
+    ],
+    [
+      'PersistentVolume',
+      { spec: { claimRef: { namespace: 'n', name: 'c', uid: 'u', resourceVersion: '5' } } },
+      { spec: { claimRef: { namespace: 'n', name: 'c' } } },
+    ],
+    [
+      'Pod',
+      {
+        spec: {
+          nodeName: 'n',
+          volumes: [{ name: 'kube-api-access-x1' }, { name: 'data' }],
+          containers: [{ name: 'c', volumeMounts: [tokenMount] }],
+        },
+      },
+      { spec: { volumes: [{ name: 'data' }], containers: [{ name: 'c' }] } },
+    ],
+  ])('[A37] of a %s has nothing that its server or its cluster owns: %j', (kind, body: object, expected) => {
+    const { metadata, ...rest } = body as { metadata?: object };
+    const owned = {
+      uid: 'u',
+      resourceVersion: '7',
+      generation: 2,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+      finalizers: ['example.com/guard'],
+      ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'y', uid: 'v' }],
+      managedFields: [],
+    };
+    const object = {
+      apiVersion: 'v1',
+      kind,
+      metadata: { name: 'x', ...owned, ...metadata },
+      ...rest,
+      status: {},
+    };
+    expect(portable(object)).toEqual({ apiVersion: 'v1', kind, metadata: { name: 'x' }, ...expected });
+  });
 });

@@ -1,10 +1,21 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { clone, isObject, type JsonObject } from '../../schema/json.ts';
-import { DISPATCH_LABEL } from '../dispatch/dispatch.ts';
+import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import { DISPATCH_LABEL, MANAGED_BY_ANNOTATION } from '../dispatch/dispatch.ts';
 
 const CLUSTER_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
+  MANAGED_BY_ANNOTATION,
+  'atoll.dev/applied-metadata',
+  'atoll.dev/ensured',
   'deployment.kubernetes.io/revision',
+  'deployment.kubernetes.io/desired-replicas',
+  'deployment.kubernetes.io/max-replicas',
+  'deprecated.daemonset.template.generation',
+  'batch.kubernetes.io/job-tracking',
+  'kubernetes.io/service-account.uid',
+  'volume.kubernetes.io/selected-node',
+  'volume.kubernetes.io/storage-provisioner',
+  'volume.beta.kubernetes.io/storage-provisioner',
   'pv.kubernetes.io/bind-completed',
   'pv.kubernetes.io/bound-by-controller',
 ];
@@ -66,8 +77,15 @@ const STRIP_BY_KIND: Readonly<Record<string, Strip>> = {
   PersistentVolumeClaim(spec) {
     delete spec['volumeName'];
   },
+  PersistentVolume(spec) {
+    // Whom it was promised to may be the author's wish; which object that was is the cluster's.
+    if (!isObject(spec['claimRef'])) return;
+    delete spec['claimRef']['uid'];
+    delete spec['claimRef']['resourceVersion'];
+  },
   Pod(spec) {
     delete spec['nodeName'];
+    dropTokenVolumes(spec);
   },
   Namespace(_spec, object) {
     delete object['spec'];
@@ -75,6 +93,25 @@ const STRIP_BY_KIND: Readonly<Record<string, Strip>> = {
 };
 
 const STRIP = new Map(Object.entries(STRIP_BY_KIND));
+
+/** The volume with the account's token is added by each cluster, with a name of its own. */
+function dropTokenVolumes(spec: JsonObject): void {
+  const isToken = (item: JsonValue): boolean =>
+    isObject(item) && typeof item['name'] === 'string' && item['name'].startsWith('kube-api-access-');
+  const strip = (holder: JsonObject, field: string): void => {
+    const list = holder[field];
+    if (!Array.isArray(list) || !list.some(isToken)) return;
+    const rest = list.filter((item) => !isToken(item));
+    if (rest.length > 0) holder[field] = rest;
+    else delete holder[field];
+  };
+  strip(spec, 'volumes');
+  for (const field of ['containers', 'initContainers', 'ephemeralContainers']) {
+    const containers = spec[field];
+    if (Array.isArray(containers))
+      for (const container of containers) if (isObject(container)) strip(container, 'volumeMounts');
+  }
+}
 
 /** `creationTimestamp: null` in templates is how Go prints an empty time. It says nothing and would be owned by apply. */
 function dropNullTimestamps(object: KubeObject): KubeObject {

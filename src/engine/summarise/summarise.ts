@@ -7,7 +7,7 @@ export interface ClusterObservation {
   readonly live: boolean;
   /** Why it does not, where `live` is false. */
   readonly staleReason?: string;
-  /** Milliseconds since the epoch of the last word; undefined when there never was one. */
+  /** Milliseconds since the epoch until when the state was seen; undefined while it is, and when it never was. */
   readonly observedAt?: number;
   /** Generation and revision that the hub wants there now. */
   readonly wantedGeneration: number;
@@ -32,6 +32,8 @@ export interface FleetSummary {
   readonly clusters: number;
   readonly ready: number;
   readonly stale: number;
+  /** Until when the state of the cluster was seen that has been out of sight for longest; absent where all are in sight. */
+  readonly oldestObservedAt?: number;
   /** Those that are not Ready, in name order. */
   readonly notReady: readonly ClusterSummary[];
 }
@@ -72,11 +74,13 @@ export function summariseCluster(observation: ClusterObservation): ClusterSummar
 }
 
 export function summariseFleet(observations: readonly ClusterObservation[]): FleetSummary {
+  const lastSights = observations.filter(({ live }) => !live).map(({ observedAt }) => observedAt ?? 0);
   const summaries = observations.map(summariseCluster).sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
   return {
     clusters: summaries.length,
     ready: summaries.filter((item) => item.word === 'Ready').length,
     stale: summaries.filter((item) => item.word === 'Stale').length,
+    ...(lastSights.length === 0 ? {} : { oldestObservedAt: Math.min(...lastSights) }),
     notReady: summaries.filter((item) => item.word !== 'Ready'),
   };
 }

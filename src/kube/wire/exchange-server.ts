@@ -33,6 +33,11 @@ export interface Wire {
   respond(status: number, headers: Readonly<Record<string, string>>, hasBody: boolean): void;
   /** Breaks the response off, so that the client does not take it for complete. */
   reset(): void;
+  /** Sends the head of status 101 and gives the connection away, where the request asked for that. Resolves when it is over. */
+  handOver?(
+    headers: Readonly<Record<string, string>>,
+    takeOver: NonNullable<Response['takeOver']>,
+  ): Promise<void>;
 }
 
 /** Exchanges that are under way, so that a server can be stopped in good order. */
@@ -96,7 +101,7 @@ export function exchangeServer(runtime: Runtime, limits: ExchangeLimits = {}): E
         const request: Request = {
           method: wire.method,
           path: wire.path,
-          headers: wire.headers,
+          headers: wire.handOver === undefined ? withoutUpgrade(wire.headers) : wire.headers,
           signal,
           ...(body === undefined ? {} : { body }),
         };
@@ -109,8 +114,18 @@ export function exchangeServer(runtime: Runtime, limits: ExchangeLimits = {}): E
         await abandon(response);
         return;
       }
+      if (response.takeOver !== undefined) {
+        if (wire.handOver === undefined) throw new Error('an upgrade was answered that nobody asked for');
+        begun = true;
+        exchange.streaming = true;
+        if (draining) exchange.controller.abort(new Shutdown());
+        await wire.handOver(response.headers, response.takeOver);
+        return;
+      }
       if (response.body instanceof Uint8Array) {
-        const { headers, body } = await compressed(wire, response, response.body);
+        const { headers, body } = isToBeCompressed(wire, response, response.body)
+          ? await compressed(response, response.body)
+          : { headers: response.headers, body: response.body };
         if (wire.sink.destroyed) return;
         const hasBody = body.byteLength > 0 && wire.method !== 'HEAD';
         const bare = response.status === 204 || response.status === 304;
@@ -274,6 +289,13 @@ export function exchangeServer(runtime: Runtime, limits: ExchangeLimits = {}): E
   };
 }
 
+/** Nobody answers an upgrade where the connection cannot be given away. */
+function withoutUpgrade(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (headers.upgrade === undefined) return headers;
+  const { upgrade: _upgrade, ...others } = headers;
+  return others;
+}
+
 function tooMany(): StatusError {
   return failure(429, 'TooManyRequests', 'Too many requests, please try again later.', {
     retryAfterSeconds: 1,
@@ -291,20 +313,19 @@ async function abandon(response: Response): Promise<void> {
   await response.body[Symbol.asyncIterator]().return?.();
 }
 
+function isToBeCompressed(wire: Wire, { headers }: Response, body: Uint8Array): boolean {
+  return (
+    body.byteLength > GZIP_FROM &&
+    headers['content-encoding'] === undefined &&
+    wire.method !== 'HEAD' &&
+    acceptsGzip(wire.headers['accept-encoding'])
+  );
+}
+
 async function compressed(
-  wire: Wire,
-  response: Response,
+  { headers }: Response,
   body: Uint8Array,
 ): Promise<{ headers: Readonly<Record<string, string>>; body: Uint8Array }> {
-  const { headers } = response;
-  if (
-    body.byteLength <= GZIP_FROM ||
-    headers['content-encoding'] !== undefined ||
-    wire.method === 'HEAD' ||
-    !acceptsGzip(wire.headers['accept-encoding'])
-  ) {
-    return { headers, body };
-  }
   const small = await new Promise<Uint8Array>((resolve, reject) => {
     gzip(body, { level: constants.Z_BEST_SPEED }, (error, result) =>
       error ? reject(error) : resolve(result),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Wire } from './exchange-server.ts';
-import { text } from './http2-server.ts';
+import { text } from './header-texts.ts';
 import { withWarningLines } from './warning-lines.ts';
 
 /** The exchange of an HTTP/1.1 request. */

@@ -2,8 +2,11 @@ import { validateHeaderValue } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { errorText, type Runtime } from '../../runtime/index.ts';
-import type { Handler, Request, Response } from '../exchange.ts';
-import { text } from './http2-server.ts';
+import { type Handler, type Request, type Response, type Upgrader, upgradeProtocol } from '../exchange.ts';
+import { failure } from '../status-error.ts';
+import { text } from './header-texts.ts';
+import { http2RawStream } from './raw-stream.ts';
+import { UPGRADE_METHOD_HEADER } from './upgrade-stream.ts';
 
 /** What one slow reader of a stream may leave waiting here. */
 const STREAM_WINDOW = 256 * 1024;
@@ -30,6 +33,18 @@ export class ExchangeError extends Error {
   }
 }
 
+/** Streams that were asked for on a session. Whoever hands it in reads it. */
+export interface StreamCounts {
+  opened: number;
+  open: number;
+}
+
+export interface SessionClientOptions {
+  readonly counts?: StreamCounts;
+  /** Makes the error of an exchange that the connection could not carry; the one that it is given otherwise. */
+  readonly failed?: (error: ExchangeError) => Error;
+}
+
 /** Speaks HTTP/2 as the client on an existing socket, whichever end dialled it. */
 export function connectHttp2(runtime: Runtime, socket: Duplex): ClientHttp2Session {
   const session = connect('http://peer.invalid', {
@@ -39,7 +54,10 @@ export function connectHttp2(runtime: Runtime, socket: Duplex): ClientHttp2Sessi
     // The other end says how many it takes; until it has, as many as it is likely to.
     peerMaxConcurrentStreams: 1000,
   });
-  session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW));
+  session.once('connect', () => {
+    // It is told a turn later, when the session may be over already.
+    if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
+  });
   session.on('error', (error) => runtime.log.debug('an HTTP/2 session failed', { error: errorText(error) }));
   return session;
 }
@@ -48,7 +66,13 @@ export function connectHttp2(runtime: Runtime, socket: Duplex): ClientHttp2Sessi
  * A {@link Handler} that sends requests on a session. Aborting a request, or leaving the loop over its response, resets
  * its stream, so that the other end stops. `peer` names the other end in errors.
  */
-export function http2Handler(session: ClientHttp2Session, peer: string): Handler {
+export function http2Handler(
+  session: ClientHttp2Session,
+  peer: string,
+  options: SessionClientOptions = {},
+): Handler {
+  const failed = (message: string, cause?: unknown): Error =>
+    failureOf(options, `${peer}: ${message}`, cause);
   return (request) =>
     new Promise<Response>((resolve, reject) => {
       const { signal } = request;
@@ -57,7 +81,7 @@ export function http2Handler(session: ClientHttp2Session, peer: string): Handler
         return;
       }
       if (session.closed || session.destroyed) {
-        reject(new ExchangeError(`${peer}: the connection is closed`));
+        reject(failed('the connection is closed'));
         return;
       }
       const body = request.body !== undefined && request.body.byteLength > 0 ? request.body : undefined;
@@ -65,9 +89,10 @@ export function http2Handler(session: ClientHttp2Session, peer: string): Handler
       try {
         stream = session.request(requestHeaders(request, body), { endStream: body === undefined });
       } catch (error) {
-        reject(new ExchangeError(`${peer}: the request cannot be sent`, error));
+        reject(failed('the request cannot be sent', error));
         return;
       }
+      counted(stream, options.counts);
       const progress: Progress = { answered: false, ended: false, error: undefined };
       const abort = (): void => {
         progress.error ??= signal?.reason;
@@ -75,10 +100,7 @@ export function http2Handler(session: ClientHttp2Session, peer: string): Handler
       };
       signal?.addEventListener('abort', abort, { once: true });
       stream.on('error', (error) => {
-        progress.error ??= new ExchangeError(
-          `${peer}: ${request.method} ${pathOnly(request.path)} failed`,
-          error,
-        );
+        progress.error ??= failed(`${request.method} ${pathOnly(request.path)} failed`, error);
       });
       stream.once('end', () => {
         progress.ended = true;
@@ -87,9 +109,9 @@ export function http2Handler(session: ClientHttp2Session, peer: string): Handler
         signal?.removeEventListener('abort', abort);
         // `end` comes also when the other end or the socket broke the stream off; only the code tells.
         if (!progress.ended || stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
-          progress.error ??= new ExchangeError(`${peer}: ${brokenOff(request, stream, progress.answered)}`);
+          progress.error ??= failed(brokenOff(request, stream, progress.answered));
         }
-        if (!progress.answered) reject(progress.error ?? new ExchangeError(`${peer}: no answer`));
+        if (!progress.answered) reject(progress.error ?? failed('no answer'));
       });
       stream.once('response', (head) => {
         progress.answered = true;
@@ -98,6 +120,117 @@ export function http2Handler(session: ClientHttp2Session, peer: string): Handler
       });
       if (body !== undefined) stream.end(body);
     });
+}
+
+/**
+ * An {@link Upgrader} that asks on a session, by extended CONNECT (RFC 8441) with the protocol that the request names. What
+ * the other end does not switch is an ordinary response; a peer that knows no extended CONNECT is one that answers 501.
+ */
+export function http2Upgrader(
+  session: ClientHttp2Session,
+  peer: string,
+  options: SessionClientOptions = {},
+): Upgrader {
+  const ask = http2Handler(session, peer, options);
+  const failed = (message: string, cause?: unknown): Error =>
+    failureOf(options, `${peer}: ${message}`, cause);
+  return (request) => {
+    const protocol = upgradeProtocol(request);
+    if (protocol === undefined) return ask(request);
+    return new Promise((resolve, reject) => {
+      const { signal } = request;
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      if (session.closed || session.destroyed) {
+        reject(failed('the connection is closed'));
+        return;
+      }
+      if (session.remoteSettings.enableConnectProtocol !== true) {
+        resolve(notImplemented(peer, protocol));
+        return;
+      }
+      let stream: ClientHttp2Stream;
+      try {
+        // What follows is no body, whatever length the request itself was said to have.
+        const { 'content-length': _length, ...headers } = requestHeaders(request, undefined);
+        stream = session.request(
+          {
+            ...headers,
+            ':method': 'CONNECT',
+            ':protocol': protocol,
+            [UPGRADE_METHOD_HEADER]: request.method,
+          },
+          { endStream: false },
+        );
+      } catch (error) {
+        reject(failed('the request cannot be sent', error));
+        return;
+      }
+      counted(stream, options.counts);
+      const progress: Progress = { answered: false, ended: false, error: undefined };
+      const abort = (): void => {
+        progress.error ??= signal?.reason;
+        stream.close(constants.NGHTTP2_CANCEL);
+      };
+      const unanswered = (): void => {
+        signal?.removeEventListener('abort', abort);
+        reject(progress.error ?? failed(brokenOff(request, stream, false)));
+      };
+      const broken = (): Error => failed(brokenOff(request, stream, true), progress.error);
+      signal?.addEventListener('abort', abort, { once: true });
+      stream.on('error', (error) => {
+        progress.error ??= failed(`${request.method} ${pathOnly(request.path)} failed`, error);
+      });
+      stream.once('close', unanswered);
+      stream.once('response', (head) => {
+        stream.off('close', unanswered);
+        signal?.removeEventListener('abort', abort);
+        const { status, headers } = responseHead(head);
+        if (status >= 200 && status < 300) {
+          resolve({
+            status: 101,
+            headers: { ...headers, upgrade: protocol },
+            socket: http2RawStream(stream, broken),
+          });
+          return;
+        }
+        progress.answered = true;
+        stream.once('end', () => {
+          progress.ended = true;
+        });
+        stream.once('close', () => {
+          if (!progress.ended || stream.rstCode !== constants.NGHTTP2_NO_ERROR) progress.error ??= broken();
+        });
+        stream.end();
+        resolve({ status, headers, body: responseBody(stream, progress) });
+      });
+    });
+  };
+}
+
+function failureOf(options: SessionClientOptions, message: string, cause: unknown): Error {
+  const error = new ExchangeError(message, cause);
+  return options.failed?.(error) ?? error;
+}
+
+function counted(stream: ClientHttp2Stream, counts: StreamCounts | undefined): void {
+  if (counts === undefined) return;
+  counts.opened += 1;
+  counts.open += 1;
+  stream.once('close', () => {
+    counts.open -= 1;
+  });
+}
+
+function notImplemented(peer: string, protocol: string): Response {
+  const { status, code } = failure(501, 'NotImplemented', `${peer} cannot switch to ${protocol}`);
+  return {
+    status: code,
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(status)),
+  };
 }
 
 interface Progress {

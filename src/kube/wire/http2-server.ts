@@ -8,26 +8,22 @@ import {
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { errorText, type Runtime } from '../../runtime/index.ts';
-import type { Handler } from '../exchange.ts';
+import type { Handler, Upgrader } from '../exchange.ts';
 import { type ExchangeLimits, type ExchangeServer, exchangeServer } from './exchange-server.ts';
+import { CONNECTION_HEADERS, plainHeaders, text } from './header-texts.ts';
+import { serveUpgradeStream } from './upgrade-stream.ts';
 import { withWarningLines } from './warning-lines.ts';
 
 /** Bytes of request headers. Kubernetes clients send below 4 KiB, tokens with many groups up to 16. */
 export const MAX_HEADER_BYTES: number = 64 * 1024;
 
-/** Headers that speak of one HTTP/1.1 connection; HTTP/2 forbids them. */
-const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
-
 export interface Http2SessionOptions extends ExchangeLimits {
   /** Streams of one connection at a time: all watches of a client share one. */
   readonly maxConcurrentStreams?: number;
+  /** Answers extended CONNECT (RFC 8441), by which a client asks for another protocol on a stream. Refused when absent. */
+  readonly upgrade?: Upgrader;
+  /** Upgraded streams of one connection at a time; more are answered with 429. 500 by default. */
+  readonly maxUpgrades?: number;
 }
 
 export interface ServedSession {
@@ -70,12 +66,23 @@ export function openSession(
       maxConcurrentStreams: options.maxConcurrentStreams ?? 10_000,
       maxHeaderListSize: MAX_HEADER_BYTES,
       initialWindowSize: 1024 * 1024,
+      ...(options.upgrade === undefined ? {} : { enableConnectProtocol: true }),
     },
     // Megabytes. Each blocked watch may hold a chunk; beyond this, new streams are refused.
     maxSessionMemory: 256,
     maxHeaderListPairs: 256,
   });
+  const { upgrade, maxUpgrades = 500 } = options;
+  let upgrades = 0;
   session.on('stream', (stream, headers, flags) => {
+    if (upgrade !== undefined && headers[':protocol'] !== undefined) {
+      upgrades += 1;
+      stream.once('close', () => {
+        upgrades -= 1;
+      });
+      void serveUpgradeStream(runtime, stream, headers, upgrades > maxUpgrades ? undefined : upgrade);
+      return;
+    }
     void server.serve(http2Wire(stream, headers, flags), handle);
   });
   session.on('error', (error) => runtime.log.debug('an HTTP/2 session failed', { error: errorText(error) }));
@@ -138,21 +145,4 @@ function http2Wire(
       if (!stream.destroyed) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     },
   };
-}
-
-/** Request headers as {@link Handler}s know them: lower case, one text each, no pseudo-headers; `:authority` is `host`. */
-function plainHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
-  const out: Record<string, string> = {};
-  for (const name in headers) {
-    if (name.startsWith(':')) continue;
-    const value = headers[name];
-    if (value !== undefined) out[name] = text(value);
-  }
-  const authority = headers[':authority'];
-  if (authority !== undefined && out.host === undefined) out.host = text(authority);
-  return out;
-}
-
-export function text(value: string | string[] | undefined): string {
-  return Array.isArray(value) ? value.join(', ') : (value ?? '');
 }

@@ -7,6 +7,7 @@
  * the answer broke off.
  */
 export type { Connection } from './connection.ts';
+export { type Destination, type DialLimits, dial, dialTls, hostPort } from './dial.ts';
 export {
   DEFAULT_BODY_LIMIT,
   type ExchangeLimits,
@@ -14,8 +15,17 @@ export {
   exchangeServer,
   type Wire,
 } from './exchange-server.ts';
+export { type HttpHead, readHttpHead, statusOf } from './http-head.ts';
 export { http1Wire } from './http1-server.ts';
-export { connectHttp2, ExchangeError, http2Handler } from './http2-client.ts';
+export { http1Upgrader, serveHttp1Upgrade } from './http1-upgrade.ts';
+export {
+  connectHttp2,
+  ExchangeError,
+  http2Handler,
+  http2Upgrader,
+  type SessionClientOptions,
+  type StreamCounts,
+} from './http2-client.ts';
 export {
   closeSession,
   type Http2SessionOptions,
@@ -24,3 +34,11 @@ export {
   type ServedSession,
   serveHttp2Session,
 } from './http2-server.ts';
+export { type ForwardProxy, type ProxySettings, parseProxy, proxyFor } from './proxy.ts';
+export {
+  handlerUpgrader,
+  http2RawStream,
+  joinStreams,
+  switchingProtocols,
+  upgradedResponse,
+} from './raw-stream.ts';

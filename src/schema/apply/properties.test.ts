@@ -135,4 +135,33 @@ describe('any history', () => {
       { numRuns: 300 },
     );
   });
+
+  it('[V27] appliers of disjoint fields commute: values and owners are the same in either order', () => {
+    const fields = ['size', 'note', 'either', 'tags', 'words', 'parts', 'free', 'map', 'box', 'nested'];
+    const only = (value: JsonObject, wanted: (field: string) => boolean): JsonObject =>
+      Object.fromEntries(Object.entries(value).filter(([field]) => wanted(field)));
+    fc.assert(
+      fc.property(anyType, spec, spec, fc.subarray(fields), spec, (type, first, second, mine, before) => {
+        const left = object(only(first, (field) => mine.includes(field)));
+        const right = object(only(second, (field) => !mine.includes(field)));
+        const run = (order: readonly (readonly [string, JsonObject])[]): History => {
+          const h = history(type, 'x.dev/v1');
+          h.apply('m0', object(clone(before)));
+          for (const [who, value] of order) h.apply(who, clone(value), { force: true });
+          return h;
+        };
+        const one = run([
+          ['m1', left],
+          ['m2', right],
+        ]);
+        const other = run([
+          ['m2', right],
+          ['m1', left],
+        ]);
+        expect(other.spec()).toEqual(one.spec());
+        expect(other.owners()).toEqual(one.owners());
+      }),
+      { numRuns: 300 },
+    );
+  });
 });

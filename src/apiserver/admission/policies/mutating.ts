@@ -2,7 +2,14 @@ import { toJson, type Value } from '../../../cel/index.ts';
 import { asJson, type KubeObject } from '../../../kube/object.ts';
 import { hasCode, type StatusError } from '../../../kube/status-error.ts';
 import { mergeApplied } from '../../../schema/apply/index.ts';
-import { clone, deepEqual, isObject, type JsonObject, type JsonValue } from '../../../schema/json.ts';
+import {
+  clone,
+  deepEqual,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectAt,
+} from '../../../schema/json.ts';
 import { applyJsonPatch } from '../../../schema/json-patch.ts';
 import { PatchError } from '../../../schema/patch-error.ts';
 import type { Authorizer } from '../../auth/index.ts';
@@ -100,14 +107,23 @@ function refused(
 
 /** Changes the object in place. Throws {@link MutationProblem}. */
 function apply(mutation: Mutation, value: Value, scope: Scope, shown: Resource, object: KubeObject): void {
-  const written = toJson(value);
+  const written = toJson(value, { longIntegers: 'bigint' });
   if ('error' in written) throw new MutationProblem(written.error);
-  const seen = asJson(shownAs(shown, scope.resource, object) ?? object);
-  const result =
-    mutation.type === 'JSONPatch'
-      ? patched(seen, written.json as JsonValue)
-      : merged(seen, written.json as JsonObject, shown);
-  if (result !== undefined) take(result, scope, object);
+  const foreign = hasKindOfItsOwn(scope);
+  const seen = asJson(foreign ? object : (shownAs(shown, scope.resource, object) ?? object));
+  if (mutation.type === 'JSONPatch') {
+    const result = patched(seen, written.json as JsonValue);
+    if (result !== undefined) take(result, scope, object);
+  } else if (foreign) {
+    throw new MutationProblem(
+      `error applying patch: there is no schema by which to merge kind ${object.kind}; a JSONPatch can change it`,
+    );
+  } else take(merged(seen, written.json as JsonObject, shown), scope, object);
+}
+
+/** What is written to some subresources is an object of another kind than the resource: a Scale, PodExecOptions. */
+function hasKindOfItsOwn({ resource, subresource }: Scope): boolean {
+  return subresource?.kind !== undefined && subresource.kind !== resource.kind;
 }
 
 function merged(seen: JsonObject, applied: JsonObject, shown: Resource): JsonObject {
@@ -148,7 +164,8 @@ function take(next: JsonObject, scope: Scope, object: KubeObject): void {
   let decoded: KubeObject;
   try {
     const given = { ...next, apiVersion: object.apiVersion, kind: object.kind };
-    decoded = decodeObject(scope.resource, given, [], scope.server.resources(scope.cluster)).object;
+    if (hasKindOfItsOwn(scope)) decoded = { ...given, metadata: objectAt(given, 'metadata') ?? {} };
+    else decoded = decodeObject(scope.resource, given, [], scope.server.resources(scope.cluster)).object;
   } catch (error) {
     if (!hasCode(error, 400)) throw error;
     throw new MutationProblem(error.message);

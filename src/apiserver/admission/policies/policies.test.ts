@@ -294,6 +294,56 @@ describe('mutating admission policies', () => {
     expect(body.metadata.labels).toEqual({ first: 'yes', 'example.com/a': 'm' });
   });
 
+  it('[V54] write integers of 64 bits without loss', async () => {
+    const server = await startServer({ controllers: false });
+    await mutating(server, 'p', {
+      matchConstraints: { resourceRules: [rule(['jobs'])] },
+      mutations: [
+        {
+          patchType: 'ApplyConfiguration',
+          applyConfiguration: {
+            expression:
+              'Object{spec: Object.spec{activeDeadlineSeconds: object.spec.activeDeadlineSeconds + 1}}',
+          },
+        },
+      ],
+    });
+    const containers = [{ name: 'main', image: 'main:1' }];
+    const { text } = await server.post('/apis/batch/v1/namespaces/default/jobs', {
+      metadata: { name: 'j' },
+      spec: {
+        activeDeadlineSeconds: 9007199254740991,
+        template: { spec: { restartPolicy: 'Never', containers } },
+      },
+    });
+    expect(text).toContain('"activeDeadlineSeconds":9007199254740992');
+  });
+
+  it('[V54] change what is written to a subresource by patches', async () => {
+    const server = await startServer({ controllers: false });
+    const evictions = { resourceRules: [rule(['pods/eviction'])] };
+    const patch = "[JSONPatch{op: 'add', path: '/deleteOptions', value: {'gracePeriodSeconds': 7}}]";
+    await mutating(server, 'p', {
+      matchConstraints: evictions,
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: patch } }],
+    });
+    await validating(server, {
+      matchConstraints: evictions,
+      ...says('false', {
+        messageExpression: "object.kind + ' after ' + string(object.deleteOptions.gracePeriodSeconds)",
+      }),
+    });
+    const evict = (name: string): Promise<{ status: number; body: { message: string } }> =>
+      server.post('/api/v1/namespaces/default/pods/web/eviction', {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name },
+      });
+    expect((await evict('web')).body.message).toContain('denied request: Eviction after 7');
+    await mutating(server, 'q', { matchConstraints: evictions, mutations: [labels("{'a': 'b'}")] });
+    expect((await evict('web')).body.message).toContain('there is no schema by which to merge kind Eviction');
+  });
+
   it('[V54] are asked once more when a later one has changed the object', async () => {
     const server = await startServer();
     const count = "{'count': has(object.metadata.labels) ? string(size(object.metadata.labels)) : '0'}";

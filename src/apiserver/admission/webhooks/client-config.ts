@@ -74,7 +74,7 @@ export function targetOf(
   timeoutMs?: number,
 ): WebhookTarget {
   const query = timeoutMs === undefined ? '' : `?timeout=${Math.round(timeoutMs / 1000)}s`;
-  const ca = config.caBundle === undefined ? {} : { caBundle: config.caBundle };
+  const ca = { cluster, ...(config.caBundle === undefined ? {} : { caBundle: config.caBundle }) };
   const { service } = config;
   if (!service) return { url: `${withoutEmptySegments(config.url ?? '')}${query}`, ...ca };
   const { namespace, name, port } = service;

@@ -21,4 +21,5 @@ export {
   type WebhookTarget,
   webhookConnections,
 } from './webhook-client.ts';
+export { type WebhookCredentials, webhookCredentials } from './webhook-credentials.ts';
 export { type ObjectForms, webhookAdmission } from './webhooks.ts';

@@ -80,7 +80,9 @@ function resourceOf({ group, version, resource }: Resource): JsonObject {
 
 const OPTION_KINDS = { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' } as const;
 
-function optionsOf({ operation, dryRun, options, deletion }: AdmissionRequest): JsonObject {
+/** A conversation has no options besides its object. */
+function optionsOf({ operation, dryRun, options, deletion }: AdmissionRequest): JsonObject | null {
+  if (operation === 'CONNECT') return null;
   return {
     kind: OPTION_KINDS[operation],
     apiVersion: 'meta.k8s.io/v1',

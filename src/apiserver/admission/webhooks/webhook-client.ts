@@ -1,12 +1,10 @@
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
-import type { Agent } from 'undici';
-import { deniedAddress } from '../../../kube/cluster-endpoint.ts';
 import { readBody } from '../../../kube/exchange.ts';
 import type { Clock } from '../../../runtime/index.ts';
 import { parseJsonBody } from '../../../schema/decode.ts';
 import { isObject, type JsonObject } from '../../../schema/json.ts';
 import { jsonText } from '../../../schema/json-text.ts';
+import { type Outbound, outboundConnections } from '../../outbound/index.ts';
+import type { WebhookCredentials } from './webhook-credentials.ts';
 
 /** Where a webhook is, ready to be called. */
 export interface WebhookTarget {
@@ -16,6 +14,8 @@ export interface WebhookTarget {
   readonly address?: { readonly host: string; readonly port: number };
   /** PEM. The system's authorities when absent. */
   readonly caBundle?: string;
+  /** The logical cluster that names it. */
+  readonly cluster?: string;
 }
 
 export interface WebhookAnswer {
@@ -40,109 +40,39 @@ export class WebhookFailure extends Error {
 
 /** Answers hold at most a patch of, or new forms of, what was sent. */
 export const MAX_ANSWER_BYTES: number = 8 * 1024 * 1024;
-/** Connections are kept for this many different webhooks. */
-const MAX_AGENTS = 64;
-const CONNECT_TIMEOUT_MS = 10_000;
-
 export interface WebhookConnections {
   readonly call: WebhookCaller;
   close(): Promise<void>;
 }
 
-/**
- * Calls over TLS, with connections that are kept. Redirects are not followed, and addresses that lead to the machine's
- * network rather than to a webhook (link-local, metadata of clouds, multicast) are refused, whatever name led there.
- */
-export function webhookConnections(): WebhookConnections {
-  const agents = new Map<string, Agent>();
-  let closed = false;
-
-  async function agentOf(target: WebhookTarget, serverName: string): Promise<Agent> {
-    const key = `${serverName}\n${target.caBundle ?? ''}`;
-    const known = agents.get(key);
-    if (known) {
-      agents.delete(key);
-      agents.set(key, known);
-      return known;
-    }
-    // Loaded when first used: few servers have webhooks.
-    const { Agent } = await import('undici');
-    const agent =
-      agents.get(key) ??
-      new Agent({
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        connect: {
-          timeout: CONNECT_TIMEOUT_MS,
-          lookup: guardedLookup,
-          ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-          // A bundle may hold the very certificate of the webhook: whatever is in it is trusted, as clients in Go do.
-          ...(target.caBundle === undefined ? {} : { ca: target.caBundle, allowPartialTrustChain: true }),
-        },
-      });
-    agents.set(key, agent);
-    const [oldest] = agents;
-    if (agents.size > MAX_AGENTS && oldest) {
-      agents.delete(oldest[0]);
-      // Calls that are under way come to their end.
-      void oldest[1].close().catch(() => oldest[1].destroy());
-    }
-    return agent;
-  }
-
+/** Calls webhooks over connections that are kept. `credentials` tells how this server proves who it is to one of them. */
+export function webhookConnections(
+  outbound: Outbound = outboundConnections(),
+  credentials: (target: WebhookTarget) => WebhookCredentials | undefined = () => undefined,
+): WebhookConnections {
   return {
     async call(target, body, signal) {
-      if (closed) throw new Error('the server is closing');
-      const url = new URL(target.url);
-      if (url.protocol !== 'https:') throw new Error('a webhook is called over https only');
-      const serverName = url.hostname.replace(/^\[|\]$/g, '');
-      const host = target.address?.host ?? serverName;
-      const why = isIP(host) === 0 ? undefined : deniedAddress(host, { allowLoopback: true });
-      if (why !== undefined) throw new Error(`a webhook may not be there: ${why}`);
-      const port = target.address?.port ?? (url.port === '' ? 443 : Number(url.port));
-      const agent = await agentOf(target, serverName);
-      const answer = await agent.request({
-        origin: `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`,
-        path: `${url.pathname}${url.search}`,
-        method: 'POST',
-        headers: { host: url.host, 'content-type': 'application/json', accept: 'application/json, */*' },
-        body,
-        signal,
-      });
-      return {
-        status: answer.statusCode,
-        body: await readBody({ status: answer.statusCode, headers: {}, body: answer.body }, MAX_ANSWER_BYTES),
-      };
+      const { authorization, certificate } = credentials(target) ?? {};
+      const answer = await outbound.send(
+        { ...target, ...(certificate === undefined ? {} : { certificate }) },
+        {
+          method: 'POST',
+          headers: [
+            'content-type',
+            'application/json',
+            'accept',
+            'application/json, */*',
+            ...(authorization === undefined ? [] : ['authorization', authorization]),
+          ],
+          body,
+          signal,
+        },
+      );
+      return { status: answer.status, body: await readBody(answer, MAX_ANSWER_BYTES) };
     },
-    async close() {
-      closed = true;
-      const open = [...agents.values()];
-      agents.clear();
-      await Promise.all(open.map((agent) => agent.destroy()));
-    },
+    close: outbound.close,
   };
 }
-
-/** Looks a name up and refuses it when any of its addresses is one that webhooks may not have. */
-const guardedLookup: LookupFunction = (hostname, options, callback) => {
-  dnsLookup(hostname, { ...options, all: true }, (error, found) => {
-    if (error) {
-      callback(error, '', 0);
-      return;
-    }
-    const addresses = found as LookupAddress[];
-    for (const { address } of addresses) {
-      const why = deniedAddress(address, { allowLoopback: true });
-      if (why === undefined) continue;
-      callback(new Error(`a webhook may not be at ${hostname}: ${why}`), '', 0);
-      return;
-    }
-    const [first] = addresses;
-    if (options.all) callback(null, addresses);
-    else if (first) callback(null, first.address, first.family);
-    else callback(new Error(`the name ${hostname} has no address`), '', 0);
-  });
-};
 
 /** Calls a webhook and reads its answer as JSON, within `timeoutMs`. Rejects with {@link WebhookFailure}. */
 export async function postReview(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Fixture, startServer } from '../../server.fixture.ts';
-import type { ApiServerOptions } from '../../server.ts';
+import type { ApiServerOptions } from '../../server-options.ts';
 import type { WebhookAnswer, WebhookTarget } from './webhook-client.ts';
 
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1';
@@ -493,7 +493,11 @@ describe('webhooks', () => {
     });
     expect((await server.post(MAPS, map('m'))).status).toBe(201);
     expect(targets).toEqual([
-      { url: 'https://hooks.tools.svc:443/check?timeout=10s', address: { host: '10.1.2.3', port: 8443 } },
+      {
+        cluster: 'root',
+        url: 'https://hooks.tools.svc:443/check?timeout=10s',
+        address: { host: '10.1.2.3', port: 8443 },
+      },
     ]);
   });
 });

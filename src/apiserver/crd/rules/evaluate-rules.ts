@@ -44,7 +44,8 @@ function visit(node: RuleNode, given: Pair, path: string, run: Run): void {
     if (!items) return;
     const before = oldItems(node, old);
     for (const [index, item] of value.entries()) {
-      visit(items, pair(item, before(item), false), `${path}[${index}]`, run);
+      // Items that no key tells apart are as they were where the whole list is.
+      visit(items, pair(item, before(item), same), `${path}[${index}]`, run);
     }
     return;
   }

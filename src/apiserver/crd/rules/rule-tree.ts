@@ -110,7 +110,7 @@ function compileRules(rules: readonly ValidationRule[], self: Type): CompiledRul
     const env = environment(rule.optionalOldSelf === true);
     const expression = env.compile(rule.rule);
     const message = rule.messageExpression ? env.compile(rule.messageExpression) : undefined;
-    const usesOld = expression.program?.variables.includes('oldSelf') === true;
+    const usesOld = expression.program?.variables().includes('oldSelf') === true;
     return { rule, expression, message, isTransition: usesOld };
   });
 }

@@ -1,0 +1,54 @@
+import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import type { Strategy } from '../resource.ts';
+import type { Problems } from './field-checks.ts';
+import { forbidden } from './field-errors.ts';
+import { objectsOf } from './fields.ts';
+
+/** Where objects have the spec of pods, by resource. */
+const POD_SPECS: Readonly<Record<string, readonly string[]>> = {
+  pods: ['spec'],
+  podtemplates: ['template', 'spec'],
+  replicationcontrollers: ['spec', 'template', 'spec'],
+  'apps/deployments': ['spec', 'template', 'spec'],
+  'apps/daemonsets': ['spec', 'template', 'spec'],
+  'apps/replicasets': ['spec', 'template', 'spec'],
+  'apps/statefulsets': ['spec', 'template', 'spec'],
+  'batch/jobs': ['spec', 'template', 'spec'],
+  'batch/cronjobs': ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
+};
+const ROLES: readonly string[] = ['containers', 'initContainers', 'ephemeralContainers'];
+
+/** The behaviour of a resource on a server that has no privileged containers. */
+export function withoutPrivileged(group: string, resource: string, strategy: Strategy): Strategy {
+  const path = POD_SPECS[group === '' ? resource : `${group}/${resource}`];
+  if (path === undefined) return strategy;
+  const { validate, validateUpdate } = strategy;
+  return {
+    ...strategy,
+    validate: (object) => [...(validate?.(object) ?? []), ...privilegedProblems(object, path)],
+    ...(validateUpdate
+      ? {
+          validateUpdate: (object, old) => [
+            ...validateUpdate(object, old),
+            ...privilegedProblems(object, path),
+          ],
+        }
+      : {}),
+  };
+}
+
+function privilegedProblems(object: unknown, path: readonly string[]): Problems {
+  const spec: JsonObject | undefined = isObject(object) ? objectAt(object, ...path) : undefined;
+  return ROLES.flatMap((role) =>
+    objectsOf(spec, role).flatMap((container, index) =>
+      objectAt(container, 'securityContext')?.privileged === true
+        ? [
+            forbidden(
+              `${path.join('.')}.${role}[${index}].securityContext.privileged`,
+              'disallowed by cluster policy',
+            ),
+          ]
+        : [],
+    ),
+  );
+}

@@ -1,0 +1,32 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { http1Wire, type Wire } from '../../kube/wire/index.ts';
+
+/** What an HTTP/1.1 connection can become; any other upgrade that is asked for is not heard, as HTTP allows. */
+const PROTOCOLS: ReadonlySet<string> = new Set(['websocket', 'spdy/3.1']);
+
+export function isUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return !hasBody && PROTOCOLS.has((headers.upgrade ?? '').trim().toLowerCase());
+}
+
+/** The exchange of a request that asks for an upgrade. Any answer but an upgrade ends the connection. */
+export function upgradeWire(request: IncomingMessage, socket: Duplex, head: Uint8Array): Wire {
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  // It is written to a socket, whatever the type of the event says; `close` of that is `close` of the response.
+  response.assignSocket(request.socket);
+  response.once('finish', () => socket.end());
+  // Read by whoever takes over; until then a failure of the connection must not end the process.
+  socket.on('error', () => {});
+  return {
+    ...http1Wire(request, response),
+    reset: () => socket.destroy(),
+    async handOver(headers, takeOver) {
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`);
+      await takeOver(socket, head);
+      if (!socket.destroyed && !socket.writableEnded) socket.end();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { startServer } from './server.fixture.ts';
+
+const PODS = '/api/v1/namespaces/default/pods';
+
+function pod(name: string): object {
+  return { metadata: { name }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+}
+
+describe('subresources that do something', () => {
+  it('[V41] a binding puts a pod on a node, once', async () => {
+    const { post, get } = await startServer({ controllers: false });
+    await post(PODS, pod('a'));
+    const bind = (node: string) =>
+      post(`${PODS}/a/binding`, {
+        apiVersion: 'v1',
+        kind: 'Binding',
+        metadata: { name: 'a' },
+        target: { kind: 'Node', name: node },
+      });
+    expect((await bind('n1')).body).toMatchObject({ kind: 'Status', status: 'Success', code: 201 });
+    expect((await get(`${PODS}/a`)).body).toMatchObject({
+      spec: { nodeName: 'n1' },
+      status: { conditions: [{ type: 'PodScheduled', status: 'True' }] },
+    });
+    expect((await bind('n2')).body).toMatchObject({ code: 409, reason: 'Conflict' });
+  });
+
+  it('[V41] an eviction deletes a pod, unless a budget has nothing left', async () => {
+    const { post, get, call } = await startServer({ controllers: false });
+    await post(PODS, pod('a'));
+    await post(PODS, { ...pod('b'), metadata: { name: 'b', labels: { app: 'b' } } });
+    await post('/apis/policy/v1/namespaces/default/poddisruptionbudgets', {
+      metadata: { name: 'all' },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: 'b' } } },
+    });
+    const evict = (name: string) =>
+      post(`${PODS}/${name}/eviction`, { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } });
+    expect((await evict('a')).body).toMatchObject({ kind: 'Status', status: 'Success' });
+    expect((await get(`${PODS}/a`)).status).toBe(404);
+    // Budgets are about pods that run.
+    const merge = { 'content-type': 'application/merge-patch+json' };
+    const running = {
+      status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+    };
+    expect((await call('PATCH', `${PODS}/b/status`, running, merge)).status).toBe(200);
+    expect((await evict('b')).body).toMatchObject({ code: 429, reason: 'TooManyRequests' });
+    expect((await get(`${PODS}/b`)).status).toBe(200);
+  });
+
+  it('[V41] a token is for a service account, for whom and as long as asked', async () => {
+    const { post } = await startServer({ controllers: false });
+    const accounts = '/api/v1/namespaces/default/serviceaccounts';
+    await post(accounts, { metadata: { name: 'robot' } });
+    const asked = await post(`${accounts}/robot/token`, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { audiences: ['elsewhere'], expirationSeconds: 1200 },
+    });
+    expect(asked.status).toBe(201);
+    const payload = JSON.parse(
+      Buffer.from(asked.body.status.token.split('.')[1], 'base64url').toString(),
+    ) as Record<string, unknown>;
+    expect(payload).toMatchObject({ sub: 'system:serviceaccount:default:robot', aud: ['elsewhere'] });
+    expect(Number(payload['exp']) - Number(payload['iat'])).toBe(1200);
+  });
+
+  it('[V41] a namespace goes when its last finalizer is taken by finalize', async () => {
+    const { post, put, get, delete: remove } = await startServer({ controllers: false });
+    const created = await post('/api/v1/namespaces', { metadata: { name: 'shop' } });
+    await remove('/api/v1/namespaces/shop');
+    const ending = (await get('/api/v1/namespaces/shop')).body;
+    expect(ending).toMatchObject({ spec: { finalizers: ['kubernetes'] }, status: { phase: 'Terminating' } });
+    const finalized = await put('/api/v1/namespaces/shop/finalize', { ...ending, spec: { finalizers: [] } });
+    expect(finalized.status).toBe(200);
+    expect((await get('/api/v1/namespaces/shop')).status).toBe(404);
+    expect(created.status).toBe(201);
+  });
+});

@@ -1,0 +1,163 @@
+import { createBootstrapToken, type LinkNotice, readLinkNotice } from '../../hub/join/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { type ProxySettings, parseProxy } from '../../kube/wire/index.ts';
+import { isSpokeName } from '../../link/index.ts';
+import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
+import type { JoinCommandOptions } from '../commands/join.ts';
+import type { AccessOptions } from '../hub-access.ts';
+import { ask } from '../output.ts';
+import { atollVersion } from '../version.ts';
+import { expectSpoke, joinedHub } from './expect-spoke.ts';
+import { joinDirectly } from './join-directly.ts';
+import { type JoinFile, joinWord } from './join-file.ts';
+import { manifestText, spokeManifests } from './spoke-manifests.ts';
+
+export type JoinOutput = 'command' | 'yaml' | 'file';
+
+const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const LONGEST_MS = 90 * UNITS.d;
+
+/** `atoll join`: what is to be run is printed on stdout, what is to be known on stderr. */
+export function join(
+  name: string | undefined,
+  options: JoinCommandOptions & Omit<AccessOptions, 'kubeconfig'>,
+): Promise<void> {
+  const { output, ...access } = options;
+  return ask(access, async ({ hub }) => {
+    const runtime = systemRuntime();
+    if (options.spokeKubeconfig !== undefined) {
+      const cluster = named(name);
+      const message = await joinDirectly(runtime, hub.client, {
+        name: cluster,
+        namespace: options.namespace,
+        labels: labelsOf(options.labels),
+        file: options.spokeKubeconfig,
+        ...(options.spokeContext === undefined ? {} : { context: options.spokeContext }),
+        asIs: options.asIs,
+        force: options.force,
+      });
+      process.stdout.write(message);
+      return 0;
+    }
+    const notice = await readLinkNotice(hub.client);
+    if (!notice)
+      throw new Error('this hub does not listen for spokes: start it with --link-port (atoll hub --help)');
+    const file = options.bootstrap
+      ? await forMany(runtime, hub.client, notice, options)
+      : await forOne(runtime, hub.client, notice, named(name), options);
+    process.stdout.write(textOf(file, options.bootstrap ? name : named(name), options));
+    process.stderr.write(options.bootstrap ? bootstrapNote(options) : note(named(name), options));
+    return 0;
+  });
+}
+
+async function forOne(
+  runtime: Runtime,
+  client: Client,
+  notice: LinkNotice,
+  name: string,
+  options: JoinCommandOptions,
+): Promise<JoinFile> {
+  const proxy = proxyOf(options);
+  const lifetimeMs = durationOf(options.ttl);
+  const labels = labelsOf(options.labels);
+  // What is wrong with an address is told before anything is made.
+  joinedHub(notice, { tokens: {}, addresses: options.address ?? [] });
+  const { namespace, accept: accepted } = options;
+  const token = await expectSpoke(runtime, client, { name, namespace, labels, accepted, lifetimeMs });
+  const hub = joinedHub(notice, {
+    tokens: { [name]: token },
+    addresses: options.address ?? [],
+    ...(proxy === undefined ? {} : { proxy }),
+  });
+  return { version: 2, hubs: [hub] };
+}
+
+async function forMany(
+  runtime: Runtime,
+  client: Client,
+  notice: LinkNotice,
+  options: JoinCommandOptions,
+): Promise<JoinFile> {
+  const proxy = proxyOf(options);
+  const token = await createBootstrapToken(runtime, client, {
+    namespace: options.namespace,
+    names: options.names ?? ['*'],
+    approved: options.approve,
+    lifetimeMs: durationOf(options.ttl),
+  });
+  const hub = joinedHub(notice, {
+    tokens: { '*': token },
+    addresses: options.address ?? [],
+    ...(proxy === undefined ? {} : { proxy }),
+  });
+  return { version: 2, hubs: [hub] };
+}
+
+function textOf(file: JoinFile, name: string | undefined, options: JoinCommandOptions): string {
+  const [hub] = file.hubs;
+  if (options.output === 'file' || !hub) return `${JSON.stringify(file, null, 2)}\n`;
+  if (options.output === 'command')
+    return `npx atoll spoke${options.bootstrap ? ` --name ${name ?? '<name>'}` : ''} --join ${joinWord(file)}\n`;
+  return manifestText(
+    spokeManifests({
+      cluster: named(name),
+      hub,
+      image: options.image ?? `atoll:${atollVersion()}`,
+      usualKinds: options.usualKinds,
+      hubUsers: options.hubUsers ?? [],
+    }),
+  );
+}
+
+function note(name: string, { output, ttl, accept }: JoinCommandOptions): string {
+  const how = {
+    command: `Run this where the kubeconfig of ${name} is (--kubeconfig, $KUBECONFIG, or in a pod there).`,
+    yaml: `Apply this on ${name} with kubectl; its image is to be one that holds atoll (--image).`,
+    file: `Bring this to ${name} and name it with: atoll spoke --join <file>`,
+  }[output];
+  const next = accept ? '' : `It waits for: atoll accept ${name}\n`;
+  return `\n${how}\nIt holds a token: good for ${ttl}, for one key, and to be kept secret.\n${next}`;
+}
+
+function bootstrapNote({ ttl, approve }: JoinCommandOptions): string {
+  const next = approve
+    ? 'Whoever comes with it is accepted.'
+    : 'Each spoke then waits for: atoll accept <name>';
+  return `\nThis token is good for many spokes, for ${ttl}; keep it secret.\n${next}\n`;
+}
+
+function named(name: string | undefined): string {
+  if (name === undefined) throw new Error('a name is needed: atoll join <name>');
+  if (!isSpokeName(name))
+    throw new Error(
+      `${JSON.stringify(name)} cannot be the name of a cluster: lower-case letters, digits, - and .`,
+    );
+  return name;
+}
+
+function labelsOf(pairs: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    pairs
+      .flatMap((item) => item.split(','))
+      .map((pair): [string, string] => {
+        const at = pair.indexOf('=');
+        if (at < 1) throw new Error(`--labels ${JSON.stringify(pair)} is not of the form key=value`);
+        return [pair.slice(0, at), pair.slice(at + 1)];
+      }),
+  );
+}
+
+function proxyOf({ proxy, bypassProxy }: JoinCommandOptions): ProxySettings | undefined {
+  if (proxy === undefined) return undefined;
+  // Throws for what is no proxy.
+  parseProxy(proxy);
+  return { url: proxy, ...(bypassProxy === undefined ? {} : { noProxy: bypassProxy }) };
+}
+
+function durationOf(text: string): number {
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = Number(count) * (UNITS[unit as keyof typeof UNITS] ?? 0);
+  if (ms <= 0 || ms > LONGEST_MS) throw new Error(`--ttl ${JSON.stringify(text)} is not from 1s to 90d`);
+  return ms;
+}

@@ -1,0 +1,304 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ApiServer, createApiServer, memoryDriver } from '../../apiserver/index.ts';
+import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
+import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
+import {
+  createBootstrapToken,
+  decideEnrolment,
+  decideRequest,
+  pendingRequests,
+  readLinkNotice,
+} from '../../hub/join/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { installKinds, resourceIdOf } from '../../kube/custom-resource.ts';
+import type { Handler } from '../../kube/exchange.ts';
+import {
+  certificateIdentity,
+  createCertificateAuthority,
+  createSigningRequest,
+  issueCertificate,
+  requestKeyDigest,
+} from '../../kube/pki.ts';
+import { createClient } from '../../kube/rest-client.ts';
+import { certificateSigningRequests } from '../../kube/well-known.ts';
+import {
+  type DialerState,
+  type Link,
+  spokeSubject,
+  type TunnelDialer,
+  type TunnelListener,
+} from '../../link/index.ts';
+import { type Runtime, systemRuntime } from '../../runtime/index.ts';
+import type { CredentialPlace, KeptCredentials } from '../key-store.ts';
+import { dialHub, listenForSpokes } from '../link-ends.ts';
+import { createLinks, type Links } from '../links.ts';
+import { decideOn } from './accept.ts';
+import { expectSpoke, joinedHub } from './expect-spoke.ts';
+import type { JoinedHub } from './join-file.ts';
+
+/** A hub on an API server in this process, and spokes that dial it over real sockets. */
+const runtime: Runtime = systemRuntime();
+const directory = mkdtempSync(join(tmpdir(), 'atoll-joining-'));
+const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
+let server: ApiServer;
+let client: Client;
+let links: Links;
+let listener: TunnelListener;
+const dialers: TunnelDialer[] = [];
+/** Woken by anything that happens on a link. */
+const waiting = new Set<() => void>();
+const wake = (): void => {
+  for (const check of [...waiting]) check();
+};
+
+beforeEach(async () => {
+  server = await createApiServer({ runtime, storage: memoryDriver() });
+  client = createClient(server.as({ name: 'admin', groups: ['system:masters'] }));
+  await installKinds(runtime.clock, client, [SPOKE_CLUSTER]);
+  links = createLinks(runtime);
+  links.onTunnel((spoke) => {
+    links.tunnel(spoke)?.onChange(wake);
+    wake();
+  });
+  listener = await listenForSpokes(runtime, client, links, { name: 'hub', port: 0, directory });
+});
+afterEach(async () => {
+  await Promise.all(dialers.splice(0).map((dialer) => dialer.close()));
+  await listener.close();
+  await server.close();
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const echo: Handler = async (request) => ({
+  status: 200,
+  headers: {},
+  body: Buffer.from(`${request.method} ${request.path}`),
+});
+
+interface Place extends CredentialPlace {
+  kept: KeptCredentials | undefined;
+}
+
+function place(kept?: KeptCredentials): Place {
+  return {
+    kept,
+    load: async () => kept,
+    async save(credentials): Promise<void> {
+      kept = credentials;
+      this.kept = credentials;
+    },
+  };
+}
+
+async function hubWith(tokens: Record<string, string>): Promise<JoinedHub> {
+  const notice = await readLinkNotice(client);
+  if (!notice) throw new Error('the hub tells nothing');
+  return joinedHub(notice, { tokens });
+}
+
+interface Dialled {
+  readonly states: DialerState[];
+  readonly place: Place;
+  until(check: (state: DialerState) => boolean): Promise<DialerState>;
+}
+
+function dial(cluster: string, hub: JoinedHub, credentials: Place = place()): Dialled {
+  const states: DialerState[] = [];
+  const dialer = dialHub(runtime, hub, {
+    cluster,
+    credentials,
+    serve: echo,
+    onState(state): void {
+      states.push(state);
+      wake();
+    },
+  });
+  dialers.push(dialer);
+  return {
+    states,
+    place: credentials,
+    until: (check) => holds(() => states.slice(-4).find(check)),
+  };
+}
+
+function holds<T>(find: () => T | undefined): Promise<T> {
+  return new Promise((resolve) => {
+    const check = (): void => {
+      const found = find();
+      if (found === undefined) return;
+      waiting.delete(check);
+      resolve(found);
+    };
+    waiting.add(check);
+    check();
+  });
+}
+
+const isUp = (name: string): Promise<Link> =>
+  holds(() => {
+    const link = links.tunnel(name);
+    return link?.up === true && link === listener.links.get(name) ? link : undefined;
+  });
+const refused =
+  (text: string) =>
+  (state: DialerState): boolean =>
+    state.phase === 'waiting' && state.message.includes(text);
+
+async function tokenFor(name: string, accepted: boolean = true): Promise<string> {
+  return expectSpoke(runtime, client, { name, namespace: 'default', accepted });
+}
+
+async function bootstrapToken(options: { approved?: boolean; names?: string[] } = {}): Promise<string> {
+  const { approved = false, names = ['*'] } = options;
+  return createBootstrapToken(runtime, client, { namespace: 'default', lifetimeMs: 60_000, names, approved });
+}
+
+describe('a spoke that was expected', () => {
+  it('[K23] joins with its token, without a credential of it at the hub', async () => {
+    dial('edge', await hubWith({ edge: await tokenFor('edge') }));
+    const link = await isUp('edge');
+    expect((await link.handler({ method: 'GET', path: '/livez', headers: {} })).status).toBe(200);
+    const cluster = await client.get<SpokeCluster>(SPOKE_CLUSTERS, 'default', 'edge');
+    expect(cluster.spec.credential).toEqual({ type: 'tunnel', tunnel: {} });
+  });
+
+  it('[F7] may be expected twice: the newest token counts, and the SpokeCluster stays', async () => {
+    const first = await tokenFor('edge');
+    const before = await client.get(SPOKE_CLUSTERS, 'default', 'edge');
+    const second = await tokenFor('edge');
+    expect((await client.get(SPOKE_CLUSTERS, 'default', 'edge')).metadata.uid).toBe(before.metadata.uid);
+    await dial('edge', await hubWith({ edge: first })).until(refused('wrong, used or expired'));
+    dial('edge', await hubWith({ edge: second }));
+    await isUp('edge');
+  });
+
+  it('has a token for one key: whoever stole it comes too late, under its name and any other', async () => {
+    const token = await tokenFor('edge');
+    await tokenFor('other');
+    dial('edge', await hubWith({ edge: token }));
+    await isUp('edge');
+    await dial('other', await hubWith({ other: token })).until(refused('wrong, used or expired'));
+    await dialers[0]?.close();
+    await dial('edge', await hubWith({ edge: token })).until(refused('wrong, used or expired'));
+  });
+
+  it('is refused without a SpokeCluster, with another one’s certificate, and with a forged one', async () => {
+    const hub = await hubWith({ edge: await tokenFor('edge') });
+    const first = dial('edge', hub);
+    await isUp('edge');
+    await dialers[0]?.close();
+    await client.delete(SPOKE_CLUSTERS, 'default', 'edge');
+    const again = dial('edge', await hubWith({}), first.place);
+    await again.until(refused('the hub has no SpokeCluster edge'));
+    // The name of the hub's authority, another key.
+    const twin = await createCertificateAuthority(runtime, 'atoll link hub');
+    const options = { ...spokeSubject('edge'), usage: 'client', lifetimeMs: 60_000 } as const;
+    const forged = await issueCertificate(runtime, twin, options);
+    await dial('edge', await hubWith({}), place(forged)).until(refused('not accepted'));
+  });
+
+  it('keeps its key while the hub does not accept it, and needs no new token afterwards', async () => {
+    const { place: kept, until, states } = dial('edge', await hubWith({ edge: await tokenFor('edge') }));
+    const link = await isUp('edge');
+    const { certificate = '' } = kept.kept ?? {};
+    const stuck: Handler = link.handler;
+    await decideOn(runtime, client, 'edge', { deny: true });
+    await until(refused('does not accept spoke edge'));
+    await expect(stuck({ method: 'GET', path: '/', headers: {} })).rejects.toThrow('cannot be reached');
+    await decideOn(runtime, client, 'edge');
+    await isUp('edge');
+    expect(certificateIdentity(kept.kept?.certificate ?? '').keyDigest).toBe(
+      certificateIdentity(certificate).keyDigest,
+    );
+    expect(states.filter((state) => state.phase === 'enrolling')).toHaveLength(1);
+  });
+});
+
+describe('a spoke that comes with a token for many', () => {
+  it('[S14] is let in when its request is approved and it is accepted, and not before', async () => {
+    const spoke = dial('edge', await hubWith({ '*': await bootstrapToken() }));
+    await spoke.until(refused('waits for approval'));
+    const cluster = await client.get<SpokeCluster>(SPOKE_CLUSTERS, 'default', 'edge');
+    expect(cluster.spec.hubAcceptsClient).toBe(false);
+    const [request] = await pendingRequests(client, 'edge');
+    await decideRequest(runtime, client, request?.metadata.name ?? '', 'Approved', 'test');
+    await spoke.until(refused('does not accept spoke edge'));
+    expect(listener.links.size).toBe(0);
+    await decideOn(runtime, client, 'edge');
+    await isUp('edge');
+    expect(await client.list(certificateSigningRequests, '')).toMatchObject({ items: [{}] });
+  });
+
+  it('[S15] needs nobody where its token is approved; not being accepted any more cuts its streams at once', async () => {
+    const spoke = dial('edge', await hubWith({ '*': await bootstrapToken({ approved: true }) }));
+    const link = await isUp('edge');
+    await decideOn(runtime, client, 'edge', { deny: true });
+    await holds(() => (link.up ? undefined : true));
+    expect(link.state.reason).toBe('Disconnected');
+    await spoke.until(refused('does not accept spoke edge'));
+  });
+
+  it('takes no name that somebody has without being asked, and none that its token does not allow', async () => {
+    await tokenFor('edge');
+    const approved = await hubWith({ '*': await bootstrapToken({ approved: true, names: ['edge*'] }) });
+    await dial('edge', approved).until(refused('waits for approval'));
+    await dial('core', approved).until(refused('for spokes named edge*'));
+  });
+
+  it('stays out when it is denied', async () => {
+    const spoke = dial('edge', await hubWith({ '*': await bootstrapToken() }));
+    await spoke.until(refused('waits for approval'));
+    await decideOn(runtime, client, 'edge', { deny: true });
+    await spoke.until(refused('denied the request'));
+  });
+
+  it('[S16] adds no request where ten wait', async () => {
+    const token = await bootstrapToken();
+    for (let count = 0; count < 12; count += 1) {
+      const { request } = await createSigningRequest(runtime, spokeSubject('edge'));
+      const keyDigest = await requestKeyDigest(request);
+      const decision = await decideEnrolment(runtime, client, { spoke: 'edge', token, keyDigest, request });
+      expect(decision).toMatchObject({
+        allowed: false,
+        message: expect.stringContaining(count < 10 ? 'waits for approval' : '10 requests of it wait'),
+      });
+    }
+    expect(await pendingRequests(client, 'edge')).toHaveLength(10);
+    await expect(decideOn(runtime, client, 'edge')).rejects.toThrow('10 requests wait under the name edge');
+  });
+
+  it('is not let in by the approval of another key under the name of its request', async () => {
+    const token = await bootstrapToken();
+    const [mine, theirs] = await Promise.all(
+      [1, 2].map(() => createSigningRequest(runtime, spokeSubject('edge'))),
+    );
+    const enrolment = {
+      spoke: 'edge',
+      token,
+      request: mine?.request ?? '',
+      keyDigest: await requestKeyDigest(mine?.request ?? ''),
+    };
+    await decideEnrolment(runtime, client, enrolment);
+    const [request] = await pendingRequests(client, 'edge');
+    const name = request?.metadata.name ?? '';
+    await client.delete(certificateSigningRequests, '', name);
+    await client.create(certificateSigningRequests, {
+      apiVersion: 'certificates.k8s.io/v1',
+      kind: 'CertificateSigningRequest',
+      metadata: { name },
+      spec: {
+        signerName: 'atoll.dev/spoke-link',
+        request: Buffer.from(theirs?.request ?? '').toString('base64'),
+        usages: ['digital signature', 'client auth'],
+      },
+    });
+    await decideRequest(runtime, client, name, 'Approved', 'test');
+    expect(await decideEnrolment(runtime, client, enrolment)).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('for another key'),
+    });
+  });
+});

@@ -1,0 +1,66 @@
+import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import { flag, integer, labelSelectorSchema, list, oneOf, record, text } from '../../schema/schema-of.ts';
+
+/** How an object is deleted. */
+export const deletionSchema: OpenApiSchema = record(
+  {
+    propagationPolicy: oneOf(
+      ['Background', 'Foreground', 'Orphan'],
+      'What becomes of the objects that it owns; Background by default.',
+    ),
+    gracePeriodSeconds: integer('Seconds that it has to end.', { format: 'int64', minimum: 0 }),
+  },
+  'How the objects are deleted.',
+);
+
+const choices: Record<string, OpenApiSchema> = {
+  strategy: oneOf(
+    ['ServerSideApply', 'Update', 'CreateOnly', 'ReadOnly'],
+    'ServerSideApply (the default) owns the stated fields. Update replaces the whole object but for what its cluster owns. CreateOnly makes it and never changes it. ReadOnly only tells how it is.',
+  ),
+  force: flag('Server-side apply: take fields over from other managers. True by default.'),
+  ignoreFields: list(
+    record(
+      {
+        condition: oneOf(
+          ['OnPresent', 'OnChange'],
+          'Leave the fields alone once the object is there, or once another writer has changed them.',
+        ),
+        paths: list(
+          text(undefined, { minLength: 1 }),
+          'Such as spec.template.spec.containers[*].image or /spec/replicas.',
+          { minItems: 1, maxItems: 64 },
+        ),
+      },
+      undefined,
+      { required: ['condition', 'paths'] },
+    ),
+    'Fields that belong to the cluster.',
+    { maxItems: 64 },
+  ),
+  adopt: oneOf(
+    ['Never', 'Always'],
+    'What to do about an object that is there already and was made by someone else. Never (the default) leaves it alone and reports it; Always takes it over.',
+  ),
+  retainReplicas: flag('Leave the number of replicas to the cluster, once the object is there.'),
+  preserveOnDeletion: flag('Let objects stay on the cluster, without marks, where they would be removed.'),
+  deletion: deletionSchema,
+};
+
+/** How objects are written on a spoke. */
+export const applyStrategySchema: OpenApiSchema = record(
+  choices,
+  'How the objects are written on a cluster.',
+);
+
+export const objectStrategySchema: OpenApiSchema = record(
+  {
+    target: record(
+      { apiVersion: text(), kind: text(), name: text(), labelSelector: labelSelectorSchema },
+      'Which of the objects.',
+    ),
+    ...choices,
+  },
+  undefined,
+  { required: ['target'] },
+);

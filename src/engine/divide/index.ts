@@ -1,0 +1,40 @@
+/**
+ * How many: the division of replicas (Job parallelism, sets of pods) among chosen clusters.
+ *
+ * {@link divide} is a plain function: the same request gives the same answer, with a reason for every cluster. In steady mode
+ * what was divided before stays where it is and only the difference is divided; one replica more never takes one away from
+ * a cluster (but for `Aggregated` and `Planner`, which are what their names are known for). What fits nowhere is
+ * `unassigned` and comes with a `problem`; nothing here throws.
+ *
+ * Room comes from {@link summariseNodes} (on the spoke) through {@link estimateReplicas} (at the hub), less what
+ * {@link createReservations} holds of decisions that do not show yet.
+ */
+export { type Amounts, amountOf, amountsOf, podNeeds } from './amounts.ts';
+export {
+  type ClusterCapacity,
+  type Component,
+  type Estimate,
+  estimateReplicas,
+  estimateSets,
+  type NodeClass,
+  type NodeTaint,
+  type NodeToleration,
+  type ReplicaNeeds,
+} from './capacity.ts';
+export { divideCompletions } from './completions.ts';
+export { divide } from './divide.ts';
+export { replicaNeeds, summariseNodes } from './node-summary.ts';
+export { type PlannerCluster, type PlannerResult, planReplicas } from './planner.ts';
+export { type PreferenceCluster, preferencesOf } from './preferences.ts';
+export { readReplicas, replicasPatch, replicasPathOf } from './replicas-path.ts';
+export {
+  type ClusterPreference,
+  DIVISION_STRATEGIES,
+  type Division,
+  type DivisionCluster,
+  type DivisionOptions,
+  type DivisionRequest,
+  type DivisionStrategy,
+  type Share,
+} from './request.ts';
+export { createReservations, RESERVED_FOR_MS, type Reservation, type Reservations } from './reservations.ts';

@@ -1,0 +1,275 @@
+import { DYN, type Environment, type Type } from '../../../cel/index.ts';
+import { isObject, type JsonObject } from '../../../schema/json.ts';
+import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
+import { labelSelectorSchema, record, text } from '../../../schema/schema-of.ts';
+import {
+  article,
+  type Expression,
+  type ExpressionScope,
+  expressionScope,
+  graphEnvironment,
+  graphLibraries,
+  isWild,
+  templateLibraries,
+  unwrapped,
+} from '../expression/index.ts';
+import type { GraphIssue, Place } from '../issue.ts';
+import {
+  compileCondition,
+  compileStandalone,
+  compileTemplate,
+  type FieldPath,
+  type Template,
+} from '../template/index.ts';
+import type { DeclaredNode } from './declare-node.ts';
+import { isOwnKey, nameProblem } from './names.ts';
+import { type ForEachDimension, type GraphNode, isExternal, isList } from './node.ts';
+
+export const MAX_DIMENSIONS = 10;
+
+export interface NodeContext {
+  /** The types of `schema` and of every node. */
+  readonly variables: Readonly<Record<string, Type>>;
+  /** Of these variables alone, shared by all nodes. */
+  readonly environment: Environment;
+  readonly templateEnvironment: Environment;
+  readonly instanceNamespaced: boolean;
+  readonly omit: boolean;
+  readonly maxDimensions: number;
+  readonly issues: GraphIssue[];
+}
+
+/** A node whose expressions are compiled; its place in the order is not known yet. */
+export type CompiledNode = Omit<GraphNode, 'wave'>;
+
+export function compileNode(node: DeclaredNode, context: NodeContext): CompiledNode {
+  const { id, path, resource, issues } = { ...node, issues: context.issues };
+  const others = Object.keys(context.variables).filter((name) => name !== id);
+  const place = (at: string): Place => ({ node: id, path: `${path}${at}` });
+  const dimensions = compileForEach(node, context, others);
+  const iterated = Object.fromEntries(dimensions.map(({ variable, type }) => [variable, type]));
+  const plain = context.environment;
+  const template = isExternal(node.kind)
+    ? compileExternal(node, expressionScope('externalRef', plain, others), context)
+    : compileResource(node, context, iterated, others);
+  const include = expressionScope('includeWhen', plain, others);
+  const includeWhen = (resource.includeWhen ?? []).flatMap((item, index) =>
+    given(compileCondition(item, include, place(`.includeWhen[${index}]`), issues)),
+  );
+  const ready = readyScope(node, context);
+  const readyWhen = (resource.readyWhen ?? []).flatMap((item, index) =>
+    given(compileCondition(item, ready, place(`.readyWhen[${index}]`), issues)),
+  );
+  const forEach = dimensions.flatMap(({ variable, expression }): ForEachDimension[] =>
+    expression ? [{ variable, expression }] : [],
+  );
+  const expressions = [
+    ...template.fields.flatMap((field) => field.parts.filter((part) => typeof part !== 'string')),
+    ...forEach.map((dimension) => dimension.expression),
+    ...includeWhen,
+  ];
+  const variables = new Set(forEach.map((dimension) => dimension.variable));
+  const dependencies = new Set(expressions.flatMap((expression) => expression.references));
+  return {
+    id,
+    kind: node.kind,
+    position: node.position,
+    of: node.of,
+    apiVersion: node.apiVersion,
+    namespaced: node.schema.namespaced,
+    dependencies: [...dependencies].filter((name) => name !== 'schema' && !variables.has(name)).sort(),
+    template,
+    forEach,
+    includeWhen,
+    readyWhen,
+  };
+}
+
+function given<T>(value: T | undefined): T[] {
+  return value === undefined ? [] : [value];
+}
+
+/** A node that is one object is ready by itself; of a list each element is. */
+function readyScope(node: DeclaredNode, context: NodeContext): ExpressionScope {
+  if (isList(node.kind)) {
+    const environment = graphEnvironment({ ...context.variables, each: node.type }, graphLibraries);
+    return expressionScope('readyWhen of a collection', environment, ['each']);
+  }
+  return expressionScope('readyWhen', context.environment, [node.id]);
+}
+
+interface Dimension {
+  readonly variable: string;
+  readonly type: Type;
+  readonly expression: Expression | undefined;
+}
+
+function compileForEach(node: DeclaredNode, context: NodeContext, others: readonly string[]): Dimension[] {
+  const { issues, maxDimensions } = context;
+  const written = node.resource.forEach ?? [];
+  const path = `${node.path}.forEach`;
+  if (written.length > maxDimensions)
+    issues.push({
+      node: node.id,
+      path,
+      message: `there are ${written.length} dimensions`,
+      expected: `at most ${maxDimensions}`,
+    });
+  const names = new Map<string, Type>();
+  const entries = written.slice(0, maxDimensions).map((entry, index) => {
+    const place = { node: node.id, path: `${path}[${index}]` };
+    const [variable, ...more] = isObject(entry) ? Object.keys(entry) : [];
+    if (variable === undefined || more.length > 0) {
+      issues.push({ ...place, message: 'it names no variable or several', expected: 'one entry, name: ${list}' });
+      return undefined;
+    }
+    const naming = nameProblem(variable);
+    if (naming) issues.push({ ...place, ...naming });
+    else if (variable === node.id || others.includes(variable))
+      issues.push({ ...place, message: `"${variable}" is a node already`, expected: 'another name' });
+    else if (names.has(variable))
+      issues.push({ ...place, message: `"${variable}" is another dimension already`, expected: 'another name' });
+    else names.set(variable, DYN);
+    return { variable, text: entry[variable], place };
+  });
+  // The other dimensions are known, so that using one is told as what it is.
+  const environment =
+    names.size < 2
+      ? context.environment
+      : graphEnvironment({ ...Object.fromEntries(names), ...context.variables }, graphLibraries);
+  const scope = expressionScope('forEach', environment, others);
+  return entries.flatMap((entry): Dimension[] => {
+    if (!entry) return [];
+    const { variable, text: source, place } = entry;
+    const expression = compileStandalone(source, scope, place, issues);
+    const type = expression && unwrapped(expression.type);
+    if (!expression || !type || isWild(type)) return [{ variable, type: DYN, expression }];
+    if (type.kind === 'list') return [{ variable, type: type.element, expression }];
+    issues.push({
+      ...place,
+      expression: expression.source,
+      message: `the expression gives ${article(type)}`,
+      expected: 'a list',
+    });
+    return [{ variable, type: DYN, expression: undefined }];
+  });
+}
+
+const EXTERNAL_METADATA: OpenApiSchema = record({
+  apiVersion: text(),
+  kind: text(),
+  metadata: record({ name: text(), namespace: text(), selector: labelSelectorSchema }),
+});
+
+function compileExternal(
+  node: DeclaredNode,
+  scope: ExpressionScope,
+  { issues }: NodeContext,
+): Template<JsonObject> {
+  const path = `${node.path}.externalRef`;
+  const value = node.resource.externalRef as unknown as JsonObject;
+  if (!node.schema.namespaced && isObject(value['metadata']) && value['metadata']['namespace'] !== undefined)
+    issues.push(clusterScoped(node, path));
+  return compileTemplate(value, EXTERNAL_METADATA, {
+    scope,
+    place: { node: node.id, path },
+    issues,
+    resolve: () => undefined,
+    omit: 'refused',
+  });
+}
+
+function clusterScoped(node: DeclaredNode, path: string): GraphIssue {
+  return {
+    node: node.id,
+    path: `${path}.metadata.namespace`,
+    message: `${node.of.kind} is cluster-scoped`,
+    expected: 'no namespace',
+  };
+}
+
+function compileResource(
+  node: DeclaredNode,
+  context: NodeContext,
+  iterated: Readonly<Record<string, Type>>,
+  others: readonly string[],
+): Template<JsonObject> {
+  const { issues } = context;
+  const path = `${node.path}.template`;
+  const value = node.resource.template ?? {};
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  checkMetadata(node, metadata, path, context);
+  const environment =
+    Object.keys(iterated).length === 0
+      ? context.templateEnvironment
+      : graphEnvironment({ ...iterated, ...context.variables }, templateLibraries);
+  const scope = expressionScope('templates', environment, [...others, ...Object.keys(iterated)]);
+  const definesKind = node.of.group === 'apiextensions.k8s.io' && node.of.kind === 'CustomResourceDefinition';
+  const template = compileTemplate(value, node.schema.type.schema, {
+    scope,
+    place: { node: node.id, path },
+    issues,
+    resolve: node.schema.type.resolve,
+    omit: context.omit ? 'allowed' : 'refused',
+    needed: (at) => isNeeded(at, node.schema.namespaced && !context.instanceNamespaced),
+    ...(definesKind && {
+      refuses: (at: FieldPath) =>
+        at[0] === 'metadata'
+          ? undefined
+          : 'of a CustomResourceDefinition only the metadata may hold expressions',
+    }),
+  });
+  checkIdentity(node, template, Object.keys(iterated), issues);
+  return template;
+}
+
+function isNeeded(path: FieldPath, namespaceNeeded: boolean): boolean {
+  if (path.length !== 2 || path[0] !== 'metadata') return false;
+  return path[1] === 'name' || (path[1] === 'namespace' && namespaceNeeded);
+}
+
+function checkMetadata(
+  node: DeclaredNode,
+  metadata: JsonObject,
+  path: string,
+  { issues, instanceNamespaced }: NodeContext,
+): void {
+  const report = (at: string, message: string, expected: string): void => {
+    issues.push({ node: node.id, path: `${path}.metadata${at}`, message, expected });
+  };
+  if (metadata['name'] === undefined) report('.name', 'the object has no name', 'a name');
+  if (!node.schema.namespaced && metadata['namespace'] !== undefined) issues.push(clusterScoped(node, path));
+  if (node.schema.namespaced && !instanceNamespaced && metadata['namespace'] === undefined)
+    report('.namespace', `${node.of.kind} is namespaced and the instance is cluster-scoped`, 'a namespace');
+  for (const field of ['labels', 'annotations']) {
+    const entries = metadata[field];
+    if (!isObject(entries)) continue;
+    for (const key of Object.keys(entries).filter(isOwnKey))
+      report(`.${field}["${key}"]`, `"${key}" is written by the engine`, 'a key with another prefix');
+  }
+}
+
+/** Each variable must be in what tells the objects of a collection apart. */
+function checkIdentity(
+  node: DeclaredNode,
+  template: Template<JsonObject>,
+  variables: readonly string[],
+  issues: GraphIssue[],
+): void {
+  const telling = new Set<string>();
+  for (const { path, parts } of template.fields) {
+    if (path.length !== 2 || path[0] !== 'metadata') continue;
+    if (path[1] !== 'name' && (path[1] !== 'namespace' || !node.schema.namespaced)) continue;
+    for (const part of parts) if (typeof part !== 'string') for (const name of part.references) telling.add(name);
+  }
+  for (const variable of variables) {
+    if (telling.has(variable)) continue;
+    issues.push({
+      node: node.id,
+      path: `${node.path}.template.metadata.name`,
+      message: `the variable "${variable}" of forEach is not in it, so objects would have the same name`,
+      expected: node.schema.namespaced ? 'every variable of forEach in name or namespace' : 'every variable of forEach in the name',
+    });
+  }
+}
+

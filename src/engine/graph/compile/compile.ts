@@ -1,0 +1,173 @@
+import { DYN, schemaType, type Type } from '../../../cel/index.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { clone } from '../../../schema/json.ts';
+import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
+import type { GraphDefinition, GraphSchema } from '../definition.ts';
+import { graphEnvironment, graphLibraries, templateLibraries } from '../expression/index.ts';
+import type { GraphIssue } from '../issue.ts';
+import { type RevisionDigest, revisionDigest } from '../revision/digest.ts';
+import { OBJECT_META, type SchemaSource } from '../schema-source.ts';
+import { openApiOfSimpleSchema } from '../simple-schema/index.ts';
+import { checkFields, checkGraphSchema } from './check-schema.ts';
+import { type CompiledNode, compileNode, MAX_DIMENSIONS } from './compile-node.ts';
+import { type AuthorCondition, type CompiledStatus, compileStatus } from './compile-status.ts';
+import { type InstanceKind, instanceDefinition, instanceKindOf, instanceSchema } from './crd.ts';
+import { orderNodes } from './dag.ts';
+import { type DeclaredNode, declareNode } from './declare-node.ts';
+import type { GraphNode } from './node.ts';
+
+export interface CompileOptions {
+  readonly schemas: SchemaSource;
+  /** A kind that no source knows is taken as it comes. Off by default. */
+  readonly allowUnknownKinds?: boolean;
+  /** `omit()`, which kro has behind the gate CELOmitFunction. Off by default. */
+  readonly omit?: boolean;
+  /** 10 by default, as in kro. */
+  readonly maxDimensions?: number;
+}
+
+/** A graph that was found to be right. Immutable, so that all its instances share it. */
+export interface CompiledGraph {
+  readonly name: string;
+  readonly instance: InstanceKind;
+  /** In the order in which they are made. */
+  readonly nodes: readonly GraphNode[];
+  readonly status: CompiledStatus['template'];
+  readonly conditions: readonly AuthorCondition[];
+  /** The OpenAPI schema of instances. */
+  readonly schema: OpenApiSchema;
+  /** The CustomResourceDefinition of instances, without labels of an owner. */
+  readonly definition: KubeObject;
+  /** Tells revisions apart. */
+  readonly digest: RevisionDigest;
+}
+
+export type Compilation =
+  | { readonly graph: CompiledGraph; readonly issues?: undefined; readonly warnings: readonly GraphIssue[] }
+  | { readonly graph?: undefined; readonly issues: readonly GraphIssue[]; readonly warnings: readonly GraphIssue[] };
+
+/** Issues that are told of one definition. */
+const MAX_ISSUES = 100;
+
+/**
+ * Compiles a definition: its API, and all nodes with their expressions, types and order. Everything that can be known to be wrong
+ * before there is an instance is an issue.
+ */
+export function compileGraph(definition: GraphDefinition, options: CompileOptions): Compilation {
+  const issues: GraphIssue[] = [];
+  const warnings: GraphIssue[] = [];
+  const { schema } = definition;
+  checkGraphSchema(schema, issues);
+  const { schema: spec, issues: fieldIssues } = openApiOfSimpleSchema(schema.spec ?? {}, schema.types ?? {});
+  issues.push(...fieldIssues);
+  if (fieldIssues.length === 0) checkFields(spec, issues);
+  const instance = instanceKindOf(schema);
+  const declared = declareNodes(definition, options, issues);
+  const variables: Record<string, Type> = { schema: instanceType(schema, spec, instance) };
+  for (const node of declared) variables[node.id] = node.variable;
+  // Without one of the nodes, or of the fields, everything that uses it would be reported as well.
+  const complete = declared.length === definition.resources.length && fieldIssues.length === 0;
+  if (!complete) return { issues: issues.slice(0, MAX_ISSUES), warnings };
+  const environment = graphEnvironment(variables, graphLibraries);
+  const context = {
+    variables,
+    environment,
+    templateEnvironment: graphEnvironment(variables, templateLibraries),
+    instanceNamespaced: instance.namespaced,
+    omit: options.omit === true,
+    maxDimensions: options.maxDimensions ?? MAX_DIMENSIONS,
+    issues,
+  };
+  const compiled = declared.map((node) => compileNode(node, context));
+  const nodes = ordered(compiled, declared, issues);
+  const status = compileStatus(schema.status ?? {}, variables, issues);
+  if (schema.status?.['state'] !== undefined)
+    warnings.push({ path: 'schema.status.state', message: 'it is ignored: the state is what the engine says' });
+  if (issues.length > 0 || !nodes) return { issues: issues.slice(0, MAX_ISSUES), warnings };
+  const openApi = instanceSchema(spec, status.schema);
+  return {
+    graph: {
+      name: definition.name,
+      instance,
+      nodes,
+      status: status.template,
+      conditions: status.conditions,
+      schema: openApi,
+      definition: instanceDefinition(schema, openApi),
+      digest: revisionDigest(definition),
+    },
+    warnings,
+  };
+}
+
+function declareNodes(
+  definition: GraphDefinition,
+  options: CompileOptions,
+  issues: GraphIssue[],
+): DeclaredNode[] {
+  const seen = new Map<string, number>();
+  return definition.resources.flatMap((resource, position) => {
+    const other = seen.get(resource.id);
+    if (other !== undefined) {
+      issues.push({
+        node: resource.id,
+        path: `resources[${position}].id`,
+        message: `resources[${other}] is called "${resource.id}", too`,
+        expected: 'another id',
+      });
+      return [];
+    }
+    seen.set(resource.id, position);
+    const node = declareNode(
+      resource,
+      position,
+      { schemas: options.schemas, allowUnknownKinds: options.allowUnknownKinds === true },
+      issues,
+    );
+    return node ? [node] : [];
+  });
+}
+
+/** What expressions see of an instance: all but its status, and no namespace where it has none. */
+function instanceType(schema: GraphSchema, spec: OpenApiSchema, instance: InstanceKind): Type {
+  const metadata = clone(OBJECT_META);
+  if (!instance.namespaced) delete metadata.properties?.['namespace'];
+  const type = schemaType(
+    {
+      schema: {
+        type: 'object',
+        properties: { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata, spec },
+      },
+      resolve: () => undefined,
+    },
+    { name: `__type_schema_${schema.kind}`, unknownFields: 'dyn', plainNames: true },
+  );
+  return type ?? DYN;
+}
+
+function ordered(
+  compiled: readonly CompiledNode[],
+  declared: readonly DeclaredNode[],
+  issues: GraphIssue[],
+): GraphNode[] | undefined {
+  const dependencies = new Map(compiled.map((node) => [node.id, new Set(node.dependencies)]));
+  const result = orderNodes(
+    declared.map((node) => node.id),
+    dependencies,
+  );
+  if (result.cycle) {
+    const first = declared.find((node) => node.id === result.cycle[0]);
+    issues.push({
+      ...(first && { node: first.id }),
+      path: first?.path ?? 'resources',
+      message: `nodes depend on each other in a cycle: ${result.cycle.join(' -> ')}`,
+      expected: 'an order in which each node comes after those it uses',
+    });
+    return undefined;
+  }
+  const byId = new Map(compiled.map((node) => [node.id, node]));
+  return result.order.flatMap((id) => {
+    const node = byId.get(id);
+    return node ? [{ ...node, wave: result.waves.get(id) ?? 1 }] : [];
+  });
+}

@@ -1,0 +1,53 @@
+/** Nodes in an order in which each comes after those it depends on; or a way around a cycle. */
+export type Ordered =
+  | {
+      readonly order: readonly string[];
+      /** From 1: one more than the highest of those it depends on. */
+      readonly waves: ReadonlyMap<string, number>;
+      readonly cycle?: undefined;
+    }
+  | { readonly order?: undefined; readonly cycle: readonly string[] };
+
+/**
+ * Of several nodes that could come next it is the one that is written first. `nodes` are in the order of the definition;
+ * dependencies on others are not looked at.
+ */
+export function orderNodes(
+  nodes: readonly string[],
+  dependencies: ReadonlyMap<string, ReadonlySet<string>>,
+): Ordered {
+  const waves = new Map<string, number>();
+  const order: string[] = [];
+  let rest = [...nodes];
+  const known = new Set(nodes);
+  while (rest.length > 0) {
+    const next = rest.find((id) =>
+      [...(dependencies.get(id) ?? [])].every((other) => !known.has(other) || waves.has(other)),
+    );
+    if (next === undefined) return { cycle: cycleIn(rest, dependencies) };
+    const below = [...(dependencies.get(next) ?? [])].map((other) => waves.get(other) ?? 0);
+    waves.set(next, Math.max(0, ...below) + 1);
+    order.push(next);
+    rest = rest.filter((id) => id !== next);
+  }
+  return { order, waves };
+}
+
+/** `a, b, a`: beginning with the one that is written first of those in the cycle. */
+function cycleIn(
+  rest: readonly string[],
+  dependencies: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly string[] {
+  const open = new Set(rest);
+  const way: string[] = [];
+  // Each node of the rest waits for another one of the rest, so going on from any leads into a cycle.
+  let current = rest[0] ?? '';
+  while (!way.includes(current)) {
+    way.push(current);
+    current = [...(dependencies.get(current) ?? [])].sort().find((id) => open.has(id)) ?? '';
+  }
+  const cycle = way.slice(way.indexOf(current));
+  const first = rest.find((id) => cycle.includes(id)) ?? '';
+  const start = cycle.indexOf(first);
+  return [...cycle.slice(start), ...cycle.slice(0, start), first];
+}

@@ -1,0 +1,54 @@
+import type { JsonObject, JsonValue } from '../../schema/json.ts';
+
+/** A graph as its author writes it: the API that instances are written against, and the resources that make one up. */
+export interface GraphDefinition {
+  readonly name: string;
+  readonly schema: GraphSchema;
+  readonly resources: readonly GraphResource[];
+}
+
+export interface GraphSchema {
+  readonly kind: string;
+  /** Version only: `v1alpha1`. */
+  readonly apiVersion: string;
+  /** `kro.run` where it is left out. */
+  readonly group?: string;
+  readonly scope?: 'Namespaced' | 'Cluster';
+  /** SimpleSchema. */
+  readonly spec?: JsonObject;
+  /** Custom types of SimpleSchema. */
+  readonly types?: JsonObject;
+  /** Expressions; `conditions` is a list of them. */
+  readonly status?: JsonObject;
+  readonly additionalPrinterColumns?: readonly JsonObject[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  /** Of the CustomResourceDefinition. */
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+}
+
+export interface GraphResource {
+  readonly id: string;
+  readonly template?: JsonObject;
+  readonly externalRef?: ExternalRef;
+  readonly readyWhen?: readonly string[];
+  readonly includeWhen?: readonly string[];
+  /** One variable each; several make the product. */
+  readonly forEach?: readonly JsonObject[];
+}
+
+/** What the graph reads and never writes. */
+export interface ExternalRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name?: JsonValue;
+    readonly namespace?: JsonValue;
+    readonly selector?: JsonObject;
+  };
+}
+
+export const DEFAULT_GROUP = 'kro.run';

@@ -1,0 +1,106 @@
+import {
+  createEnvironment,
+  type Environment,
+  type EvaluationResult,
+  type Library,
+  type Program,
+  type Type,
+} from '../../../cel/index.ts';
+import { expressionIssues, type GraphIssue, type Place } from '../issue.ts';
+
+/** A compiled expression of a graph. */
+export interface Expression {
+  /** Without `${` and `}`. */
+  readonly source: string;
+  readonly type: Type;
+  /** Variables that it uses: `schema`, ids of nodes, variables of forEach, `each`. Sorted. */
+  readonly references: readonly string[];
+  readonly program: Program;
+}
+
+/** What expressions at one kind of place are compiled with. */
+export interface ExpressionScope {
+  readonly environment: Environment;
+  /** What may be used there, of all the variables that are known. */
+  readonly allowed: ReadonlySet<string>;
+  /** `readyWhen`, as messages call the place. */
+  readonly what: string;
+}
+
+/** What expressions are checked against: the types of all variables, whether they may be used at a place or not. */
+export function graphEnvironment(
+  variables: Readonly<Record<string, Type>>,
+  libraries: readonly Library[],
+): Environment {
+  return createEnvironment({ libraries, variables, homogeneousLiterals: false });
+}
+
+export function expressionScope(
+  what: string,
+  environment: Environment,
+  allowed: Iterable<string>,
+): ExpressionScope {
+  return { environment, allowed: new Set(allowed), what };
+}
+
+/** Compiles one expression; `undefined` after adding to `issues`. */
+export function compileExpression(
+  scope: ExpressionScope,
+  source: string,
+  place: Place,
+  issues: GraphIssue[],
+): Expression | undefined {
+  const compiled = scope.environment.compile(source);
+  if (!compiled.program) {
+    issues.push(...expressionIssues(place, source, compiled.issues).map((issue) => withNames(issue, scope)));
+    return undefined;
+  }
+  const references = [...compiled.program.variables()].sort();
+  const refused = references.filter((name) => !scope.allowed.has(name));
+  if (refused.length > 0) {
+    const may = scope.allowed.size === 0 ? 'no variables' : [...scope.allowed].sort().join(', ');
+    const names = refused.map((name) => `"${name}"`).join(' and ');
+    issues.push({
+      ...place,
+      expression: source,
+      message: `${names} cannot be used in ${scope.what}`,
+      expected: may,
+    });
+    return undefined;
+  }
+  return { source, type: compiled.type, references, program: compiled.program };
+}
+
+function withNames(issue: GraphIssue, scope: ExpressionScope): GraphIssue {
+  if (issue.expected !== undefined || !issue.message.startsWith('undeclared reference')) return issue;
+  const names = [...scope.allowed].sort();
+  return { ...issue, expected: names.length === 0 ? 'no variable' : `one of ${names.join(', ')}` };
+}
+
+/** Values of variables by name. */
+export type Bindings = Readonly<Record<string, unknown>>;
+
+/** Why an expression has no value: it waits for something that is not there yet, or it failed. */
+export interface Unresolved {
+  readonly kind: 'Pending' | 'Failed';
+  readonly expression: string;
+  readonly message: string;
+}
+
+export type Evaluated =
+  | { readonly value: NonNullable<EvaluationResult['value']> | null; readonly unresolved?: undefined }
+  | { readonly value?: undefined; readonly unresolved: Unresolved };
+
+/** Evaluates within a budget of cost, beyond which the expression counts as failed. */
+export function evaluateExpression(expression: Expression, bindings: Bindings, budget?: number): Evaluated {
+  const result = expression.program.evaluate(bindings, budget === undefined ? undefined : { budget });
+  if (result.error === undefined) return { value: result.value ?? null };
+  const { message, missing } = result.error;
+  return {
+    unresolved: {
+      kind: missing === true ? 'Pending' : 'Failed',
+      expression: expression.source,
+      message,
+    },
+  };
+}

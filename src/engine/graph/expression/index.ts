@@ -1,0 +1,23 @@
+/**
+ * Expressions of graphs: CEL with the functions of kro, compiled against the types of the schema and of all nodes.
+ *
+ * {@link expressionScope} says which variables may be used at a kind of place, {@link compileExpression} compiles and finds what an
+ * expression refers to, {@link mismatch} says whether its result fits a field. {@link evaluateExpression} tells what is not there
+ * yet from what failed.
+ */
+export { article, isWild, mismatch, someOf, takesAnything, takesIntOrString, unwrapped, wantedText } from './compatible.ts';
+export { CONDITION_TYPE, conditionCalls } from './condition-library.ts';
+export {
+  type Bindings,
+  compileExpression,
+  type Evaluated,
+  evaluateExpression,
+  type Expression,
+  type ExpressionScope,
+  expressionScope,
+  graphEnvironment,
+  type Unresolved,
+} from './expression.ts';
+export { conditionLibraries, graphLibraries, templateLibraries } from './libraries.ts';
+export { isOmitted, OMIT_FUNCTION } from './omit-library.ts';
+export { goDuration, type JsonOfResult, jsonOfResult } from './result.ts';

@@ -1,0 +1,138 @@
+import {
+  BOOL,
+  createEnvironment,
+  DYN,
+  type Environment,
+  formatIssues,
+  type Program,
+  STRING,
+} from '../../cel/index.ts';
+import { gvkOf, type KubeObject } from '../../kube/object.ts';
+import { type Health, type HealthState, notObserved } from '../health/verdict.ts';
+import { type FieldPath, parseFieldPath, type RetentionMode } from '../retain/index.ts';
+import type { FieldDirection, ResourceRuleSpec } from './kind.ts';
+
+/** What rules say of one kind, compiled. */
+export interface KindRule {
+  readonly replicas: FieldPath | undefined;
+  readonly fields: readonly { readonly path: FieldPath; readonly mode: RetentionMode | 'down' }[];
+  /** `undefined` where no expression of the rule is true of an object. */
+  readonly health: ((object: KubeObject) => Health | undefined) | undefined;
+}
+
+/** A rule as it can be used, or all that is wrong with it, each with its place. */
+export type CompiledRule =
+  | { readonly rule: KindRule; readonly problems?: undefined }
+  | { readonly rule?: undefined; readonly problems: readonly string[] };
+
+const MODES: Readonly<Record<FieldDirection, RetentionMode | 'down'>> = {
+  Down: 'down',
+  Up: 'local',
+  Neither: 'local',
+  InitialOnly: 'keep',
+};
+/** Cost units for all expressions about one object: telling its health happens at each of its changes. */
+const OBJECT_BUDGET = 100_000;
+const MAX_MESSAGE = 1024;
+
+let environment: Environment | undefined;
+
+/** Compiles a rule once; its expressions are then evaluated for each object. Never throws for what a rule holds. */
+export function compileRule(spec: ResourceRuleSpec): CompiledRule {
+  // Not made before someone has a rule: the libraries take memory.
+  environment ??= createEnvironment({ variables: { object: DYN } });
+  const problems: string[] = [];
+  const pathAt = (text: string, at: string): FieldPath | undefined => {
+    const path = parseFieldPath(text);
+    if (!path || path[0] === 'status')
+      problems.push(`${at}: ${JSON.stringify(text)} is no path of a field below metadata or spec`);
+    return path;
+  };
+  const programAt = (text: string, at: string, type: typeof BOOL | typeof STRING): Program | undefined => {
+    const compiled = environment?.compile(text);
+    if (!compiled?.program) {
+      problems.push(`${at}: ${formatIssues(text, compiled?.issues ?? [])}`);
+      return undefined;
+    }
+    if (compiled.type !== DYN && compiled.type.kind !== type.kind)
+      problems.push(`${at}: the expression gives no ${type.kind}`);
+    return compiled.program;
+  };
+  const replicas =
+    spec.replicasPath === undefined ? undefined : pathAt(spec.replicasPath, 'spec.replicasPath');
+  const fields: { path: FieldPath; mode: RetentionMode | 'down' }[] = [];
+  for (const [index, { path: text, direction }] of (spec.fields ?? []).entries()) {
+    const path = pathAt(text, `spec.fields[${index}].path`);
+    if (path) fields.push({ path, mode: MODES[direction] });
+  }
+  const cases: HealthCase[] = [];
+  for (const [index, given] of (spec.health ?? []).entries()) {
+    const at = `spec.health[${index}]`;
+    const program = programAt(given.expression, `${at}.expression`, BOOL);
+    const message =
+      given.message === undefined ? undefined : programAt(given.message, `${at}.message`, STRING);
+    if (program) cases.push({ state: given.state, reason: given.reason ?? given.state, program, message });
+  }
+  if (problems.length > 0) return { problems };
+  const health =
+    cases.length === 0 ? undefined : (object: KubeObject): Health | undefined => judge(cases, object);
+  return { rule: { replicas, fields, health } };
+}
+
+interface HealthCase {
+  readonly state: HealthState;
+  readonly reason: string;
+  readonly program: Program;
+  readonly message: Program | undefined;
+}
+
+function judge(cases: readonly HealthCase[], object: KubeObject): Health | undefined {
+  const stale = notObserved(object);
+  if (stale) return stale;
+  let budget = OBJECT_BUDGET;
+  for (const { state, reason, program, message } of cases) {
+    const result = program.evaluate({ object }, { budget });
+    budget -= result.cost;
+    // A field that is not there yet is no error of the object: the case does not hold.
+    if (result.error?.reason === 'Failed') continue;
+    if (result.error || budget <= 0)
+      return {
+        state: 'Unknown',
+        reason: 'RuleTooCostly',
+        message: 'the rule of its kind costs too much to evaluate',
+      };
+    if (result.value !== true) continue;
+    const text = message?.evaluate({ object }, { budget }).value;
+    return { state, reason, message: typeof text === 'string' ? text.slice(0, MAX_MESSAGE) : '' };
+  }
+  return undefined;
+}
+
+/** The rules of a cluster, by kind. */
+export interface RuleBook {
+  of(object: { readonly apiVersion: string; readonly kind: string }): KindRule | undefined;
+  /** Takes a rule in, or out where it has no spec. Of several for a kind the first by name holds. */
+  set(name: string, spec: ResourceRuleSpec | undefined): readonly string[];
+}
+
+export function createRuleBook(): RuleBook {
+  const rules = new Map<string, { readonly kind: string; readonly rule: KindRule }>();
+  let byKind = new Map<string, KindRule>();
+  return {
+    of(object): KindRule | undefined {
+      if (byKind.size === 0) return undefined;
+      const { group, kind } = gvkOf(object);
+      return byKind.get(`${group}/${kind}`);
+    },
+    set(name, spec): readonly string[] {
+      const compiled = spec && compileRule(spec);
+      if (spec && compiled?.rule)
+        rules.set(name, { kind: `${spec.target.group ?? ''}/${spec.target.kind}`, rule: compiled.rule });
+      else rules.delete(name);
+      byKind = new Map(
+        [...rules].sort(([a], [b]) => (a < b ? 1 : -1)).map(([, { kind, rule }]) => [kind, rule]),
+      );
+      return compiled?.problems ?? [];
+    },
+  };
+}

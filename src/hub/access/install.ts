@@ -1,0 +1,94 @@
+import { ACCESS_GRANT } from '../../engine/access/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { installKinds } from '../../kube/custom-resource.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { hasCode, StatusError } from '../../kube/status-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+
+const POLICY = 'atoll.dev-access-grants';
+const ADMISSION = 'admissionregistration.k8s.io/v1';
+const MAY_APPROVE =
+  "authorizer.group('atoll.dev').resource('accessgrants').name(object.metadata.name).check('approve').allowed()";
+
+/**
+ * The names in a grant are those of the people who wrote them: no object says by itself who wrote it, so the API server is
+ * made to check. Whoever approves holds the verb `approve` on `accessgrants`, also for a grant of their own.
+ */
+export function grantPolicy(): KubeObject[] {
+  return [
+    {
+      apiVersion: ADMISSION,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: POLICY },
+      spec: {
+        failurePolicy: 'Fail',
+        matchConstraints: {
+          resourceRules: [
+            {
+              apiGroups: ['atoll.dev'],
+              apiVersions: ['*'],
+              operations: ['CREATE', 'UPDATE'],
+              resources: ['accessgrants'],
+            },
+          ],
+        },
+        variables: [
+          {
+            name: 'before',
+            expression:
+              "oldObject == null || !has(oldObject.spec.approvedBy) ? '' : oldObject.spec.approvedBy",
+          },
+          { name: 'after', expression: "has(object.spec.approvedBy) ? object.spec.approvedBy : ''" },
+        ],
+        validations: [
+          {
+            expression:
+              "request.operation != 'CREATE' || object.spec.requestedBy == request.userInfo.username",
+            messageExpression:
+              "'spec.requestedBy must be ' + request.userInfo.username + ', who makes the grant'",
+            reason: 'Forbidden',
+          },
+          {
+            expression: 'variables.before == variables.after || variables.after == request.userInfo.username',
+            messageExpression: "'spec.approvedBy must be ' + request.userInfo.username + ', who approves'",
+            reason: 'Forbidden',
+          },
+          {
+            expression: `variables.before == variables.after || ${MAY_APPROVE}`,
+            messageExpression:
+              "request.userInfo.username + ' may not approve: that takes the verb approve on accessgrants.atoll.dev'",
+            reason: 'Forbidden',
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: ADMISSION,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name: POLICY },
+      spec: { policyName: POLICY, validationActions: ['Deny'] },
+    },
+  ];
+}
+
+/**
+ * Serves AccessGrants at the hub, guarded before the first can be made. Resolves to why there can be none: an API server
+ * without admission policies would take anybody's word for an approval.
+ */
+export async function installGrants(clock: Clock, client: Client): Promise<{ readonly problem?: string }> {
+  try {
+    for (const object of grantPolicy())
+      await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
+        fieldManager: 'atoll',
+        force: true,
+      });
+  } catch (error) {
+    if (!hasCode(error, 404) && !hasCode(error, 403)) throw error;
+    const why = error instanceof StatusError ? error.message : '';
+    return {
+      problem: `grants need ValidatingAdmissionPolicies, which cannot be had at the hub's API server (Kubernetes has them since 1.30): ${why}`,
+    };
+  }
+  await installKinds(clock, client, [ACCESS_GRANT]);
+  return {};
+}

@@ -1,0 +1,27 @@
+/**
+ * How a spoke becomes one of the fleet, the hub's side. The hub tells where and who it is ({@link LinkNotice}); a spoke shows
+ * a token, which is good for one name and one key ({@link createJoinToken}) or for many spokes that have to be approved
+ * ({@link createBootstrapToken}); and its SpokeCluster says whether the hub lets it in ({@link admitsSpoke}), at each connection
+ * and each renewal anew. Tokens are kept as digests, and end. Taking the acceptance back cuts what is open.
+ */
+export {
+  admitsSpoke,
+  createSpokeCluster,
+  type NewSpokeCluster,
+  setAccepted,
+  spokeClusterNamed,
+  tunnelCluster,
+  watchAcceptance,
+} from './acceptance.ts';
+export { type BootstrapTokenOptions, createBootstrapToken } from './bootstrap-token.ts';
+export {
+  decideEnrolment,
+  decideRequest,
+  type Enrolment,
+  LINK_SIGNER,
+  linkRequests,
+  pendingRequests,
+} from './enrolment.ts';
+export { createJoinToken, revokeJoinToken } from './join-token.ts';
+export { linkAuthority } from './link-authority.ts';
+export { type LinkNotice, publishLinkNotice, readLinkNotice } from './link-notice.ts';

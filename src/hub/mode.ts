@@ -1,0 +1,103 @@
+import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import type { Client } from '../kube/client.ts';
+import { startInformer } from '../kube/informer-cache.ts';
+import { hasCode } from '../kube/status-error.ts';
+import { configMaps } from '../kube/well-known.ts';
+import { formatTime } from '../runtime/clock.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { stringAt } from '../schema/json.ts';
+import { ensureSystemNamespace, raiseEpoch } from './identity.ts';
+
+/**
+ * Whether the hub acts or only watches. A hub that finds a spoke ahead of it was restored from an old state: it sends nothing
+ * to anyone until a person has looked and confirmed (`atoll confirm`), also after a restart.
+ */
+export interface HubMode {
+  /** Why the hub only watches; undefined while it acts. */
+  readonly observing: string | undefined;
+  /** Stops all sending. Durable when resolved; a no-op where the hub watches already. */
+  observe(reason: string): Promise<void>;
+  /** Calls back when the mode changed. */
+  onChange(listener: () => void): void;
+  whenKnown(): Promise<void>;
+  stop(): void;
+}
+
+/** Where the mode is kept at the hub: data `mode` (`observe` or `active`), `reason`, `since`. */
+export const HUB_MODE_NAME = 'hub-mode';
+
+export function openHubMode(runtime: Runtime, client: Client): HubMode {
+  const listeners: (() => void)[] = [];
+  let observing: string | undefined;
+  const copy = startInformer(runtime, client, configMaps, {
+    namespace: SYSTEM_NAMESPACE,
+    fieldSelector: `metadata.name=${HUB_MODE_NAME}`,
+  });
+  copy.onChange(({ type, object }) => {
+    const watching = type !== 'deleted' && stringAt(object, 'data', 'mode') === 'observe';
+    set(watching ? (stringAt(object, 'data', 'reason') ?? 'the hub was told to observe') : undefined);
+  });
+
+  function set(reason: string | undefined): void {
+    if (reason === observing) return;
+    observing = reason;
+    if (reason !== undefined) runtime.log.warn('the hub only observes from now on', { why: reason });
+    else runtime.log.info('the hub acts again');
+    for (const listener of listeners) listener();
+  }
+
+  return {
+    get observing() {
+      return observing;
+    },
+    async observe(reason: string): Promise<void> {
+      if (observing !== undefined) return;
+      // At once in memory: what is under way must not outrun the write.
+      set(reason);
+      const since = formatTime(runtime.clock.now());
+      await writeHubMode(client, { mode: 'observe', reason, since });
+    },
+    onChange: (listener) => void listeners.push(listener),
+    whenKnown: () => copy.whenSynced(),
+    stop: () => copy.stop(),
+  };
+}
+
+/** The mode as it is recorded now. */
+export async function readHubMode(client: Client): Promise<{ observing?: string; since?: string }> {
+  try {
+    const map = await client.get(configMaps, SYSTEM_NAMESPACE, HUB_MODE_NAME);
+    if (stringAt(map, 'data', 'mode') !== 'observe') return {};
+    return {
+      observing: stringAt(map, 'data', 'reason') ?? '',
+      since: stringAt(map, 'data', 'since') ?? '',
+    };
+  } catch (error) {
+    if (hasCode(error, 404)) return {};
+    throw error;
+  }
+}
+
+/** A person has looked: the hub acts again, and its word counts more than all that was said before. Returns its epoch. */
+export async function confirmHub(client: Client): Promise<number> {
+  const epoch = await raiseEpoch(client);
+  await writeHubMode(client, { mode: 'active', reason: '', since: '' });
+  return epoch;
+}
+
+/** Writes the mode, whoever wrote it before. */
+async function writeHubMode(client: Client, data: Record<string, string>): Promise<void> {
+  await ensureSystemNamespace(client);
+  const map = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: HUB_MODE_NAME, namespace: SYSTEM_NAMESPACE },
+    data,
+  };
+  try {
+    await client.create(configMaps, map);
+  } catch (error) {
+    if (!hasCode(error, 409)) throw error;
+    await client.patch(configMaps, SYSTEM_NAMESPACE, HUB_MODE_NAME, 'merge', { data });
+  }
+}

@@ -1,0 +1,100 @@
+import type { Compiled } from '../dialects/propagation/compile.ts';
+import type { PropagationFindings } from '../dialects/propagation/report.ts';
+import type { Plan } from '../engine/plan/plan.ts';
+
+/** What is known of one propagation, in memory. Everything here can be computed again from the API server and the spokes. */
+export interface Tracked {
+  readonly key: string;
+  readonly uid: string;
+  /** Name of its dispatch on every spoke. */
+  readonly dispatch: string;
+  /** Set where the propagation is gone and this is only taken back. */
+  readonly source?: Plan['source'];
+  /** What is sent: the plan that `generation` and `digest` stand for. Absent until it is known after a start. */
+  plan?: Plan;
+  /** What was computed last, for explanations. The same as `plan` but while changes are held back. */
+  latest?: Plan;
+  compiled?: Compiled;
+  /** Position and digest of the plan as they are recorded at the hub. */
+  generation: number;
+  digest: string;
+  /** What earlier generations stood for, as far as it is remembered. */
+  history: readonly string[];
+  /** Clusters that may hold objects of it. Changed by the table only, which finds by it. */
+  readonly dispatchedTo: ReadonlySet<string>;
+  /** Clusters that hold a dispatch of it though nothing says so here: a spoke that was restored from a backup. */
+  readonly found: Set<string>;
+  /** Why a cluster did not get its order. */
+  readonly problems: Map<string, string>;
+  selection: PropagationFindings['selection'];
+  retracting: boolean;
+}
+
+/** All that is tracked, found by key, by the name of the dispatch, and by spoke: no event of a spoke looks at every intent. */
+export interface TrackedTable {
+  get(key: string): Tracked | undefined;
+  has(key: string): boolean;
+  /** By the name of its dispatch. */
+  ofDispatch(name: string): Tracked | undefined;
+  /** Those that a spoke may hold objects of. */
+  onSpoke(spoke: string): Iterable<Tracked>;
+  values(): Iterable<Tracked>;
+  /** `item.dispatchedTo` is where it starts from. Replaces what has the same key. */
+  add(item: Tracked): void;
+  remove(key: string): void;
+  setDispatchedTo(item: Tracked, spokes: Iterable<string>): void;
+}
+
+export function trackedTable(): TrackedTable {
+  const byKey = new Map<string, Tracked>();
+  const byDispatch = new Map<string, Tracked>();
+  const bySpoke = new Map<string, Set<Tracked>>();
+
+  function index(item: Tracked, spokes: Iterable<string>): void {
+    for (const spoke of spokes) {
+      const present = bySpoke.get(spoke);
+      if (present) present.add(item);
+      else bySpoke.set(spoke, new Set([item]));
+    }
+  }
+
+  function unindex(item: Tracked, spokes: Iterable<string>): void {
+    for (const spoke of spokes) {
+      const present = bySpoke.get(spoke);
+      present?.delete(item);
+      if (present?.size === 0) bySpoke.delete(spoke);
+    }
+  }
+
+  function remove(key: string): void {
+    const item = byKey.get(key);
+    if (!item) return;
+    byKey.delete(key);
+    // A retraction takes over the dispatch of the propagation that it came from.
+    if (byDispatch.get(item.dispatch) === item) byDispatch.delete(item.dispatch);
+    unindex(item, item.dispatchedTo);
+  }
+
+  return {
+    get: (key) => byKey.get(key),
+    has: (key) => byKey.has(key),
+    ofDispatch: (name) => byDispatch.get(name),
+    onSpoke: (spoke) => [...(bySpoke.get(spoke) ?? [])],
+    values: () => byKey.values(),
+    add(item): void {
+      remove(item.key);
+      byKey.set(item.key, item);
+      byDispatch.set(item.dispatch, item);
+      index(item, item.dispatchedTo);
+    },
+    remove,
+    setDispatchedTo(item, spokes): void {
+      const next = new Set(spokes);
+      if (byKey.get(item.key) === item) {
+        unindex(item, item.dispatchedTo);
+        index(item, next);
+      }
+      (item as { dispatchedTo: ReadonlySet<string> }).dispatchedTo = next;
+    },
+  };
+}

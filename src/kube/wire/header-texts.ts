@@ -1,0 +1,26 @@
+/** Headers that speak of one HTTP/1.1 connection; HTTP/2 forbids them. */
+export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+/** Request headers as handlers know them: lower case, one text each, no pseudo-headers; `:authority` is `host`. */
+export function plainHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const name in headers) {
+    if (name.startsWith(':')) continue;
+    const value = headers[name];
+    if (value !== undefined) out[name] = text(value);
+  }
+  const authority = headers[':authority'];
+  if (authority !== undefined && out.host === undefined) out.host = text(authority);
+  return out;
+}
+
+export function text(value: string | string[] | undefined): string {
+  return Array.isArray(value) ? value.join(', ') : (value ?? '');
+}

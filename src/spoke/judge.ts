@@ -1,0 +1,31 @@
+import { healthOf } from '../engine/health/health.ts';
+import { gvkOf } from '../kube/object.ts';
+import type { Holdings } from './holdings.ts';
+import type { Rules } from './rules.ts';
+import type { ManagedWatches } from './watches.ts';
+
+/** An object to look at again, since what is known of its kind changed. */
+export interface Rejudged {
+  readonly dispatch: string;
+  /** As the correction of drift knows it; absent where the object was never applied. */
+  readonly id: string | undefined;
+}
+
+/** Tells the health of all objects of a kind (`group/kind`) anew, by the rules as they are now. */
+export function judgeAgain(
+  holdings: Holdings,
+  watches: Pick<ManagedWatches, 'seen'>,
+  rules: Pick<Rules, 'of'>,
+  kind: string,
+): Rejudged[] {
+  const out: Rejudged[] = [];
+  for (const { name, states } of holdings.all())
+    for (const [key, state] of states) {
+      const gvk = gvkOf(state.ref);
+      if (`${gvk.group}/${gvk.kind}` !== kind || holdings.claimant(key) !== name) continue;
+      const seen = watches.seen(state.ref);
+      if (seen) state.health = healthOf(seen, rules.of(seen)?.health);
+      out.push({ dispatch: name, id: state.settled ? `${name}\n${key}` : undefined });
+    }
+  return out;
+}

@@ -1,0 +1,316 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { endpointFromKubeconfig } from '../../src/kube/kubeconfig-endpoint.ts';
+import { type ApiServerProcess, startApiServerProcess } from './harness/api-server.ts';
+import { must, type Outcome, run } from './harness/command.ts';
+import { describeFleet } from './harness/fleet.ts';
+import { until, within } from './harness/until.ts';
+
+/** Hubs and spokes on API servers that were there before, joined by hand as their owners would. */
+const CONTEXT = 'atoll';
+const kubectlPath = inject('kubectls').at(-1)?.path ?? 'kubectl';
+const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
+const servers: ApiServerProcess[] = [];
+const engines: Engine[] = [];
+let hub: ApiServerProcess;
+
+interface Engine {
+  readonly pid: number;
+  log(): string;
+  stop(): Promise<void>;
+}
+
+async function server(): Promise<ApiServerProcess> {
+  const started = await startApiServerProcess({ memory: true });
+  servers.push(started);
+  return started;
+}
+
+/** Resolves when it is ready; what it says is its log. */
+async function engine(role: 'hub' | 'spoke', kubeconfig: string, ...args: string[]): Promise<Engine> {
+  const child = spawn(process.execPath, [main, role, '--kubeconfig', kubeconfig, ...args], {
+    cwd: inject('temporaryRoot'),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  const made: Engine = {
+    pid: child.pid ?? 0,
+    log: () => text,
+    async stop(): Promise<void> {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      await within(`the end of a ${role}`, 15_000, closed);
+    },
+  };
+  engines.push(made);
+  await until(`the ${role} to be ready`, () => {
+    if (child.exitCode !== null) throw new Error(`it ended: ${text}`);
+    return text.includes('"msg":"ready"');
+  });
+  return made;
+}
+
+function startHub(on: ApiServerProcess): Promise<Engine> {
+  const data = join(on.directory, '..', 'hub-data');
+  return engine('hub', on.kubeconfig, '--data', data, '--link-port', '0', '--allow-loopback');
+}
+
+function kubectl(on: ApiServerProcess, ...args: string[]): Promise<string> {
+  return must(kubectlPath, ['--kubeconfig', on.kubeconfig, ...args]);
+}
+
+function apply(on: ApiServerProcess, text: string): Promise<string> {
+  return must(kubectlPath, ['--kubeconfig', on.kubeconfig, 'apply', '-f', '-'], { input: text });
+}
+
+/** A command at a hub; it must succeed. */
+async function atHub(on: ApiServerProcess, ...args: string[]): Promise<Outcome> {
+  const outcome = await run(
+    process.execPath,
+    [main, ...args, '--kubeconfig', on.kubeconfig, '--context', CONTEXT],
+    { cwd: inject('temporaryRoot'), timeoutMs: 90_000 },
+  );
+  if (outcome.code !== 0)
+    throw new Error(`atoll ${args.join(' ')} ended with ${outcome.code}:\n${outcome.text}`);
+  return outcome;
+}
+
+async function joinWord(on: ApiServerProcess, name: string, ...args: string[]): Promise<string> {
+  const { stdout } = await atHub(on, 'join', name, ...args);
+  return /^npx atoll spoke --join (\S+)$/m.exec(stdout)?.[1] ?? '';
+}
+
+const connected = (on: ApiServerProcess, name: string): Promise<string> =>
+  kubectl(on, 'wait', `spokecluster/${name}`, '--for=condition=Connected', '--timeout=30s');
+
+async function propagate(
+  on: ApiServerProcess,
+  name: string,
+  clusters: string[],
+  kind: string,
+): Promise<void> {
+  const placement = JSON.stringify({ clusterNames: clusters });
+  await apply(
+    on,
+    `apiVersion: atoll.dev/v1alpha1\nkind: Propagation\nmetadata: {name: ${name}, namespace: default}\nspec: {resourceSelectors: [${kind}], placement: ${placement}}\n`,
+  );
+}
+
+const ready = (on: ApiServerProcess, name: string): Promise<string> =>
+  kubectl(on, 'wait', `propagation/${name}`, '--for=condition=Ready', '--timeout=30s');
+
+beforeAll(async () => {
+  hub = await server();
+  await startHub(hub);
+});
+afterAll(async () => {
+  await Promise.all(engines.map((item) => item.stop()));
+  await Promise.all(servers.map((item) => item.stop()));
+});
+
+describeFleet('a cluster that joins', () => {
+  it('[K23] is Connected after one command there, and gets what is propagated', async () => {
+    const spoke = await server();
+    const word = await joinWord(hub, 'edge', '--labels', 'env=prod');
+    await engine('spoke', spoke.kubeconfig, '--join', word);
+    await connected(hub, 'edge');
+    expect(await kubectl(hub, 'get', 'spokecluster', 'edge', '-o', 'jsonpath={.metadata.labels.env}')).toBe(
+      'prod',
+    );
+    await kubectl(hub, 'create', 'configmap', 'note', '--from-literal=a=b');
+    await propagate(hub, 'note', ['edge'], '{apiVersion: v1, kind: ConfigMap, name: note}');
+    await ready(hub, 'note');
+    expect(await kubectl(spoke, 'get', 'cm', 'note', '-o', 'jsonpath={.data.a}')).toBe('b');
+    const lineage = '-o=jsonpath={.data.lineage}';
+    const pinned = await kubectl(spoke, '-n', 'atoll-system', 'get', 'cm', 'hub-trust', lineage);
+    expect(pinned).toBe(await kubectl(hub, '-n', 'atoll-system', 'get', 'cm', 'hub-link', lineage));
+  });
+
+  it('[A72] has a certificate that opens the link and nothing of the hub, another spoke’s Secrets included', async () => {
+    const spoke = servers[1];
+    if (!spoke) throw new Error('no spoke');
+    const [secret] = JSON.parse(
+      await kubectl(
+        spoke,
+        '-n',
+        'atoll-system',
+        'get',
+        'secrets',
+        '--field-selector=type=atoll.dev/link',
+        '-o',
+        'json',
+      ),
+    ).items;
+    const text = (key: string): string => Buffer.from(secret.data[key], 'base64').toString('utf8');
+    const { url, ca } = endpointFromKubeconfig(readFileSync(hub.kubeconfig, 'utf8'), { stored: false });
+    const status = await new Promise<number | string>((resolve) => {
+      const path = `${url}/api/v1/namespaces/atoll-system/secrets`;
+      const call = request(path, { ca, key: text('key'), cert: text('certificate') }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      call.on('error', (error) => resolve(error.message));
+      call.end();
+    });
+    expect([401, 403]).toContain(status);
+  });
+
+  it('[S126] [S61] is one YAML, and its engine has the rights that are listed and those that the owner adds', async () => {
+    const spoke = await server();
+    const { stdout } = await atHub(hub, 'join', 'real', '-o', 'yaml', '--image', 'registry.example/atoll:1');
+    await apply(spoke, stdout);
+    // What its Deployment's pod would run, with the same account.
+    const token = await kubectl(spoke, '-n', 'atoll-system', 'create', 'token', 'atoll-spoke');
+    const own = join(spoke.directory, '..', 'engine.kubeconfig');
+    const config = ['config', `--kubeconfig=${own}`];
+    const { url, ca = '' } = endpointFromKubeconfig(readFileSync(spoke.kubeconfig, 'utf8'), {
+      stored: false,
+    });
+    writeFileSync(`${own}.ca`, ca);
+    await must(kubectlPath, [
+      ...config,
+      'set-cluster',
+      'c',
+      `--server=${url}`,
+      `--certificate-authority=${own}.ca`,
+    ]);
+    await must(kubectlPath, [...config, 'set-credentials', 'u', `--token=${token.trim()}`]);
+    await must(kubectlPath, [...config, 'set-context', 'c', '--cluster=c', '--user=u']);
+    await must(kubectlPath, [...config, 'use-context', 'c']);
+    const running = await engine('spoke', own, '--name', 'real');
+    await connected(hub, 'real');
+
+    await kubectl(hub, 'create', 'deployment', 'web', '--image=nginx');
+    await propagate(hub, 'web', ['real'], '{apiVersion: apps/v1, kind: Deployment, name: web}');
+    await ready(hub, 'web');
+
+    const widgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`;
+    for (const target of [hub, spoke]) {
+      await apply(target, widgets);
+      await kubectl(target, 'wait', 'crd/widgets.example.org', '--for=condition=Established');
+    }
+    await apply(hub, 'apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w, namespace: default}\n');
+    await propagate(hub, 'widgets', ['real'], '{apiVersion: example.org/v1, kind: Widget}');
+    await until('the missing right to be told', async () =>
+      /cannot (get|list|watch|patch|create)|is forbidden/.test(
+        await kubectl(spoke, '-n', 'atoll-system', 'get', 'dispatches', '-o', 'yaml'),
+      ),
+    );
+    await apply(
+      spoke,
+      `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: widgets, labels: {rbac.atoll.dev/aggregate-to-spoke: "true"}}
+rules: [{apiGroups: [example.org], resources: [widgets], verbs: [get, list, watch, create, update, patch, delete]}]
+`,
+    );
+    await ready(hub, 'widgets');
+    const may = (...what: string[]): Promise<Outcome> =>
+      run(kubectlPath, ['--kubeconfig', own, 'auth', 'can-i', ...what]);
+    for (const denied of [
+      ['create', 'clusterrolebindings'],
+      ['delete', 'nodes'],
+      ['get', 'secrets', '-n', 'kube-system', '--as=system:admin'],
+      ['impersonate', 'groups/system:masters'],
+      ['delete', 'customresourcedefinitions'],
+    ])
+      expect((await may(...denied)).code, denied.join(' ')).not.toBe(0);
+    await running.stop();
+  });
+
+  it('[S14] waits until it is accepted where it comes with a token for many', async () => {
+    const spoke = await server();
+    const { stdout } = await atHub(hub, 'join', '--bootstrap', '-o', 'file');
+    const file = join(spoke.directory, '..', 'join.json');
+    writeFileSync(file, stdout);
+    const running = await engine('spoke', spoke.kubeconfig, '--name', 'stranger', '--join', file);
+    await until('the refusal', () => running.log().includes('waits for approval'));
+    expect((await atHub(hub, 'accept')).stdout).toMatch(/stranger\s+default\s+link-stranger-/);
+    await atHub(hub, 'accept', 'stranger');
+    await connected(hub, 'stranger');
+    await atHub(hub, 'accept', 'stranger', '--deny');
+    await until('the cut', () => running.log().includes('does not accept spoke stranger'));
+    await atHub(hub, 'accept', 'stranger');
+    await connected(hub, 'stranger');
+  });
+
+  it('[F7] by kubeconfig gives the hub an account of few rights; joining twice changes nothing, detaching leaves nothing', async () => {
+    const spoke = await server();
+    await kubectl(spoke, 'create', 'namespace', 'atoll-system');
+    await kubectl(spoke, '-n', 'atoll-system', 'create', 'configmap', 'foreign');
+    const joined = ['join', 'direct', '--spoke-kubeconfig', spoke.kubeconfig];
+    await atHub(hub, ...joined);
+    const { stdout } = await atHub(hub, ...joined);
+    expect(stdout).toContain('its credential was renewed');
+    await engine('spoke', spoke.kubeconfig, '--name', 'direct');
+    await connected(hub, 'direct');
+    const kept = Buffer.from(
+      await kubectl(hub, 'get', 'secret', 'direct-kubeconfig', '-o', 'jsonpath={.data.kubeconfig}'),
+      'base64',
+    ).toString('utf8');
+    const own = join(spoke.directory, '..', 'kept.kubeconfig');
+    writeFileSync(own, kept);
+    const may = (...what: string[]): Promise<Outcome> =>
+      run(kubectlPath, ['--kubeconfig', own, 'auth', 'can-i', ...what]);
+    expect((await may('create', 'dispatches.atoll.dev', '-n', 'atoll-system')).code).toBe(0);
+    expect((await may('get', 'secrets', '-n', 'atoll-system')).code).not.toBe(0);
+    await atHub(hub, 'detach', 'direct');
+    await until('the end of the credential', async () =>
+      (await kubectl(hub, 'get', 'secrets', '-o', 'name')).includes('direct') ? undefined : true,
+    );
+    const left = await run(process.execPath, [main, 'leave', '--kubeconfig', spoke.kubeconfig], {});
+    expect(left.text).toContain('atoll:hub');
+    expect(left.code).toBe(0);
+    expect(await kubectl(spoke, '-n', 'atoll-system', 'get', 'cm', '-o', 'name')).toContain(
+      'configmap/foreign',
+    );
+    const rights = await kubectl(spoke, 'get', 'clusterroles,clusterrolebindings', '-o', 'name');
+    expect(rights.split('\n').filter((name) => name.includes('atoll:'))).toEqual([]);
+  });
+
+  it('[K37] takes no orders of a second hub until its owner hands it over, and restarts nothing then', async () => {
+    const spoke = await server();
+    const second = await server();
+    await startHub(second);
+    const running = await engine('spoke', spoke.kubeconfig, '--join', await joinWord(hub, 'both'));
+    await connected(hub, 'both');
+    await kubectl(hub, 'create', 'deployment', 'shop', '--image=nginx', '--replicas=2');
+    await propagate(hub, 'shop', ['both'], '{apiVersion: apps/v1, kind: Deployment, name: shop}');
+    await ready(hub, 'shop');
+    const pods = (): Promise<string> =>
+      kubectl(spoke, 'get', 'pods', '-l', 'app=shop', '-o', 'jsonpath={.items[*].metadata.uid}');
+    const before = await pods();
+    expect(before.split(' ')).toHaveLength(2);
+
+    const word = await joinWord(second, 'both');
+    const owner = (...args: string[]): Promise<string> =>
+      must(process.execPath, [main, 'takeover', '--kubeconfig', spoke.kubeconfig, ...args]);
+    await kubectl(second, 'create', 'deployment', 'shop', '--image=nginx', '--replicas=2');
+    await propagate(second, 'shop', ['both'], '{apiVersion: apps/v1, kind: Deployment, name: shop}');
+    expect(await owner('--join', word)).toContain('The spoke is');
+    await connected(second, 'both');
+    await ready(second, 'shop');
+    expect(await pods()).toBe(before);
+    expect(await owner()).toContain('The spoke is');
+    await until('one order', async () => {
+      const orders = await kubectl(spoke, '-n', 'atoll-system', 'get', 'dispatches', '-o', 'name');
+      return orders.trim().split('\n').length === 1;
+    });
+    await running.stop();
+  });
+});

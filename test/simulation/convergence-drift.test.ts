@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { configMaps, deployments } from '../../src/kube/well-known.ts';
+import {
+  conditionMessage,
+  conditionOf,
+  type SimulatedFleet,
+  type SimulatedSpoke,
+  type SimulationOptions,
+  simulateFleet,
+  stored,
+} from './fleet.ts';
+import { type Orders, ordersFor } from './orders.ts';
+
+let fleet: SimulatedFleet;
+let orders: Orders;
+afterEach(async () => fleet.stop());
+
+async function open(options: SimulationOptions = {}): Promise<void> {
+  fleet = await simulateFleet(8, ['a'], options);
+  orders = ordersFor(fleet, 'a');
+}
+
+const a = (): SimulatedSpoke => fleet.spoke('a');
+
+const SETTINGS: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'settings', namespace: 'shop' },
+  data: { colour: 'red' },
+};
+const colour = (): unknown =>
+  (stored(a(), 'core/configmaps/shop/settings')?.['data'] as Record<string, string> | undefined)?.['colour'];
+
+function podTemplate(image: string, more: object = {}): object {
+  return { metadata: { labels: { app: image } }, spec: { containers: [{ name: 'main', image }], ...more } };
+}
+
+/** Objects whose clusters add much to them: defaults, addresses, selectors, tokens, bindings. */
+const WORKLOADS: readonly KubeObject[] = [
+  { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot', namespace: 'shop' } },
+  {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { type: 'LoadBalancer', selector: { app: 'web' }, ports: [{ port: 80 }] },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'shop' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1024Mi' } } },
+  },
+  {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { replicas: 2, selector: { matchLabels: { app: 'web' } }, template: podTemplate('web') },
+  },
+  {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'migrate', namespace: 'shop' },
+    spec: { backoffLimit: 3, template: podTemplate('migrate', { restartPolicy: 'Never' }) },
+  },
+  {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { name: 'report', namespace: 'shop' },
+    spec: {
+      schedule: '*/5 * * * *',
+      jobTemplate: { spec: { template: podTemplate('report', { restartPolicy: 'Never' }) } },
+    },
+  },
+];
+
+/** Rewrites what is written: another writer that no correction ever beats. */
+const DEFAULTING_POLICY: readonly KubeObject[] = [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: 'images' },
+    spec: {
+      failurePolicy: 'Fail',
+      reinvocationPolicy: 'Never',
+      matchConstraints: {
+        resourceRules: [
+          {
+            apiGroups: ['apps'],
+            apiVersions: ['v1'],
+            operations: ['CREATE', 'UPDATE'],
+            resources: ['deployments'],
+          },
+        ],
+      },
+      mutations: [
+        {
+          patchType: 'JSONPatch',
+          jsonPatch: {
+            expression:
+              "[JSONPatch{op: 'replace', path: '/spec/template/spec/containers/0/image', value: 'mirror.example/web'}]",
+          },
+        },
+      ],
+    },
+  },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicyBinding',
+    metadata: { name: 'images' },
+    spec: { policyName: 'images' },
+  },
+];
+
+/** Writes of the engine by object, the spoke's own records aside. */
+function engineWrites(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { user, verb, objectRef, responseStatus } of a().audit) {
+    if (user.username !== 'atoll:engine' || ['get', 'list', 'watch'].includes(verb)) continue;
+    if ((responseStatus?.code ?? 0) >= 300 || objectRef?.namespace !== 'shop') continue;
+    const key = `${objectRef.resource}/${objectRef.name}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+describe('a spoke at work', () => {
+  it('[S70] writes each object once in half an hour, whatever its cluster makes of it', async () => {
+    await open({ workloads: true });
+    for (const object of DEFAULTING_POLICY)
+      await fleet.run(
+        a().client.create(await fleet.run(a().client.resourceFor(object.apiVersion, object.kind)), object),
+      );
+    await orders.fulfil('shop', WORKLOADS);
+    await fleet.rest(1_800_000);
+    const writes = engineWrites();
+    expect(writes.size).toBe(WORKLOADS.length);
+    expect([...writes].filter(([, count]) => count > 1)).toEqual([]);
+    const web = JSON.stringify(stored(a(), 'apps/deployments/shop/web')?.['spec']);
+    expect(web).toContain('mirror.example/web');
+  });
+
+  it('[F25] puts back at once what someone edits or deletes', async () => {
+    await open();
+    await orders.fulfil('shop', [SETTINGS]);
+    await fleet.run(a().client.patch(configMaps, 'shop', 'settings', 'merge', { data: { colour: 'green' } }));
+    await fleet.until(() => colour() === 'red', 'the edit undone', 1_000);
+    await fleet.run(a().client.delete(configMaps, 'shop', 'settings'));
+    await fleet.until(() => colour() === 'red', 'the deletion undone', 1_000);
+  });
+});
+
+describe('a fight', () => {
+  it('is slowed down, and reported with the name of the other writer until it is over', async () => {
+    await open();
+    await orders.fulfil('shop', [WORKLOADS[3] as KubeObject]);
+    const image = (): string =>
+      JSON.stringify(stored(a(), 'apps/deployments/shop/web')?.['spec']).match(/"image":"(\w+)"/)?.[1] ?? '';
+    const patch = { spec: { template: { spec: { containers: [{ name: 'main', image: 'other' }] } } } };
+    let edits = 0;
+    for (let second = 0; second < 120; second += 1) {
+      if (image() === 'web') {
+        edits += 1;
+        await fleet.run(
+          a().client.patch(deployments, 'shop', 'web', 'strategic', patch, { fieldManager: 'image-bot' }),
+        );
+      }
+      await fleet.rest(1_000);
+    }
+    // At every second it would be 120.
+    expect(edits).toBeGreaterThan(5);
+    expect(edits).toBeLessThan(20);
+    const dispatch = orders.dispatch('shop');
+    expect(conditionOf(dispatch, 'Contested')).toBe('True/OtherWriter');
+    expect(conditionMessage(dispatch, 'Contested')).toContain(
+      'Deployment shop/web: field manager image-bot keeps changing it',
+    );
+    await fleet.rest(300_000);
+    expect(image()).toBe('web');
+    expect(conditionOf(orders.dispatch('shop'), 'Contested')).toBe('False/Settled');
+  });
+});

@@ -1,0 +1,281 @@
+import { confirmHub } from '../../../src/hub/mode.ts';
+import type { Client } from '../../../src/kube/client.ts';
+import { configMaps, namespaces } from '../../../src/kube/well-known.ts';
+import type { Logger } from '../../../src/runtime/index.ts';
+import { errorText } from '../../../src/runtime/log.ts';
+import type { VirtualRuntime } from '../../../src/runtime/runtime.ts';
+import { startTestFleet, type TestFleet } from '../../../src/testing/index.ts';
+import {
+  DISPATCHES,
+  dispatchesOn,
+  PROPAGATIONS,
+  type SimulatedCluster,
+  SPOKE_CLUSTERS,
+  storedBelow,
+} from '../fleet.ts';
+import { configMap, propagation } from '../shop.ts';
+import { type FaultyNetwork, type FaultyStorage, faultyNetwork, faultyStorage } from './faults.ts';
+import { createOracle, type Oracle, observes } from './oracle.ts';
+import type { Step } from './step.ts';
+
+export interface HistoryOptions {
+  readonly seed: number;
+  readonly spokes: readonly string[];
+  readonly log?: Logger;
+}
+
+export interface Outcome {
+  /** What must never happen and did; empty for a good history. */
+  readonly findings: readonly string[];
+  /** Virtual time that went by, milliseconds. */
+  readonly virtualMs: number;
+}
+
+/** Time that the fleet gets to come to rest once everything works again. */
+const HEALING_MS = 240_000;
+const IDLE_MS = 120_000;
+
+/** Plays a history on a whole fleet: real controllers and API servers, virtual clock and network. The same steps give the same outcome. */
+export async function runHistory(steps: readonly Step[], options: HistoryOptions): Promise<Outcome> {
+  const disks = new Map<string, FaultyStorage>();
+  const networks = new Map<string, FaultyNetwork>();
+  const nets = new Map<string, ReturnType<typeof faultyNetwork>>();
+  let fleet: TestFleet<VirtualRuntime> | undefined;
+  fleet = await startTestFleet({
+    spokes: options.spokes,
+    virtualTime: { seed: options.seed },
+    engineLatencyMs: (options.seed % 3) * 40,
+    ...(options.log === undefined ? {} : { log: options.log }),
+    storage: (name) => {
+      const disk = faultyStorage();
+      disks.set(name, disk);
+      return disk;
+    },
+    network: (name, handler) => (request) => {
+      // The fleet's own clock is there once the first request comes.
+      const runtime = fleet?.runtime;
+      if (!runtime) return handler(request);
+      let net = nets.get(name);
+      if (!net) {
+        net = faultyNetwork(runtime);
+        nets.set(name, net);
+        networks.set(name, net.state);
+      }
+      return net.over(handler)(request);
+    },
+  });
+  const run = createRun(fleet, disks, networks);
+  try {
+    await run.prepare();
+    for (const step of steps) await run.take(step);
+    await run.heal();
+    return { findings: run.oracle.findings, virtualMs: fleet.runtime.clock.monotonic() };
+  } catch (error) {
+    return {
+      findings: [...run.oracle.findings, `the history could not be played: ${errorText(error)}`],
+      virtualMs: fleet.runtime.clock.monotonic(),
+    };
+  } finally {
+    await fleet.stop();
+  }
+}
+
+interface Run {
+  readonly oracle: Oracle;
+  prepare(): Promise<void>;
+  take(step: Step): Promise<void>;
+  heal(): Promise<void>;
+}
+
+function createRun(
+  fleet: TestFleet<VirtualRuntime>,
+  disks: ReadonlyMap<string, FaultyStorage>,
+  networks: ReadonlyMap<string, FaultyNetwork>,
+): Run {
+  const clusterOf = (name: string): SimulatedCluster => (name === 'hub' ? fleet.hub : fleet.spoke(name));
+  const alive = (cluster: SimulatedCluster): boolean =>
+    cluster.engine !== undefined && disks.get(cluster.name)?.crashed !== true;
+  const oracle = createOracle(fleet, alive);
+
+  /** What people ask of an API server that may be dying, full or away: their request may fail. */
+  async function attempt(
+    cluster: SimulatedCluster,
+    act: (client: Client) => Promise<unknown>,
+  ): Promise<void> {
+    if (!alive(cluster)) return;
+    try {
+      await fleet.run(act(cluster.client));
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+    }
+  }
+
+  async function take(step: Step): Promise<void> {
+    await act(step);
+    // A process whose storage broke off is dead, whatever it still says.
+    for (const [name, disk] of disks)
+      if (disk.crashed && clusterOf(name).engine) await fleet.kill(clusterOf(name));
+    oracle.look();
+    await fleet.rest(10);
+    oracle.look();
+  }
+
+  async function act(step: Step): Promise<void> {
+    const { hub } = fleet;
+    switch (step.do) {
+      case 'put': {
+        const labels = { group: step.group };
+        const made = configMap(step.name, step.shade, labels);
+        const there = alive(hub) && storedBelow(hub, 'core/configmaps/shop').some(named(step.name));
+        const patch = { metadata: { labels }, data: { colour: step.shade } };
+        return attempt(hub, (client) =>
+          there
+            ? client.patch(configMaps, 'shop', step.name, 'merge', patch)
+            : client.create(configMaps, made),
+        );
+      }
+      case 'delete':
+        return attempt(hub, (client) => client.delete(configMaps, 'shop', step.name));
+      case 'propagate':
+        return propagate(step.group, step.tier);
+      case 'stop propagating':
+        return attempt(hub, (client) => client.delete(PROPAGATIONS, 'shop', step.group));
+      case 'label':
+        return attempt(hub, (client) =>
+          client.patch(SPOKE_CLUSTERS, 'default', step.spoke, 'merge', {
+            metadata: { labels: { tier: step.tier } },
+          }),
+        );
+      case 'drift':
+        return attempt(clusterOf(step.spoke), (client) =>
+          client.patch(configMaps, 'shop', step.name, 'merge', { data: { colour: step.shade } }),
+        );
+      case 'remove on spoke':
+        return attempt(clusterOf(step.spoke), (client) => client.delete(configMaps, 'shop', step.name));
+      case 'remove order': {
+        const spoke = clusterOf(step.spoke);
+        const order = alive(spoke) ? dispatchesOn(spoke)[0]?.metadata.name : undefined;
+        if (order === undefined) return;
+        return attempt(spoke, (client) => client.delete(DISPATCHES, 'atoll-system', order));
+      }
+      case 'cut':
+        return fleet.cut(step.spoke);
+      case 'heal':
+        return fleet.heal(step.spoke);
+      case 'one way':
+      case 'delay':
+      case 'duplicate': {
+        const network = networks.get(step.spoke);
+        if (!network) return;
+        if (step.do === 'one way') network.lose(step.lost);
+        else if (step.do === 'delay') network.longestMs = step.longestMs;
+        else network.duplicate = step.on;
+        return;
+      }
+      case 'crash':
+        disks.get(step.cluster)?.crashAfter(step.afterCommits);
+        // With nothing to write it would live on.
+        if (step.afterCommits === 0 && clusterOf(step.cluster).engine)
+          await fleet.kill(clusterOf(step.cluster));
+        return;
+      case 'start':
+        return start(step.cluster);
+      case 'fill disk': {
+        const disk = disks.get(step.cluster);
+        if (disk) disk.full = step.on;
+        return;
+      }
+      case 'back up':
+        return disks.get(step.cluster)?.backUp();
+      case 'restore':
+        return restore(step.cluster);
+      case 'jump clock':
+        return fleet.runtime.clock.jump(step.byMs);
+      case 'rest':
+        return fleet.rest(step.ms);
+    }
+  }
+
+  function propagate(group: string, tier: string | null): Promise<void> {
+    const clusterSelector = tier === null ? {} : { matchLabels: { tier } };
+    const spec = {
+      resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap', labelSelector: { matchLabels: { group } } }],
+      placement: { clusterSelector },
+      deletionBudget: '100%',
+      overrides: [{ clusterNames: ['b'], patch: [{ op: 'add', path: '/data/on', value: 'b' }] }],
+    };
+    return attempt(fleet.hub, async (client) => {
+      const there = storedBelow(fleet.hub, 'atoll.dev/propagations/shop').find(named(group));
+      if (!there) return client.create(PROPAGATIONS, propagation(group, spec));
+      const patch = [{ op: 'replace', path: '/spec/placement', value: { clusterSelector } }];
+      return client.patch(PROPAGATIONS, 'shop', group, 'json', patch);
+    });
+  }
+
+  async function start(name: string): Promise<void> {
+    const cluster = clusterOf(name);
+    const disk = disks.get(name);
+    if (cluster.engine && !disk?.crashed) return;
+    if (cluster.engine) await fleet.kill(cluster);
+    disk?.revive();
+    if (disk?.full) disk.full = false;
+    await fleet.start(cluster);
+  }
+
+  async function restore(name: string): Promise<void> {
+    const disk = disks.get(name);
+    if (!disk?.hasBackup) return;
+    if (clusterOf(name).engine) await fleet.kill(clusterOf(name));
+    disk.restore();
+    if (name === 'hub') oracle.noteRestore();
+    else oracle.forgetPositions(name);
+    await start(name);
+  }
+
+  return {
+    oracle,
+    take,
+    async prepare(): Promise<void> {
+      const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } };
+      for (const cluster of [fleet.hub, ...fleet.spokes])
+        await fleet.run(cluster.client.create(namespaces, namespace));
+      for (const spoke of fleet.spokes)
+        await fleet.run(spoke.client.create(configMaps, configMap('foreign', 'own')));
+    },
+    async heal(): Promise<void> {
+      for (const disk of disks.values()) disk.full = false;
+      for (const network of networks.values()) {
+        network.lose('nothing');
+        Object.assign(network, { longestMs: 0, duplicate: false });
+      }
+      for (const name of disks.keys()) {
+        await start(name);
+        disks.get(name)?.revive();
+      }
+      for (const spoke of fleet.spokes) fleet.heal(spoke.name);
+      await fleet.rest(HEALING_MS / 2);
+      oracle.look();
+      // What a person does who finds that the hub was restored.
+      if (observes(fleet.hub)) await fleet.run(confirmHub(fleet.hub.client));
+      await fleet.rest(HEALING_MS);
+      oracle.look();
+      oracle.judge();
+      await judgeIdle(fleet, oracle);
+    },
+  };
+}
+
+/** At rest nobody writes anything. */
+async function judgeIdle(fleet: TestFleet<VirtualRuntime>, oracle: Oracle): Promise<void> {
+  const clusters = [fleet.hub, ...fleet.spokes];
+  const before = clusters.map(({ server }) => server.store.revision);
+  await fleet.rest(IDLE_MS);
+  clusters.forEach(({ name, server }, index) => {
+    const writes = server.store.revision - (before[index] ?? 0);
+    if (writes !== 0) oracle.find(`${name} wrote ${writes} times at rest`);
+  });
+}
+
+function named(name: string): (object: { metadata: { name?: string } }) => boolean {
+  return (object) => object.metadata.name === name;
+}
