@@ -16,6 +16,7 @@ export interface Measurement {
     | 'ms'
     | 'MiB'
     | 'KiB'
+    | 'bytes'
     | '% of a core';
   readonly floor?: { readonly name: string; readonly value: number };
   /** What the project wants to stay below (ms, MiB) or above (rates). */

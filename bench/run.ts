@@ -5,9 +5,11 @@
 import { parseArgs } from 'node:util';
 import { apiServerBenchmark } from './apiserver.ts';
 import { celBenchmark } from './cel.ts';
+import { divideBenchmark } from './divide.ts';
 import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
 import { linksBenchmark } from './links.ts';
 import { type Benchmark, describeMeasurement, writeResults } from './measure.ts';
+import { placeBenchmark } from './place.ts';
 
 const benchmarks: readonly Benchmark[] = [
   propagationBenchmark,
@@ -15,6 +17,8 @@ const benchmarks: readonly Benchmark[] = [
   footprintBenchmark,
   celBenchmark,
   linksBenchmark,
+  placeBenchmark,
+  divideBenchmark,
 ];
 
 const { values, positionals } = parseArgs({

@@ -2,7 +2,7 @@ import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
 import { BUNDLE, DISPATCH, OWNERSHIP_RECORD, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import { RESOURCE_RULE } from '../engine/rules/index.ts';
-import { type Access, startAccess } from '../hub/access/index.ts';
+import { type Access, type AccessRules, startAccess } from '../hub/access/index.ts';
 import type { CredentialOptions } from '../hub/credential/index.ts';
 import { type Hub, startHub } from '../hub/hub.ts';
 import type { LinkSource } from '../hub/inventory.ts';
@@ -39,6 +39,8 @@ export interface EngineOptions {
   readonly credentials: CredentialOptions;
   /** Roles that start at once; without them a role starts with the first object that asks for it. */
   readonly roles?: { readonly hub?: boolean; readonly spoke?: boolean };
+  /** What people may do on the spokes of this hub without a grant. */
+  readonly access?: AccessRules;
   /** Whether the hub of this cluster was pinned when it joined; see `SpokeOptions`. */
   readonly pinned?: boolean;
 }
@@ -73,7 +75,13 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
     }).then(async (hub) => {
       running.hub = hub;
       const { fleet, inventory } = hub;
-      running.access = await startAccess(runtime, { client, fleet, inventory, tunnel: options.links.tunnel });
+      running.access = await startAccess(runtime, {
+        client,
+        fleet,
+        inventory,
+        tunnel: options.links.tunnel,
+        ...(options.access === undefined ? {} : { rules: options.access }),
+      });
       return hub;
     });
     return started.hub;

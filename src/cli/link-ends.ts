@@ -5,9 +5,9 @@ import { hubIdentity } from '../hub/identity.ts';
 import {
   admitsSpoke,
   decideEnrolment,
+  type Joins,
   linkAuthority,
   publishLinkNotice,
-  watchAcceptance,
 } from '../hub/join/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Handler, Upgrader } from '../kube/exchange.ts';
@@ -35,6 +35,8 @@ export interface ListenOptions {
   readonly addresses?: readonly string[];
   /** Where the hub keeps its certificate. */
   readonly directory: string;
+  /** Tells of spokes that are no longer accepted: they are cut off at once. */
+  readonly joins?: Joins | undefined;
 }
 
 /** The hub's end: spokes dial in, and every request inside the connection is the hub's. `client` is the hub's own API. */
@@ -67,7 +69,7 @@ export async function listenForSpokes(
     onLink: (link) => links.add(link),
   });
   links.onForget((spoke) => listener.disconnect(spoke, 'its SpokeCluster was deleted'));
-  const stopWatching = watchAcceptance(runtime, client, (spoke, why) => listener.disconnect(spoke, why));
+  options.joins?.onRefused((spoke, why) => listener.disconnect(spoke, why));
   const own = `${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
   const { lineage, publicKey } = await hubIdentity(runtime, client);
   await publishLinkNotice(client, {
@@ -77,13 +79,7 @@ export async function listenForSpokes(
     ca: authority.certificate,
     trust: { lineage, publicKey },
   });
-  return {
-    ...listener,
-    async close(): Promise<void> {
-      stopWatching();
-      await listener.close();
-    },
-  };
+  return listener;
 }
 
 export interface DialOptions {

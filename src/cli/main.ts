@@ -8,6 +8,7 @@ import { registerDetach } from './commands/detach.ts';
 import { registerDiff } from './commands/diff.ts';
 import { registerGet } from './commands/get.ts';
 import { registerGrant } from './commands/grant.ts';
+import { registerGraph } from './commands/graph.ts';
 import { registerJoin } from './commands/join.ts';
 import { registerKubeconfig } from './commands/kubeconfig.ts';
 import { registerRecover } from './commands/recover.ts';
@@ -16,6 +17,7 @@ import { registerTakeover } from './commands/takeover.ts';
 import { registerWhy } from './commands/why.ts';
 import { STAND_INS } from './envtest/stand-ins.ts';
 import { atollVersion } from './version.ts';
+import { keepYoungGenerationSmall } from './young-generation.ts';
 
 const program = new Command('atoll')
   .description('A fleet control plane for Kubernetes: one hub, many spokes that look after themselves.')
@@ -71,6 +73,7 @@ registerCluster(program);
 registerGet(program);
 registerGrant(program);
 registerCel(program);
+registerGraph(program);
 registerKubeconfig(program);
 
 for (const role of ['hub', 'spoke'] as const) {
@@ -98,6 +101,7 @@ for (const role of ['hub', 'spoke'] as const) {
     )
     .option('--access-port <port>', 'let people get to the spokes on this port', wholeNumber)
     .option('--access-host <host>', 'address of that port', '127.0.0.1')
+    .option('--writes-without-grant', 'let people write on spokes who may create spokeclusters/proxy', false)
     .option('--allow-loopback', 'accept kubeconfigs of clusters on this machine', false)
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
@@ -155,7 +159,10 @@ program
   )
   .option('--kubeconfig-out <file>', "where else to write the administrator's kubeconfig")
   .option('--log-level <level>', 'debug, info, warn or error', 'warn')
-  .action(async (options) => (await import('./commands/apiserver.ts')).runApiServer(options));
+  .action(async (options) => {
+    const started = keepYoungGenerationSmall();
+    await (await import('./commands/apiserver.ts')).runApiServer(options, started);
+  });
 
 program
   .command('envtest')

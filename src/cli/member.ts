@@ -121,6 +121,7 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       name: options.name,
       port,
       directory: options.directory,
+      joins: engines.get(options.name)?.hub()?.joins,
     }).catch((error: unknown) => {
       throw portProblem(error, port);
     });

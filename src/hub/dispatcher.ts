@@ -92,6 +92,18 @@ export function createDispatcher(
     const carriedOut = genuine && present.status?.appliedGeneration === present.spec.position.generation;
     if (genuine && comparePositions(present.spec.position, position(order.generation)) === 0) {
       if (order.plan && lacksContent(present)) await sendBundles(session, order.plan, true);
+      const left = leftOn(session, name, present.spec);
+      if (left.length > 0) {
+        const { signature: _signature, ...said } = present.spec;
+        const more = left.map((ref) => ({ ref, reason: 'left over from an earlier order' }));
+        await write(
+          session,
+          name,
+          present,
+          sign(session.name, name, { ...said, tombstones: [...said.tombstones, ...more] }),
+        );
+        return { outcome: 'dispatched', settled: false };
+      }
       if (order.plan || !carriedOut) return { outcome: 'dispatched', settled: carriedOut };
       await within((signal) =>
         session.client.delete(DISPATCHES, SYSTEM_NAMESPACE, name, {
@@ -300,6 +312,15 @@ function keptOn(
   const held = session.cluster()?.status?.dispatches?.find((dispatch) => dispatch.name === name);
   if (!held) return undefined;
   return held.kept ? { objects: held.kept, tombstones: [] } : 'unknown';
+}
+
+/** What a spoke says it has of an order that neither wants it nor orders it away. */
+function leftOn(session: SpokeSession, name: string, spec: DispatchSpec): readonly ObjectRef[] {
+  const told = session.cluster()?.status?.dispatches?.find((dispatch) => dispatch.name === name);
+  // Of another generation it says nothing about this one.
+  if (!told?.kept || told.generation !== spec.position.generation) return [];
+  const named = new Set([...spec.objects, ...spec.tombstones.map(({ ref }) => ref)].map(refKey));
+  return told.kept.filter((ref) => !named.has(refKey(ref)));
 }
 
 function authorOf({ author }: Order, before: Dispatch | undefined): Pick<DispatchSpec, 'author'> {

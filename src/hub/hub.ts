@@ -4,6 +4,7 @@ import type { CredentialOptions } from './credential/index.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { hubIdentity } from './identity.ts';
 import { type Inventory, type LinkSource, startInventory } from './inventory.ts';
+import { followJoins, type Joins } from './join/index.ts';
 import { type HubMode, openHubMode } from './mode.ts';
 import { installPolicies } from './policies/index.ts';
 import { startPropagator } from './propagate.ts';
@@ -19,6 +20,7 @@ export interface Hub {
   readonly fleet: Fleet;
   readonly inventory: Inventory;
   readonly mode: HubMode;
+  readonly joins: Joins;
   stop(): Promise<void>;
 }
 
@@ -30,13 +32,15 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
   await mode.whenKnown();
   const fleet = createFleet(runtime);
   const inventory = startInventory(runtime, options.client, fleet, options.links, options.credentials);
+  const joins = followJoins(runtime, options.client);
   const propagator = startPropagator(runtime, options.client, identity, fleet, inventory, mode, policies);
   return {
     fleet,
     inventory,
     mode,
+    joins,
     async stop(): Promise<void> {
-      await Promise.all([propagator.stop(), inventory.stop()]);
+      await Promise.all([propagator.stop(), inventory.stop(), joins.stop()]);
       mode.stop();
       fleet.stop();
     },

@@ -127,8 +127,12 @@ export function startPropagator(
     const session = fleet.session(spoke);
     if (cluster) {
       // What a spoke says of itself matters for an order that is not there.
+      const kept = new Set(
+        (session?.cluster()?.status?.dispatches ?? []).filter((told) => told.kept).map(({ name }) => name),
+      );
       for (const item of tracked.onSpoke(spoke))
-        if (!session?.dispatch(item.dispatch)) lanes.enqueue(spoke, item.key);
+        if (kept.has(item.dispatch) || !session?.dispatch(item.dispatch)) lanes.enqueue(spoke, item.key);
+      planLoop.enqueue(MEETING_KEY + spoke);
       return;
     }
     if (name === undefined) {
@@ -158,7 +162,16 @@ export function startPropagator(
     if (!session?.live || mode.observing !== undefined) return undefined;
     if (!everythingKnown()) return { requeueAfterMs: UNKNOWN_MS };
     for (const dispatch of session.dispatches()) await meetOrder(spoke, dispatch);
+    // Orders that someone deleted on the spoke are still kept there.
+    for (const { name, kept } of session.cluster()?.status?.dispatches ?? [])
+      if (kept) claimFound(spoke, tracked.ofDispatch(name));
     return undefined;
+  }
+
+  function claimFound(spoke: string, item: Tracked | undefined): void {
+    if (!item || item.dispatchedTo.has(spoke) || item.found.has(spoke)) return;
+    item.found.add(spoke);
+    planLoop.enqueue(item.key);
   }
 
   async function meetOrder(spoke: string, dispatch: Dispatch): Promise<void> {
@@ -166,12 +179,10 @@ export function startPropagator(
     const { lineage, epoch: said } = dispatch.spec.position;
     if (lineage !== identity.lineage) return;
     const item = tracked.ofDispatch(name);
-    if (item?.dispatchedTo.has(spoke) || item?.found.has(spoke)) return;
+    if (item?.dispatchedTo.has(spoke)) return;
     if (!verifyDispatch(identity.publicKey, spoke, name, dispatch.spec)) return;
-    if (item) {
-      item.found.add(spoke);
-      planLoop.enqueue(item.key);
-    } else if (said >= epoch && dispatch.spec.objects.length > 0) {
+    if (item) claimFound(spoke, item);
+    else if (said >= epoch && dispatch.spec.objects.length > 0) {
       await mode.observe(
         `${spoke} has the order ${name}, which this hub does not remember: it was restored from an old state`,
       );

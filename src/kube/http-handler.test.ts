@@ -295,3 +295,29 @@ describe('httpHandler', () => {
     );
   });
 });
+
+describe('groups of whom a request acts as', () => {
+  it('are a header each, for upgrades too', async () => {
+    const seen: string[][] = [];
+    const groups = (raw: readonly string[]): string[] =>
+      raw.filter((_, index) => raw[index - 1]?.toLowerCase() === 'impersonate-group');
+    const server = createPlainServer((request, response) => {
+      seen.push(groups(request.rawHeaders));
+      response.end('{}');
+    });
+    server.on('upgrade', (request, socket) => {
+      seen.push(groups(request.rawHeaders));
+      socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    });
+    const handler = handlerOf(await listen(server));
+    const headers = { 'impersonate-user': 'hub:a', 'impersonate-group': 'atoll:hub-users, hub:devs and ops' };
+    await readBody(await handler({ method: 'GET', path: '/api', headers }));
+    const upgrading = { ...headers, connection: 'Upgrade', upgrade: 'websocket' };
+    const answer = await handler.upgrade({ method: 'GET', path: '/exec', headers: upgrading });
+    if (!isUpgraded(answer)) await readBody(answer);
+    expect(seen).toEqual([
+      ['atoll:hub-users', 'hub:devs and ops'],
+      ['atoll:hub-users', 'hub:devs and ops'],
+    ]);
+  });
+});

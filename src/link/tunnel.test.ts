@@ -388,7 +388,7 @@ describe('identity', () => {
     expect(hub.listener.links.size).toBe(0);
   });
 
-  it('renews the certificate over the live connection when a quarter of its life is left', async () => {
+  it('[S16] renews the certificate over the live connection when a quarter of its life is left', async () => {
     const hub = await startHub();
     // Backdating counts as life: of this one, less than a fifth is left from the start.
     const keyStore = await enrolled('one', 60_000);

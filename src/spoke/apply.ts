@@ -142,7 +142,8 @@ async function applyOnce(attempt: Attempt, resource: ResourceId): Promise<Applie
       return { outcome: 'failed', reason: 'AlreadyExists', message: stranger, word: 'AlreadyExists' };
     }
   }
-  const refusal = permission(request, resource, present);
+  // What is made once and is there is not touched.
+  const refusal = strategy === 'CreateOnly' && live ? undefined : permission(request, resource, present);
   if (refusal) return refusal;
   const rival = request.drifted && live ? rivalOf(live, request.object, SPOKE_MANAGER) : undefined;
   const base =

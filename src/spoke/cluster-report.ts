@@ -5,7 +5,7 @@ import { type Dispatch, fleetRevision, SYSTEM_NAMESPACE } from '../engine/dispat
 import type { Client } from '../kube/client.ts';
 import { setCondition } from '../kube/conditions.ts';
 import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
-import type { Condition, KubeObject } from '../kube/object.ts';
+import { type Condition, type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { formatTime } from '../runtime/clock.ts';
 import { deepEqual } from '../schema/json.ts';
@@ -62,10 +62,7 @@ export function clusterStatusOf(
         ...(held.appliedGeneration === undefined ? {} : { appliedGeneration: held.appliedGeneration }),
         ...(held.appliedAt === undefined ? {} : { appliedAt: held.appliedAt }),
         health: bad.length === 0 ? 'Healthy' : degraded ? 'Degraded' : 'Progressing',
-        // So that a hub can still order them away, which has to name them.
-        ...(ordered.has(held.name)
-          ? {}
-          : { kept: [...held.owned.values()].slice(0, MAX_KEPT).map(({ ref }) => ref) }),
+        ...keptOf(held, ordered.has(held.name)),
       };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -140,4 +137,14 @@ export async function writeClusterStatus(
   const status = next(present.status);
   if (deepEqual(status, present.status)) return;
   await client.update(CLUSTERS, { ...present, status }, { subresource: 'status' });
+}
+
+/** What nobody asks for and nobody ordered away: named, so that the hub can. With its order gone that is everything. */
+function keptOf(held: Held, ordered: boolean): { kept?: ObjectRef[] } {
+  const named = new Set(held.accepted.tombstones.map(({ ref }) => refKey(ref)));
+  for (const ref of held.accepted.objects) named.add(refKey(ref));
+  const kept = [...held.owned.values()].filter(
+    ({ ref, uid }) => !ordered || (uid !== '' && !named.has(refKey(ref))),
+  );
+  return ordered && kept.length === 0 ? {} : { kept: kept.slice(0, MAX_KEPT).map(({ ref }) => ref) };
 }

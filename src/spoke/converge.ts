@@ -60,6 +60,7 @@ function askedBy({ accepted }: Held): Pick<ContractRequest, 'author' | 'source'>
 }
 
 export function createConvergence(options: ConvergenceOptions): Convergence {
+  const turns = new Map<string, Promise<void>>();
   const { client, clock, holdings, memory, log, rules, contracts } = options;
 
   async function carryOut(current: Held): Promise<boolean> {
@@ -134,6 +135,36 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
       }
       if (!hasCode(error, 404)) throw error;
     }
+    await inTurn(key, () => write(current, key, state, object, drifted));
+    const { seen } = state;
+    if (seen === undefined || state.applying > 0) return;
+    state.seen = undefined;
+    options.onSeen(seen);
+  }
+
+  /**
+   * One write of an object at a time, and none of a word that is not the newest any more: it would bring back what the newer
+   * one has taken away.
+   */
+  async function inTurn(key: string, act: () => Promise<void>): Promise<void> {
+    const turn = (turns.get(key) ?? Promise.resolve()).then(act, act);
+    turns.set(key, turn);
+    try {
+      await turn;
+    } finally {
+      if (turns.get(key) === turn) turns.delete(key);
+    }
+  }
+
+  async function write(
+    current: Held,
+    key: string,
+    state: LocalState,
+    object: KubeObject,
+    drifted: boolean,
+  ): Promise<void> {
+    if (holdings.get(current.name) !== current) return;
+    const strategy = current.strategies.get(key) ?? {};
     const uid = current.owned.get(key)?.uid ?? '';
     state.applying += 1;
     const retained = retainedOf(current, object);
@@ -151,11 +182,16 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     });
     state.applying -= 1;
     // A newer word of the hub came meanwhile: it is not this apply that says how the object shall be.
-    if (holdings.get(current.name) === current) take(current, key, state, result);
-    const { seen } = state;
-    if (seen === undefined || state.applying > 0) return;
-    state.seen = undefined;
-    options.onSeen(seen);
+    const now = holdings.get(current.name);
+    if (now === current) take(current, key, state, result);
+    // But whose it is, the newer word has to know: it may be the one that takes it away.
+    else if (now && result.outcome === 'applied') noteOwner(now, key, result);
+  }
+
+  function noteOwner(held: Held, key: string, { live, owned: ours }: Applied & { outcome: 'applied' }): void {
+    const owned = held.owned.get(key);
+    const uid = live.metadata.uid ?? '';
+    if (ours && owned && owned.uid !== uid) held.owned.set(key, { ...owned, uid });
   }
 
   function permitOf(current: Held, object: KubeObject, retained: readonly RetainedField[]): Permit {
@@ -220,9 +256,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     state.health = healthOf(live, rules.of(live)?.health);
     if (PROVIDERS.has(live.kind) && before !== 'Healthy' && state.health.state === 'Healthy')
       options.onProvided();
-    const owned = current.owned.get(key);
-    const uid = live.metadata.uid ?? '';
-    if (result.owned && owned && owned.uid !== uid) current.owned.set(key, { ...owned, uid });
+    noteOwner(current, key, result);
   }
 
   /** Writes down what was made, unless a newer word was accepted meanwhile: then that has the say. */
@@ -238,6 +272,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const open = current.accepted.tombstones.filter((tombstone) => !removed.has(refKey(tombstone.ref)));
     if (open.length === 0) return;
     const { name, owned } = current;
+    await Promise.allSettled(open.map(({ ref }) => turns.get(refKey(ref))));
     const keys = open.map(({ ref }) => refKey(ref)).filter((key) => owned.has(key));
     const handed = new Map(await holdings.handOver(current, keys));
     if (clock.monotonic() < current.acceptedAt + RELEASE_GRACE_MS)

@@ -60,7 +60,8 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     const name = holdings.claimant(key);
     const current = name === undefined ? undefined : holdings.get(name);
     const state = current?.states.get(key);
-    if (change.type === 'deleted') {
+    // What is ordered away has no claimant: another label of it may be what the contract waits for.
+    if (change.type === 'deleted' || name === undefined) {
       for (const other of holdings.all())
         if (other.pendingRemovals.some(({ ref }) => refKey(ref) === key)) options.askToConverge(other.name);
     }

@@ -68,6 +68,8 @@ export function createHoldings(options: HoldingsOptions): Holdings {
   const accepting = new Set<string>();
   /** Lineage of the hub that the spoke belongs to, as it was read last. */
   let owner: string | undefined;
+  /** The highest epoch of that hub that was accepted. */
+  let newestEpoch = 0;
 
   async function accept(name: string, dispatch: Dispatch | undefined): Promise<Result | undefined> {
     if (!dispatch) return undefined;
@@ -110,6 +112,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       // Another hub was first.
       if (owner !== lineage) return { requeueAfterMs: 10 };
     }
+    newestEpoch = Math.max(newestEpoch, dispatch.spec.position.epoch);
     const content = contentOf(objects, dispatch.spec);
     const owned = claim(current?.owned.values() ?? before?.owned ?? [], dispatch.spec, content.strategies);
     await memory.save(name, { accepted: dispatch.spec, owned });
@@ -131,6 +134,8 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     const record = memory.record(name);
     if (!record) return;
     owner ??= (await memory.trust())?.lineage;
+    if (record.accepted.position.lineage === owner)
+      newestEpoch = Math.max(newestEpoch, record.accepted.position.epoch);
     try {
       hold(name, dispatch, contentOf(await options.content.objects(record.accepted), record.accepted));
     } catch (error) {
@@ -189,8 +194,13 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     settleClaims(before, next);
   }
 
+  /**
+   * Whether an order is of a former time: of another hub, or of an epoch before. A hub that was restored and confirmed says
+   * everything again that it remembers; what it does not remember stays, and yields to what it says.
+   */
   function isInherited({ accepted }: Held): boolean {
-    return owner !== undefined && accepted.position.lineage !== owner;
+    const { lineage, epoch } = accepted.position;
+    return owner !== undefined && (lineage !== owner || epoch < newestEpoch);
   }
 
   /** What the hub of now wants, orders of a hub before want no more. They keep the UIDs until those are taken over. */

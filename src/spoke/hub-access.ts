@@ -102,6 +102,7 @@ const USER_ACCESS: readonly UserAccess[] = [
           { apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: ['get', 'list', 'watch'] },
           { apiGroups: ['metrics.k8s.io'], resources: ['nodes'], verbs: ['get', 'list'] },
           { apiGroups: ['core.oam.dev'], resources: ['clusters'], verbs: ['get', 'list', 'watch'] },
+          { apiGroups: ['atoll.dev'], resources: ['spokecontracts'], verbs: ['get', 'list', 'watch'] },
         ],
       },
     ],

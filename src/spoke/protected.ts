@@ -17,7 +17,7 @@ const OWN_RIGHTS_PREFIX = 'atoll:';
 const OWN_KINDS = new Set(['SpokeContract', 'OwnershipRecord']);
 /** Policies by which the API server of a hub knows who wrote what. */
 const OWN_POLICY = /^(Mutating|Validating)AdmissionPolicy(Binding)?$/;
-export const OWN_POLICY_PREFIX = 'atoll.dev-';
+const OWN_POLICY_PREFIX = 'atoll.dev-';
 /** On an object of a spoke: it may not be deleted until this is taken off. A label or an annotation. */
 export const DELETION_PROTECTED = 'atoll.dev/deletion-protected';
 /** On an object of a spoke, with the value `false`: its owner keeps Atoll from it. */

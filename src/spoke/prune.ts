@@ -154,7 +154,7 @@ async function removeOnce(
     claimed.uid || (live.metadata.labels?.[DISPATCH_LABEL] === dispatch ? live.metadata.uid : undefined);
   if (uid === undefined || live.metadata.uid !== uid || isKeptFrom(live)) return undefined;
   if (releasing) {
-    await release(client, resource, live, signal);
+    await release(options.client, resource, live, signal);
     return undefined;
   }
   if (live.metadata.deletionTimestamp === undefined) {
@@ -163,7 +163,7 @@ async function removeOnce(
     if (refusal) return { ref, ...refusal };
     if (ref.kind === 'Namespace' && (await foreignContent(options.client, ref.name, signal)) !== undefined) {
       // It has become somebody's home: taking it away would take along what no order speaks of.
-      await release(client, resource, live, signal);
+      await release(options.client, resource, live, signal);
       return undefined;
     }
     await remover(client, resource, live, tombstone, claimed, signal);

@@ -1,5 +1,14 @@
-import type { ChildProcess } from 'node:child_process';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { formatTime, systemClock } from '../../src/runtime/index.ts';
+import {
+  type ApiServerProcess,
+  type Kubectl,
+  kubectlOf,
+  startApiServerProcess,
+} from './harness/api-server.ts';
 import type { Outcome } from './harness/command.ts';
 import { describeFleet, type Fleet, startFleet } from './harness/fleet.ts';
 import { until } from './harness/until.ts';
@@ -106,10 +115,19 @@ describeFleet('a spoke through the hub', () => {
     await fleet.apply(BY_HUB, map('x'));
     expect(await fleet.kubectl('spoke-1', 'get', 'cm', 'x', '-o', 'jsonpath={.data.a}')).toBe('1');
     expect(await fleet.kubectl(BY_HUB, 'exec', 'web', '--', 'echo', 'hello')).toBe('hello\n');
-    expect((await fleet.tryKubectl(BY_HUB, ['exec', 'web', '--', 'sh', '-c', 'exit 7'])).code).toBe(7);
+    // The newest asks for a WebSocket, the oldest for SPDY.
+    for (const { path: binary } of inject('kubectls')) {
+      const failed = await fleet.tryKubectl(BY_HUB, ['exec', 'web', '--', 'sh', '-c', 'exit 7'], { binary });
+      expect(failed.code, binary).toBe(7);
+    }
     expect(await fleet.kubectl(BY_HUB, 'exec', '-i', 'web', '--', 'cat')).toBe('');
     await fleet.kubectl(BY_HUB, 'exec', 'web', '--', 'sh', '-c', 'echo content > /tmp/file');
     expect(await fleet.kubectl(BY_HUB, 'exec', 'web', '--', 'cat', '/tmp/file')).toBe('content\n');
+
+    const file = join(`${fleet.directory}.home`, 'copied');
+    mkdirSync(dirname(file), { recursive: true });
+    await fleet.kubectl(BY_HUB, 'cp', 'default/web:/tmp/file', file);
+    expect(readFileSync(file, 'utf8')).toBe('content\n');
 
     let answer = '';
     await untilSaid(
@@ -153,6 +171,9 @@ describeFleet('a spoke through the hub', () => {
       /NAMESPACE +NAME +CLUSTER +READY/,
     );
     expect(await fleet.kubectl('hub', server, 'logs', 'web')).toContain('two');
+    const watching = untilSaid('hub', [server, 'get', 'pods', '-w'], /elsewhere +spoke-2/);
+    await fleet.apply('spoke-2', POD.replace('name: web,', 'name: elsewhere,'));
+    await watching;
 
     await fleet.kill('spoke-2');
     const part = await until('spoke-2 is missing', async () => {
@@ -177,3 +198,129 @@ async function serverOf(context: string): Promise<string> {
     `jsonpath={.clusters[?(@.name=="${context}")].cluster.server}`,
   );
 }
+
+describeFleet('a hub on an API server of someone else', () => {
+  let api: ApiServerProcess;
+  let kubectl: Kubectl;
+  let hub: ChildProcess | undefined;
+  let said = '';
+  beforeAll(async () => {
+    api = await startApiServerProcess({ memory: true });
+    const newest = inject('kubectls').at(-1);
+    if (newest === undefined) throw new Error('no kubectl');
+    kubectl = kubectlOf(api, newest, 'default');
+    const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
+    const flags = ['--data', join(api.directory, 'hub'), '--access-port', '0', '--allow-loopback'];
+    hub = spawn(process.execPath, [main, 'hub', '--kubeconfig', api.kubeconfig, ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [hub.stdout, hub.stderr])
+      stream?.setEncoding('utf8').on('data', (chunk: string) => {
+        said += chunk;
+      });
+    await until('the hub is ready', () => said.includes('"ready"'), { withinMs: 30_000 });
+  });
+  afterAll(async () => {
+    hub?.kill('SIGKILL');
+    await api?.stop();
+  });
+
+  it('[A68] leads to its spokes on a port of its own, for whom the API server knows', async () => {
+    const far = readFileSync(join(fleet.directory, 'spoke-1', 'kubeconfig'), 'utf8');
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'far', namespace: 'default' },
+      stringData: { kubeconfig: far },
+    };
+    const cluster = {
+      apiVersion: 'core.oam.dev/v1beta1',
+      kind: 'SpokeCluster',
+      metadata: { name: 'far', namespace: 'default' },
+      spec: {
+        mode: 'connect',
+        credential: { type: 'kubeconfig', kubeconfig: { secretRef: { name: 'far' } } },
+      },
+    };
+    await kubectl.feed(JSON.stringify(secret), 'apply', '-n', 'default');
+    await kubectl.feed(JSON.stringify(cluster), 'apply', '-n', 'default');
+    await kubectl.run(
+      '-n',
+      'default',
+      'wait',
+      'spokecluster/far',
+      '--for=condition=Connected',
+      '--timeout=20s',
+    );
+    const { server, certificateAuthority } = JSON.parse(
+      said.split('\n').find((line) => line.includes('people get to the spokes here')) ?? '{}',
+    ) as { server: string; certificateAuthority: string };
+    const there = [
+      `--server=${server.replace('<name>', 'far')}`,
+      `--certificate-authority=${certificateAuthority}`,
+    ];
+    // The administrator, by certificate: a user like others on the spoke.
+    expect(
+      (await kubectl.attempt(['-n', 'default', ...there, 'get', 'pod', 'web', '-o', 'name'])).stdout,
+    ).toBe('pod/web\n');
+    expect((await kubectl.attempt(['-n', 'default', ...there, 'get', 'secrets'])).stderr).toContain(
+      'User "hub:',
+    );
+
+    await kubectl.run('-n', 'default', 'create', 'serviceaccount', 'ci');
+    const token = (await kubectl.run('-n', 'default', 'create', 'token', 'ci')).trim();
+    const kubeconfig = join(api.directory, 'ci.kubeconfig');
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [
+          {
+            name: 'far',
+            cluster: { server: there[0]?.slice(9), 'certificate-authority': certificateAuthority },
+          },
+        ],
+        users: [{ name: 'ci', user: { token } }],
+        contexts: [{ name: 'far', context: { cluster: 'far', user: 'ci' } }],
+        'current-context': 'far',
+      }),
+    );
+    const ci = (...args: string[]): Promise<Outcome> =>
+      kubectl.attempt(['-n', 'default', '--kubeconfig', kubeconfig, ...args]);
+    expect((await ci('get', 'pods')).stderr).toContain('spokeclusters/proxy');
+    await kubectl.run(
+      'create',
+      'clusterrolebinding',
+      'ci',
+      '--clusterrole=atoll:spoke-user',
+      '--serviceaccount=default:ci',
+    );
+    await until(
+      'the role counts',
+      async () => (await ci('get', 'pod', 'web', '-o', 'name')).stdout === 'pod/web\n',
+    );
+    expect((await ci('exec', 'web', '--', 'true')).stderr).toContain('needs an AccessGrant');
+    const grant = {
+      apiVersion: 'atoll.dev/v1alpha1',
+      kind: 'AccessGrant',
+      metadata: { name: 'ci' },
+      spec: {
+        user: 'system:serviceaccount:default:ci',
+        clusters: { names: ['far'] },
+        namespaces: ['default'],
+        allow: ['exec'],
+        reason: 'a test',
+        expiresAt: formatTime(systemClock().now() + 3_600_000),
+        requestedBy: 'admin',
+        approvedBy: 'admin',
+      },
+    };
+    await kubectl.feed(JSON.stringify(grant), 'create');
+    const ran = await until('the grant counts', async () => {
+      const outcome = await ci('exec', 'web', '--', 'sh', '-c', 'echo there; exit 5');
+      return outcome.code === 5 ? outcome : undefined;
+    });
+    expect(ran.stdout).toBe('there\n');
+  });
+});

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { formatKubeconfig, parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { must } from './harness/command.ts';
 import { describeFleet, type Fleet, startFleet } from './harness/fleet.ts';
 import { waitReady } from './harness/manifests.ts';
 import { until } from './harness/until.ts';
@@ -58,11 +59,22 @@ async function status(name: string): Promise<Status> {
   return JSON.parse(await fleet.kubectl('hub', 'get', 'spokecluster', name, '-o', 'json')).status ?? {};
 }
 
+/** The spoke joined the other hub: its owner makes it this one's. */
+async function takeOver(): Promise<void> {
+  const data = join(elsewhere.directory, 'taken-over.json');
+  const { stdout } = await fleet.atoll(['join', '--bootstrap', '-o', 'file']);
+  writeFileSync(data, stdout);
+  const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
+  const spoke = ['--kubeconfig', elsewhere.kubeconfig, '--context', FAR];
+  await must(process.execPath, [main, 'takeover', ...spoke, '--join', data]);
+}
+
 describeFleet('a spoke that the hub reaches by kubeconfig', () => {
   it('[K4] a Secret with nothing but `kubeconfig` connects, and a propagation reaches it', async () => {
     await join_(FAR, formatKubeconfig(farKubeconfig()));
     await fleet.kubectl('hub', 'wait', `spokecluster/${FAR}`, '--for=condition=Connected', '--timeout=20s');
     expect((await status(FAR)).clusterInfo).toMatchObject({ nodeCount: 2 });
+    await takeOver();
     await fleet.kubectl('hub', 'create', 'configmap', 'note', '--from-literal=a=b');
     await fleet.apply(
       'hub',

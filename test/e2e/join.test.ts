@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { endpointFromKubeconfig } from '../../src/kube/kubeconfig-endpoint.ts';
 import { type ApiServerProcess, startApiServerProcess } from './harness/api-server.ts';
 import { must, type Outcome, run } from './harness/command.ts';
-import { describeFleet } from './harness/fleet.ts';
+import { describeFleet, startFleet } from './harness/fleet.ts';
+import { waitReady } from './harness/manifests.ts';
 import { until, within } from './harness/until.ts';
 
 /** Hubs and spokes on API servers that were there before, joined by hand as their owners would. */
@@ -51,8 +52,8 @@ async function engine(role: 'hub' | 'spoke', kubeconfig: string, ...args: string
   };
   engines.push(made);
   await until(`the ${role} to be ready`, () => {
-    if (child.exitCode !== null) throw new Error(`it ended: ${text}`);
-    return text.includes('"msg":"ready"');
+    if (!text.includes('"msg":"ready"')) throw new Error(text.slice(-1000));
+    return true;
   });
   return made;
 }
@@ -283,6 +284,54 @@ rules: [{apiGroups: [example.org], resources: [widgets], verbs: [get, list, watc
     expect(rights.split('\n').filter((name) => name.includes('atoll:'))).toEqual([]);
   });
 
+  it('[K18] has a credential that goes with its SpokeCluster, also where that is deleted by force, but for policy orphan', async () => {
+    const spoke = await server();
+    const credential = async (name: string): Promise<boolean> =>
+      (await kubectl(hub, 'get', 'secrets', '-o', 'name')).includes(`secret/${name}-kubeconfig`);
+    for (const name of ['forced', 'kept'])
+      await atHub(hub, 'join', name, '--spoke-kubeconfig', spoke.kubeconfig);
+    await kubectl(
+      hub,
+      'patch',
+      'spokecluster',
+      'kept',
+      '--type=merge',
+      '-p',
+      '{"spec":{"deletionPolicy":"orphan"}}',
+    );
+    const owners = async (name: string): Promise<string> =>
+      kubectl(
+        hub,
+        'get',
+        'secret',
+        `${name}-kubeconfig`,
+        '-o',
+        'jsonpath={.metadata.ownerReferences[*].name}',
+      );
+    await until(
+      'the owners',
+      async () => (await owners('forced')) === 'forced' && (await owners('kept')) === '',
+    );
+    await kubectl(hub, 'delete', 'spokecluster', 'forced', 'kept', '--wait=false');
+    await kubectl(
+      hub,
+      'patch',
+      'spokecluster',
+      'forced',
+      '--type=merge',
+      '-p',
+      '{"metadata":{"finalizers":null}}',
+    ).catch((error: unknown) => {
+      // The hub was faster.
+      if (!String(error).includes('NotFound')) throw error;
+    });
+    await until('the end of the credential', async () => !(await credential('forced')), { withinMs: 30_000 });
+    await until('the end of the other', async () =>
+      (await kubectl(hub, 'get', 'spokeclusters', '-o', 'name')).includes('/kept') ? undefined : true,
+    );
+    expect(await credential('kept')).toBe(true);
+  });
+
   it('[K37] takes no orders of a second hub until its owner hands it over, and restarts nothing then', async () => {
     const spoke = await server();
     const second = await server();
@@ -312,5 +361,36 @@ rules: [{apiGroups: [example.org], resources: [widgets], verbs: [get, list, watc
       return orders.trim().split('\n').length === 1;
     });
     await running.stop();
+  });
+});
+
+describeFleet('a fleet whose hub is lost for good', () => {
+  it('[S19] goes on under a new hub: recovered from its spokes, taken over, with the same pods', async () => {
+    const fleet = await startFleet(2);
+    try {
+      const spokes = ['spoke-1', 'spoke-2'];
+      await fleet.kubectl('hub', 'create', 'deployment', 'shop', '--image=nginx', '--replicas=2');
+      await fleet.apply(
+        'hub',
+        'apiVersion: atoll.dev/v1alpha1\nkind: Propagation\nmetadata: {name: shop, namespace: default}\nspec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: shop}], placement: {clusterSelector: {}}}\n',
+      );
+      await waitReady(fleet, 'default', 'shop');
+      const pods = (spoke: string): Promise<string> =>
+        fleet.kubectl(spoke, 'get', 'pods', '-l', 'app=shop', '-o', 'jsonpath={.items[*].metadata.uid}');
+      const before = await Promise.all(spokes.map(pods));
+      await fleet.kill('hub');
+      rmSync(join(fleet.directory, 'hub'), { recursive: true });
+      await fleet.mustAtoll('up');
+      await fleet.mustAtoll('recover', '--yes');
+      for (const spoke of spokes) {
+        const data = join(fleet.directory, spoke, 'join.json');
+        const own = ['--kubeconfig', fleet.kubeconfig, '--context', spoke];
+        await must(process.execPath, [main, 'takeover', ...own, '--join', data]);
+      }
+      await waitReady(fleet, 'default', 'shop');
+      expect(await Promise.all(spokes.map(pods))).toEqual(before);
+    } finally {
+      await fleet.stop();
+    }
   });
 });

@@ -9,9 +9,16 @@ import { StatusError } from '../../src/kube/status-error.ts';
 import { clusterRoleBindings, clusterRoles, configMaps, pods } from '../../src/kube/well-known.ts';
 import { handlerUpgrader } from '../../src/kube/wire/index.ts';
 import { formatTime } from '../../src/runtime/index.ts';
-import { type SimulatedFleet, simulateFleet } from './fleet.ts';
+import { type SimulatedFleet, SPOKE_CLUSTERS, simulateFleet, spokeCluster } from './fleet.ts';
 
 const GRANTS = resourceIdOf(ACCESS_GRANT);
+const WEB_SOCKET = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+  'sec-websocket-protocol': 'v5.channel.k8s.io',
+};
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 let fleet: SimulatedFleet;
 afterEach(() => fleet?.stop());
@@ -144,7 +151,7 @@ function grantAudits(user: string): string[] {
 }
 
 describe('a spoke by its path at the hub', () => {
-  it('[A68] [S123] is for whoever may get spokeclusters/proxy, and the spoke knows the user by name', async () => {
+  it('[A68] is for whoever may get spokeclusters/proxy, and the spoke knows the user by name', async () => {
     await start();
     await put('east', 'note');
     const refused = await ask(ALICE, `/clusters/east${MAPS}/note`);
@@ -278,6 +285,82 @@ describe('a spoke by its path at the hub', () => {
   });
 });
 
+describe('a tree of clusters', () => {
+  it('[S119] is gone down from its root: each level authorizes, and knows the user as the one above does', async () => {
+    await start({ workloads: true });
+    await bind('user', ALICE);
+    const mid = fleet.spoke('east');
+    const leaf = await fleet.add('leaf', mid);
+    await fleet.run(mid.client.create(SPOKE_CLUSTERS, spokeCluster('leaf')));
+    const path = '/clusters/east/clusters/leaf/api/v1/namespaces/default/pods';
+    await fleet.until(
+      () => mid.engine?.access()?.spaces('/clusters/leaf/api') !== undefined,
+      'the middle is a hub',
+    );
+    expect((await ask(ALICE, path)).body.message).toContain(
+      'User "hub:alice" cannot get resource "spokeclusters/proxy"',
+    );
+    await fleet.run(
+      mid.client.create(clusterRoleBindings, {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'devs' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'atoll:spoke-user' },
+        subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'hub:devs' }],
+      }),
+    );
+    expect((await ask(ALICE, path)).status).toBe(200);
+    expect(leaf.audit.map((event) => event.user.username)).toContain('hub:hub:alice');
+
+    await fleet.run(
+      leaf.client.create(pods, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'web', namespace: 'default' },
+        spec: { containers: [{ name: 'web', image: 'example/web:1' }] },
+      }),
+    );
+    const isRunning = async (): Promise<boolean> =>
+      (await ask(ALICE, `${path}/web`)).text.includes('"phase":"Running"');
+    await fleet.until(isRunning, 'the pod runs');
+    const exec = async (): Promise<number> => {
+      const answer = await fleet.run(
+        handlerUpgrader(fleet.hub.server.as(ALICE))({
+          method: 'GET',
+          path: `${path}/web/exec?command=true&stdout=true`,
+          headers: WEB_SOCKET,
+        }),
+      );
+      if (isUpgraded(answer)) answer.socket.destroy();
+      return answer.status;
+    };
+    const now = fleet.runtime.clock.now();
+    await grant(ROOT, 'top', { approvedBy: 'root', allow: ['exec'] });
+    await fleet.rest(100);
+    // The grant of the root opens the root's door only.
+    expect(await exec()).toBe(403);
+    await fleet.run(
+      mid.client.create<AccessGrant>(GRANTS, {
+        apiVersion: 'atoll.dev/v1alpha1',
+        kind: 'AccessGrant',
+        metadata: { name: 'below' },
+        spec: {
+          user: 'hub:alice',
+          clusters: { names: ['leaf'] },
+          namespaces: ['default'],
+          allow: ['exec'],
+          reason: 'incident 7',
+          expiresAt: formatTime(now + 3_600_000),
+          requestedBy: 'admin',
+          approvedBy: 'admin',
+        },
+      }),
+    );
+    await fleet.rest(100);
+    expect(await exec()).toBe(101);
+  });
+});
+
 describe('an AccessGrant', () => {
   it('lets its user write where, and as long as, it says; uses are counted', async () => {
     await start();
@@ -386,13 +469,7 @@ describe('an AccessGrant', () => {
         handlerUpgrader(fleet.hub.server.as(ALICE))({
           method: 'GET',
           path,
-          headers: {
-            connection: 'Upgrade',
-            upgrade: 'websocket',
-            'sec-websocket-version': '13',
-            'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-            'sec-websocket-protocol': 'v5.channel.k8s.io',
-          },
+          headers: WEB_SOCKET,
         }),
       );
       if (isUpgraded(answer)) return answer.socket;
@@ -452,6 +529,10 @@ describe('the fleet at one endpoint', () => {
     } while (token !== '');
     expect(seen.sort()).toEqual(['east/a', 'east/b', 'east/c', 'west/a']);
     expect((await rows(`/fleet${MAPS}?clusterSelector=site%3Dwest${own}`)).cells).toEqual([['a', 'west']]);
+    fleet.spoke('west').link.setLatency(20_000);
+    const slow = await rows(`/fleet${MAPS}?limit=500${own}`);
+    expect(slow.cells).toHaveLength(3);
+    expect(slow.answer.body['missing']).toMatchObject([{ cluster: 'west', message: 'no answer within 5 s' }]);
     fleet.cut('west');
     const part = await rows(`/fleet${MAPS}?limit=500${own}`);
     expect(part.cells).toHaveLength(3);

@@ -41,6 +41,13 @@ function kubeconfig({ cluster, user, server = 'https://far.test' }: KubeconfigPa
   });
 }
 
+const POLICY_BINDINGS = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  resource: 'validatingadmissionpolicybindings',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  namespaced: false,
+};
 const DIRECT = { credential: { type: 'kubeconfig', kubeconfig: { secretRef: { name: 'far' } } } };
 
 function far(): KubeObject | undefined {
@@ -242,12 +249,16 @@ describe('credentials', () => {
 
   it('[K10] must not come from another namespace', async () => {
     fleet = await simulateFleet(5, []);
-    await register({
+    const foreign = {
       credential: {
         type: 'kubeconfig',
         kubeconfig: { secretRef: { name: 'far', namespace: 'kube-system' } },
       },
-    });
+    };
+    await expect(register(foreign)).rejects.toThrow('secretRef.namespace must be default');
+    // Nor where nobody asks before it is written.
+    await fleet.run(fleet.hub.client.delete(POLICY_BINDINGS, '', 'atoll.dev-credentials'));
+    await register(foreign);
     await fleet.until(
       () => conditionOf(far(), 'CredentialValid') === 'False/MaterializeFailed',
       'the refusal',

@@ -12,7 +12,9 @@ import { conditionOf, DISPATCHES, type SimulatedFleet, stored } from './fleet.ts
 
 const BUNDLES = { ...DISPATCHES, resource: 'bundles', kind: 'Bundle' };
 
-export type Extras = Partial<Pick<DispatchSpec, 'apply' | 'objectApply' | 'patches' | 'tombstones'>>;
+export type Extras = Partial<
+  Pick<DispatchSpec, 'author' | 'apply' | 'objectApply' | 'patches' | 'tombstones'>
+>;
 
 /** Gives orders to a spoke as a hub would, without one: what a hub can say and does not say yet can be tried so. */
 export interface Orders {

@@ -322,19 +322,27 @@ export function overlayStore(store: Store, { byResource }: TemplateSet): Store {
     return { type: before === undefined ? 'created' : 'updated', revision, record, previous: before };
   }
 
-  /** Translated batches, by the array that all watchers of a prefix share. */
-  const translated = new WeakMap<readonly StoreEvent[], readonly StoreEvent[]>();
+  /** The batch that was translated last: all watchers of a prefix are handed the same array, one after the other. */
+  let translated:
+    | { readonly events: readonly StoreEvent[]; readonly seen: readonly StoreEvent[] }
+    | undefined;
 
   function translate(events: readonly StoreEvent[]): readonly StoreEvent[] {
-    let out = translated.get(events);
-    if (out === undefined) {
+    if (translated?.events !== events) {
       const seen = events.map(seenEvent);
-      out = seen.every((event, index) => event === events[index])
-        ? events
-        : seen.filter((event) => event !== undefined);
-      translated.set(events, out);
+      const isSame = seen.every((event, index) => event === events[index]);
+      translated = { events, seen: isSame ? events : seen.filter((event) => event !== undefined) };
     }
-    return out;
+    return translated.seen;
+  }
+
+  /** The last batch that {@link tellsOfClusters} was asked of. */
+  let looked: { readonly events: readonly StoreEvent[]; readonly tells: boolean } | undefined;
+
+  function tellsOfClusters(events: readonly StoreEvent[]): boolean {
+    if (looked?.events !== events)
+      looked = { events, tells: events.some(({ record }) => record.key.startsWith(CLUSTERS)) };
+    return looked.tells;
   }
 
   /** What becomes of the shared objects below a prefix when the record of their cluster changes. */
@@ -380,7 +388,7 @@ export function overlayStore(store: Store, { byResource }: TemplateSet): Store {
       );
       if (isWide) return store.watch(prefix, fromRevision, (events) => hand(translate(events)));
       return store.watch([...prefixes, ...clusters], fromRevision, (events) => {
-        if (!events.some(({ record }) => record.key.startsWith(CLUSTERS))) {
+        if (!tellsOfClusters(events)) {
           hand(translate(events));
           return;
         }

@@ -97,7 +97,7 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
     labelSelector: '',
     fieldSelector: '',
   };
-  const notResource: RequestInfo = {
+  const notResource = (): RequestInfo => ({
     ...base,
     isResourceRequest: false,
     verb: upper.toLowerCase(),
@@ -109,18 +109,18 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
     subresource: '',
     name: '',
     parts: [],
-  };
+  });
 
   const [prefix, ...afterPrefix] = segments;
-  if (prefix !== 'api' && prefix !== 'apis') return notResource;
+  if (prefix !== 'api' && prefix !== 'apis') return notResource();
   let current = afterPrefix;
   let group = '';
   if (prefix === 'apis') {
     // `/apis/<group>/<version>` is discovery; a resource needs one more segment.
-    if (current.length < 3) return notResource;
+    if (current.length < 3) return notResource();
     group = current[0] ?? '';
     current = current.slice(1);
-  } else if (current.length < 2) return notResource;
+  } else if (current.length < 2) return notResource();
   const version = current[0] ?? '';
   current = current.slice(1);
 

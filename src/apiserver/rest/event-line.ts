@@ -15,21 +15,41 @@ const lines = new WeakMap<View, Map<string, Uint8Array>>();
 
 const NEWLINE = Buffer.from('}\n');
 
-/** One event of a watch stream, a line or a frame; encoded once for all who watch it in the same representation. */
-export function eventLine(type: EventType, view: View, representation: Representation): Uint8Array {
+/** Writes events of a watch stream, lines or frames; each is encoded once for all who watch it in the same representation. */
+export function eventLines(representation: Representation): (type: EventType, view: View) => Uint8Array {
   const { format, as, metaVersion = 'v1' } = representation;
-  const key = `${type} ${format === 'protobuf' ? format : ''} ${as === undefined ? '' : metaVersion}`;
-  let known = lines.get(view);
-  if (!known) {
-    known = new Map();
-    lines.set(view, known);
-  }
-  let line = known.get(key);
-  if (!line) {
-    line = encodeEvent(type, view, representation);
-    known.set(key, line);
-  }
-  return line;
+  const form = `${format === 'protobuf' ? format : ''} ${as === undefined ? '' : metaVersion}`;
+  const keys = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` };
+  return (type, view) => {
+    const key = keys[type];
+    let known = lines.get(view);
+    if (!known) {
+      known = new Map();
+      lines.set(view, known);
+    }
+    let line = known.get(key);
+    if (!line) {
+      line = encodeEvent(type, view, representation);
+      known.set(key, line);
+    }
+    return line;
+  };
+}
+
+/** Lines that were written together, by the first of them. */
+const joinedLines = new WeakMap<Uint8Array, { lines: readonly Uint8Array[]; joined: Uint8Array }>();
+
+/** Lines as one chunk, which those who are sent the same lines share. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const [first] = parts;
+  if (first === undefined) return new Uint8Array();
+  if (parts.length === 1) return first;
+  const known = joinedLines.get(first);
+  if (known?.lines.length === parts.length && parts.every((part, index) => part === known.lines[index]))
+    return known.joined;
+  const chunk = Buffer.concat(parts);
+  joinedLines.set(first, { lines: parts, joined: chunk });
+  return chunk;
 }
 
 function encodeEvent(

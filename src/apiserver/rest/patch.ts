@@ -125,10 +125,11 @@ export function patch(scope: Scope, name: string, change: Patch, options: WriteO
     if (!current) throw notFound(resource.group, resource.resource, name);
     const live = viewOf(resource, current).object;
     const value = patchedValue(live as unknown as JsonObject, change, resource.type);
-    // Decoding changes the value, which a refusal quotes as it was.
-    const quoted = clone(value);
-    const refuse = (why: string): Error =>
-      invalidPatch(patchedText(quoted, change, resource.type, resource.custom), why);
+    // Decoding changes the value, which a refusal quotes as it was: made again for the few that need it.
+    const refuse = (why: string): Error => {
+      const quoted = patchedValue(live as unknown as JsonObject, change, resource.type);
+      return invalidPatch(patchedText(quoted, change, resource.type, resource.custom), why);
+    };
     checkIdentity(value, live);
     const { object, strict } = decodePatched(scope, value, change, refuse);
     if (strict.length > 0 && options.fieldValidation === 'Strict')

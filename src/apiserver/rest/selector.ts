@@ -10,6 +10,8 @@ export interface Selection {
   readonly matches: ((object: KubeObject) => boolean) | undefined;
   /** The one name that a field selector pins down. */
   readonly name: string | undefined;
+  /** Whether nothing but that name is asked for. */
+  readonly nameOnly: boolean;
 }
 
 /** Parses label and field selector of a request. Throws 400 for syntax and for fields that the kind does not offer. */
@@ -36,8 +38,11 @@ export function parseSelection(resource: Resource, labelSelector: string, fieldS
       } else throw unknownField(resource, field);
     }
   }
-  if (tests.length === 0) return { matches: undefined, name };
-  return { matches: (object) => tests.every((test) => test(object)), name };
+  if (tests.length === 0) return { matches: undefined, name, nameOnly: false };
+  const [first, ...others] = tests;
+  if (first !== undefined && others.length === 0)
+    return { matches: first, name, nameOnly: name !== undefined };
+  return { matches: (object) => tests.every((test) => test(object)), name, nameOnly: false };
 }
 
 function unknownField(resource: Resource, field: string): Error {

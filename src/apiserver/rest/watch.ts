@@ -1,4 +1,4 @@
-import type { Response } from '../../kube/exchange.ts';
+import type { BodyFlow, FlowingBody, Response } from '../../kube/exchange.ts';
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
 import { errorText, type Timer } from '../../runtime/index.ts';
@@ -8,7 +8,7 @@ import { expired, type ListQuery, type Representation } from '../request/index.t
 import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
 import { scopedView } from './cluster-view.ts';
 import { mayBeForeign, readied } from './conversion.ts';
-import { eventLine, loneEvent, type RowWriter, rowWriter } from './event-line.ts';
+import { eventLines, joined, loneEvent, rowWriter } from './event-line.ts';
 import { waitForRevision } from './list.ts';
 import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
@@ -45,11 +45,15 @@ export async function watch(
   if (initial) await waitForRevision(scope, query.revision);
 
   const queue = lineQueue(MAX_BACKLOG_BYTES);
-  const table =
-    representation.as === 'Table'
-      ? rowWriter(scope.resource, clock, query.includeObject, representation)
-      : undefined;
-  const writer: Writer = { scope, selection, representation, table, push: queue.push };
+  const pinned = isPinned(scope, selection);
+  const writer: Writer = {
+    scope,
+    // Under one key there is nothing else to be seen.
+    matches: pinned && selection.nameOnly ? undefined : selection.matches,
+    line: lineWriter(scope, query, representation),
+    push: queue.push,
+    flush: queue.flush,
+  };
   const timers: Timer[] = [];
   let stored: Watch | undefined;
   let events: EventWriter | undefined;
@@ -69,9 +73,10 @@ export async function watch(
     // Nobody is told of a revision while events before it are held.
     if (!first && events?.isHolding()) return;
     queue.push(bookmarkLine(scope, representation, revision, first));
+    queue.flush();
   };
   const { store } = scope.server;
-  const prefix = watchedPrefix(scope, selection);
+  const prefix = pinned ? keyOf(scope, selection.name ?? '') : collectionPrefix(scope);
   try {
     let from = fromNow ? store.revision : (query.revision ?? store.revision);
     if (initial) {
@@ -114,29 +119,34 @@ export async function watch(
   return streamResponse(queue, end, representation);
 }
 
-/** A watch of one object listens to its key alone; the selector still tests it, as keys share prefixes. */
-function watchedPrefix(scope: Scope, selection: Selection): string {
-  return selection.name !== undefined && isAddressable(scope)
-    ? keyOf(scope, selection.name)
-    : collectionPrefix(scope);
+/** Whether a watch is of one object: it listens to its key alone. */
+function isPinned(scope: Scope, selection: Selection): boolean {
+  return selection.name !== undefined && isAddressable(scope);
 }
 
 interface Writer {
   readonly scope: Scope;
-  readonly selection: Selection;
-  readonly representation: Representation;
-  readonly table: RowWriter | undefined;
+  readonly matches: Selection['matches'];
+  readonly line: LineWriter;
   readonly push: (line: Uint8Array) => void;
+  readonly flush: () => void;
 }
 
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+type LineWriter = (type: EventType, view: View) => Uint8Array;
 
-function write(writer: Writer, type: EventType, view: View): void {
-  writer.push(writer.table ? writer.table(type, view.object) : eventLine(type, view, writer.representation));
+function lineWriter(scope: Scope, query: ListQuery, representation: Representation): LineWriter {
+  if (representation.as !== 'Table') return eventLines(representation);
+  const row = rowWriter(scope.resource, scope.server.runtime.clock, query.includeObject, representation);
+  return (type, view) => row(type, view.object);
+}
+
+function write({ push, line }: Writer, type: EventType, view: View): void {
+  push(line(type, view));
 }
 
 function writeInitial(writer: Writer, records: readonly StoreRecord[]): void {
-  const { matches } = writer.selection;
+  const { matches } = writer;
   for (const record of records) {
     const view = scopedView(writer.scope, record);
     if (view && (!matches || matches(view.object))) write(writer, 'ADDED', view);
@@ -154,6 +164,7 @@ function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter
   const { scope } = writer;
   const write = (events: readonly StoreEvent[]): void => {
     for (const event of events) writeEvent(writer, event);
+    writer.flush();
   };
   if (!mayBeForeign(scope)) return { write, isHolding: () => false };
   let tail: Promise<void> | undefined;
@@ -180,8 +191,7 @@ function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter
 }
 
 function writeEvent(writer: Writer, event: StoreEvent): void {
-  const { scope } = writer;
-  const { matches } = writer.selection;
+  const { scope, matches } = writer;
   const view = scopedView(scope, event.record);
   if (!view) return;
   if (!matches) {
@@ -250,9 +260,11 @@ export function resourceGone(scope: Scope): Status {
     .status;
 }
 
-interface LineQueue extends AsyncIterable<Uint8Array> {
+interface LineQueue extends FlowingBody {
   readonly ended: boolean;
+  /** Adds a line to what the next `flush` sends. */
   readonly push: (line: Uint8Array) => void;
+  readonly flush: () => void;
   end(): void;
   onOverflow(callback: () => void): void;
 }
@@ -263,13 +275,44 @@ function lineQueue(limit: number): LineQueue {
   let size = 0;
   let ended = false;
   let reading = false;
+  /** Tells whoever reads that there is something, or that nothing more comes. */
   let wake: (() => void) | undefined;
   let overflow: () => void = () => {};
-  const awaken = (): void => {
-    const callback = wake;
-    wake = undefined;
-    callback?.();
-  };
+
+  function taken(): Uint8Array {
+    const batch = lines;
+    lines = [];
+    size = 0;
+    return joined(batch);
+  }
+
+  function flow(take: (chunk: Uint8Array) => boolean, over: () => void): BodyFlow {
+    let blocked = false;
+    let isOver = false;
+    reading = true;
+    const go = (): void => {
+      if (isOver) return;
+      while (lines.length > 0 && !blocked) blocked = !take(taken());
+      if (!ended || blocked) return;
+      isOver = true;
+      over();
+    };
+    wake = go;
+    go();
+    return {
+      resume() {
+        blocked = false;
+        go();
+      },
+      stop() {
+        ended = true;
+        lines = [];
+        blocked = false;
+        go();
+      },
+    };
+  }
+
   return {
     get ended(): boolean {
       return ended;
@@ -278,26 +321,23 @@ function lineQueue(limit: number): LineQueue {
       if (ended) return;
       lines.push(line);
       size += line.byteLength;
-      awaken();
       // Initial events may exceed the limit before anyone reads; only what piles up behind a reader counts.
       if (reading && size > limit) overflow();
     },
+    flush: () => wake?.(),
     end() {
       ended = true;
-      awaken();
+      wake?.();
     },
     onOverflow(callback) {
       overflow = callback;
     },
+    flow,
     async *[Symbol.asyncIterator]() {
       reading = true;
       for (;;) {
-        if (lines.length > 0) {
-          const batch = lines;
-          lines = [];
-          size = 0;
-          yield batch.length === 1 && batch[0] ? batch[0] : Buffer.concat(batch);
-        } else if (ended) return;
+        if (lines.length > 0) yield taken();
+        else if (ended) return;
         else
           await new Promise<void>((resolve) => {
             wake = resolve;
@@ -309,17 +349,23 @@ function lineQueue(limit: number): LineQueue {
 
 function streamResponse(queue: LineQueue, end: () => void, { format }: Representation): Response {
   const type = format === 'protobuf' ? `${PROTOBUF};stream=watch` : 'application/json';
+  const body: FlowingBody = {
+    async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+      try {
+        yield* queue;
+      } finally {
+        end();
+      }
+    },
+    flow: (take, over) =>
+      queue.flow(take, () => {
+        end();
+        over();
+      }),
+  };
   return {
     status: 200,
     headers: { 'content-type': type, 'cache-control': 'no-cache, private' },
-    body: {
-      async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-        try {
-          yield* queue;
-        } finally {
-          end();
-        }
-      },
-    },
+    body,
   };
 }

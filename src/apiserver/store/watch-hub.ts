@@ -109,11 +109,11 @@ export function watchHub(log: Logger): WatchHub {
         }
       }
       for (const watcher of joining) {
-        if (watcher.stopped) continue;
-        const [first = [], ...more] = watcher.gathered?.splice(0) ?? [];
-        const batch =
-          more.length === 0 ? first : [first, ...more].flat().sort((a, b) => a.revision - b.revision);
-        deliver(watcher, batch);
+        const batches = watcher.gathered ?? [];
+        const [first = []] = batches;
+        const batch = batches.length === 1 ? first : batches.flat().sort((a, b) => a.revision - b.revision);
+        batches.length = 0;
+        if (!watcher.stopped) deliver(watcher, batch);
       }
     },
     clear() {

@@ -23,7 +23,7 @@ export interface SchemaTypeOptions {
   readonly resource?: boolean;
   /** Fields that the schema preserves without describing them: invisible (as in CustomResourceDefinitions) or of any type. */
   readonly unknownFields?: 'hidden' | 'dyn';
-  /** Fields whose names Kubernetes escapes have their names in JSON as well: `metadata.namespace`. */
+  /** Fields have their names in JSON, `metadata.namespace`, instead of those in which Kubernetes escapes words and signs. */
   readonly plainNames?: boolean;
 }
 
@@ -167,9 +167,8 @@ function fieldsType(
     : described;
   const properNames = new Map<string, string>();
   for (const property of Object.keys(properties)) {
-    const escaped = escapeFieldName(property);
-    if (escaped !== undefined) properNames.set(escaped, property);
-    if (context.plainNames) properNames.set(property, property);
+    const shown = context.plainNames ? property : escapeFieldName(property);
+    if (shown !== undefined) properNames.set(shown, property);
   }
   const known = new Map<string, FieldType | undefined>();
   const field = (wanted: string): FieldType | undefined => {

@@ -67,8 +67,14 @@ const NAME = 'atoll';
 const ADMINISTRATORS = 'system:masters';
 const GRACE_MS = 1_000;
 
-/** Runs an API server in this process until it is told to stop. Throws an Error that says what to change when it cannot start. */
-export async function runApiServer(options: ApiServerCommand): Promise<void> {
+/**
+ * Runs an API server in this process until it is told to stop. Throws an Error that says what to change when it cannot start.
+ * `onStarted` is called when it serves.
+ */
+export async function runApiServer(
+  options: ApiServerCommand,
+  onStarted: () => void = () => {},
+): Promise<void> {
   const logLevel = LOG_LEVELS.find((level) => level === options.logLevel);
   if (logLevel === undefined) throw new Error(`--log-level must be one of ${LOG_LEVELS.join(', ')}`);
   if (!CONTROLLERS.includes(options.controllers))
@@ -88,6 +94,7 @@ export async function runApiServer(options: ApiServerCommand): Promise<void> {
     home.leave();
     throw error;
   });
+  onStarted();
   process.stdout.write(running.text);
   await untilStopped(log, async () => {
     await running.stop();

@@ -16,7 +16,7 @@ import { processAmbient } from '../ambient.ts';
 import { serverCertificates } from '../certificates.ts';
 import { type Engine, startEngine } from '../engine.ts';
 import { openCluster } from '../join/cluster-access.ts';
-import { type JoinedHub, mergeJoins, readJoin, spokeNamed } from '../join/join-file.ts';
+import { type JoinedHub, mergeJoins, readJoin, spokeNamed, tokenFor } from '../join/join-file.ts';
 import { followJoins, readJoins, saveJoin } from '../join/join-secrets.ts';
 import { type HubSource, pinFirst, startSpokeLink } from '../join/spoke-link.ts';
 import { fileCredentials, secretCredentials } from '../key-store.ts';
@@ -39,6 +39,8 @@ export interface EngineCommandOptions {
   /** Where people get to the spokes, for a hub on an API server of someone else. */
   readonly accessHost?: string;
   readonly accessPort?: number;
+  /** What `create` on `spokeclusters/proxy` allows besides looking. */
+  readonly writesWithoutGrant?: boolean;
   readonly allowLoopback: boolean;
   readonly logLevel: LogLevel;
 }
@@ -54,8 +56,8 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
   const cluster = openCluster(runtime.clock, 'atoll-engine', options);
   const { client, handler, upgrade } = cluster;
   await client.getJson('/version');
-  const known = await knownHubs(runtime, client, role, given);
-  const name = options.name ?? (role === 'hub' && known.length === 0 ? 'hub' : spokeNamed(known));
+  const known = await knownHubs(runtime, client, given, options.name);
+  const name = options.name ?? spokeNamed(known) ?? (role === 'hub' ? 'hub' : undefined);
   if (name === undefined)
     throw new Error(
       '--name is required: the name of the SpokeCluster that stands for this cluster at its hub',
@@ -74,6 +76,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
     },
     roles: role === 'hub' ? { hub: true } : { spoke: true },
     pinned: known.length > 0,
+    access: { writesNeedGrant: options.writesWithoutGrant !== true },
   });
   const listener =
     options.linkPort === undefined
@@ -82,6 +85,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
           name,
           port: options.linkPort,
           directory: options.data ?? DATA_DIRECTORY,
+          joins: engine.hub()?.joins,
           ...(options.linkHost === undefined ? {} : { host: options.linkHost }),
           ...(options.linkAddress === undefined ? {} : { addresses: options.linkAddress }),
         });
@@ -111,16 +115,19 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
   });
 }
 
-/** What was given is kept in the cluster, and what was kept before is known. */
+/** What was given is kept in the cluster, under the name that the spoke goes by; what was kept before is known. */
 async function knownHubs(
   runtime: Runtime,
   client: Client,
-  role: 'hub' | 'spoke',
   given: readonly JoinedHub[],
+  name: string | undefined,
 ): Promise<readonly JoinedHub[]> {
-  if (role === 'hub' && given.length === 0) return [];
   if (given.length > 0) await ensureSpokeNamespace(client);
-  for (const hub of given) await saveJoin(client, hub);
+  for (const hub of given) {
+    const token = name === undefined ? undefined : tokenFor(hub, name);
+    const tokens = name === undefined || token === undefined ? hub.tokens : { [name]: token };
+    await saveJoin(client, { ...hub, tokens });
+  }
   return readJoins(runtime, client);
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Propagation } from '../../dialects/propagation/types.ts';
+import { type Contract, compileContract } from '../../engine/contract/index.ts';
 import { type KubeObject, refText } from '../../kube/object.ts';
 import { configMap, connected, deployment, propagation, put, secret, startApi } from '../fleet.fixture.ts';
 import { clusterFacts, sourceKey } from '../fleet-reading.ts';
@@ -206,6 +207,32 @@ describe('diff: manifests', () => {
     } finally {
       rmSync(root, { recursive: true });
     }
+  });
+});
+
+describe('diff: contracts of clusters', () => {
+  it('say what they will refuse of the changes there, and of nothing else', () => {
+    const wish = propagation('all', { author: { username: 'ann' } });
+    const contract = (spec: object): readonly Contract[] => [compileContract('platform', spec)];
+    const found = diffReport({
+      before: state([deployment('web', 2), deployment('old')], wish),
+      after: state([deployment('web', 3), deployment('cart')], {
+        ...wish,
+        spec: { ...wish.spec, deletionBudget: '100%' },
+      }),
+      changed: [],
+      contracts: new Map([
+        ['a', contract({ deny: [{ kinds: [{ kind: 'Deployment' }], authors: { users: ['ann'] } }] })],
+        ['b', contract({ mustNotDelete: [{ name: 'old' }] })],
+        ['c', contract({ deny: [{ authors: { users: ['bob'] } }] })],
+      ]),
+    });
+    const text = found.notes.map(({ clusters, message }) => `${clusters.join(',')}: ${message}`).join('\n');
+    expect(text).toMatch(
+      /^a: .*ann may not apply Deployment shop\/(web|cart)\. Next: .*\(and 2 more objects\)$/m,
+    );
+    expect(text).toMatch(/^b: .*Deployment shop\/old must not be deleted/m);
+    expect(text).not.toContain('c: ');
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Propagation } from '../../dialects/propagation/types.ts';
+import { type Contract, foresee, foreseenText } from '../../engine/contract/index.ts';
 import { type Difference, diffValues } from '../../engine/diff/diff.ts';
 import type { ClusterFacts } from '../../engine/intent.ts';
 import { compareForApply } from '../../engine/order/kind-rank.ts';
@@ -22,6 +23,8 @@ export interface DiffFacts {
   readonly after: FleetState;
   /** The objects of the files, as they would be at the hub. */
   readonly changed: readonly KubeObject[];
+  /** What the owners of clusters allow, as far as it is known. */
+  readonly contracts?: ReadonlyMap<string, readonly Contract[]>;
 }
 
 export interface DiffReport {
@@ -53,7 +56,7 @@ export interface DiffNote {
 type Content = ReadonlyMap<string, KubeObject>;
 
 /** What a change at the hub would do on which cluster. Pure. */
-export function diffReport({ before, after, changed }: DiffFacts): DiffReport {
+export function diffReport({ before, after, changed, contracts }: DiffFacts): DiffReport {
   const pairs = pairsOf(before, after);
   const notes = new Map<string, Set<string>>();
   const note = (cluster: string | undefined, message: string): void => {
@@ -75,6 +78,8 @@ export function diffReport({ before, after, changed }: DiffFacts): DiffReport {
     const changes = changesBetween(old, next);
     if (changes.length === 0) continue;
     for (const change of changes) touched.add(refKey(change.ref));
+    for (const message of refusedOn(cluster, contracts?.get(cluster) ?? [], pairs, changes))
+      note(cluster, message);
     const key = canonicalJson(changes);
     const group = groups.get(key);
     if (group) group.clusters.push(cluster);
@@ -87,6 +92,33 @@ export function diffReport({ before, after, changed }: DiffFacts): DiffReport {
     notes: [...notes].map(([message, clusters]) => ({ clusters: [...clusters], message })),
     summary: { clusters: list.reduce((sum, group) => sum + group.clusters.length, 0), objects: touched.size },
   };
+}
+
+/** What the contract of a cluster's owner will refuse of the changes there. The cluster has the last word. */
+function refusedOn(
+  cluster: string,
+  contracts: readonly Contract[],
+  pairs: readonly Pair[],
+  changes: readonly ObjectChange[],
+): string[] {
+  if (contracts.length === 0) return [];
+  const changing = new Map(changes.map(({ ref, change }) => [refKey(ref), change]));
+  return pairs.flatMap(({ before, after }) => {
+    const planned = after ?? before;
+    if (!planned) return [];
+    const { author, source } = planned.compiled.intent;
+    const wanted = after ? [...wantedOn(cluster, after)] : [];
+    const had = before ? [...wantedOn(cluster, before)] : [];
+    const text = foreseenText(
+      foresee(contracts, {
+        objects: wanted.filter(([key]) => changing.has(key)).map(([, object]) => object),
+        leaving: had.filter(([key]) => changing.get(key) === 'removed').map(([, object]) => refOf(object)),
+        author,
+        source,
+      }),
+    );
+    return text === undefined ? [] : [`${propagationText(sourceOf(planned))} will be refused there: ${text}`];
+  });
 }
 
 interface Pair {

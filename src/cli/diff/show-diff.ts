@@ -1,4 +1,5 @@
 import { type AskingOptions, ask } from '../output.ts';
+import { readContracts } from './contracts.ts';
 import { readDiff } from './facts.ts';
 import { readManifestFiles } from './manifest-files.ts';
 import { diffReport } from './report.ts';
@@ -23,7 +24,10 @@ export function showDiff(options: DiffOptions): Promise<void> {
         name: options.namespace ?? hub.namespace,
         explicit: options.namespace !== undefined,
       };
-      const report = diffReport(await readDiff(hub.client, manifests, namespace));
+      const facts = await readDiff(hub.client, manifests, namespace);
+      const touched = new Set(diffReport(facts).groups.flatMap(({ clusters }) => clusters));
+      const contracts = await readContracts([...touched], hub.spokeClient);
+      const report = diffReport({ ...facts, contracts });
       print(report, (harmless) => diffText(harmless, paint));
       return report.groups.length === 0 ? 0 : 1;
     },

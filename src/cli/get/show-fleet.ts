@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { CLUSTER_ANNOTATION, type MissingCluster } from '../../hub/access/index.ts';
 import { formatApiVersion, type ObjectMeta } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
 import { parseTime, sleep } from '../../runtime/clock.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { type AskingOptions, agoText, ask, harmless, type Paint } from '../output.ts';
@@ -72,7 +73,7 @@ export function showFleet(kind: string, name: string | undefined, options: GetOp
     const place = places.members ?? places.hub;
     if (place === undefined) return 0;
     const since = (places.members ? members : own)?.pages.at(-1)?.metadata?.resourceVersion ?? '';
-    await follow(place, accept, since, (object) => {
+    await follow(place, accept, since, asked, (object) => {
       if (isTable) {
         const cluster = places.members ? undefined : HUB_ITSELF;
         for (const line of columns.lines(object as ServerTable, cluster))
@@ -176,14 +177,23 @@ async function follow(
   place: Place,
   accept: string,
   since: string,
+  asked: Asked,
   show: (object: Page) => void,
 ): Promise<void> {
   const stopping = new AbortController();
   let version = since;
   for (;;) {
-    for await (const { type, object } of changes(place, accept, version, stopping.signal)) {
-      version = versionOf(object) ?? version;
-      if (type !== 'BOOKMARK') show(object);
+    try {
+      for await (const { type, object } of changes(place, accept, version, stopping.signal)) {
+        version = versionOf(object) ?? version;
+        if (type !== 'BOOKMARK') show(object);
+      }
+    } catch (error) {
+      if (!hasCode(error, 410)) throw error;
+      // A cluster has forgotten where the watch was: everything is shown again as it is now.
+      const again = await readPlace(place, accept, asked);
+      for (const page of again?.pages ?? []) show(page);
+      version = again?.pages.at(-1)?.metadata?.resourceVersion ?? '';
     }
     await sleep(systemClock(), REWATCH_MS);
   }

@@ -2,13 +2,14 @@ import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import { DETACH_FINALIZER } from '../../hub/inventory.ts';
-import { pendingRequests, revokeJoinToken, spokeClusterNamed } from '../../hub/join/index.ts';
+import { JOINED_LABEL, pendingRequests, revokeJoinToken, spokeClusterNamed } from '../../hub/join/index.ts';
 import { RETRACTION, type Retraction } from '../../hub/retractions.ts';
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { refText } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { certificateSigningRequests, secrets } from '../../kube/well-known.ts';
+import { sleep } from '../../runtime/clock.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { readFleetAtHub } from '../fleet-reading.ts';
 import { type AskingOptions, ask } from '../output.ts';
@@ -41,6 +42,7 @@ const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 const RETRACTIONS = resourceIdOf(RETRACTION);
 const WAIT_MS = 300_000;
 const FORCED_WAIT_MS = 30_000;
+const SETTLE_MS = 15_000;
 
 /** Ends with 1 where the cluster is not gone. */
 export function detach(name: string, options: DetachOptions): Promise<void> {
@@ -96,7 +98,7 @@ export async function detachCluster(
   const { namespace = '' } = cluster.metadata;
   if (wish.policy !== undefined && wish.policy !== cluster.spec.deletionPolicy)
     await hub.patch(SPOKE_CLUSTERS, namespace, name, 'merge', { spec: { deletionPolicy: wish.policy } });
-  if (policy === 'orphan') await keepCredential(hub, cluster);
+  if (policy === 'orphan') await credentialStays(runtime, hub, cluster);
   try {
     await hub.delete(SPOKE_CLUSTERS, namespace, name);
   } catch (error) {
@@ -105,7 +107,9 @@ export async function detachCluster(
   onStep(waitText(name, policy));
   let gone = await untilGone(runtime, hub, cluster, timeoutMs, async () => {
     const left = await ordersOn(spoke);
-    onStep(left === undefined ? `${name} cannot be reached` : `${left.length} orders are left on ${name}`);
+    onStep(
+      left === undefined ? `what ${name} holds is not known` : `${left.length} orders are left on ${name}`,
+    );
   });
   let residues: readonly string[] = [];
   if (!gone) residues = await residuesOf(hub, spoke, name);
@@ -202,16 +206,21 @@ async function forget(hub: Client, name: string): Promise<void> {
   }
 }
 
-/** A credential that `atoll join` made goes with its SpokeCluster, but where all shall stay. */
-async function keepCredential(
+/** A credential that `atoll join` made would go with its SpokeCluster: the hub lets go of it first. */
+async function credentialStays(
+  { clock }: Pick<Runtime, 'clock'>,
   hub: Client,
   { metadata: { namespace = '', name = '' } }: SpokeCluster,
 ): Promise<void> {
-  const { items } = await hub.list(secrets, namespace, { labelSelector: `atoll.dev/joined=${name}` });
-  for (const { metadata } of items)
-    await hub.patch(secrets, namespace, metadata.name ?? '', 'merge', {
-      metadata: { ownerReferences: null },
-    });
+  const labelSelector = `${JOINED_LABEL}=${name}`;
+  const deadline = clock.monotonic() + SETTLE_MS;
+  for (;;) {
+    const { items } = await hub.list(secrets, namespace, { labelSelector });
+    if (items.every(({ metadata }) => (metadata.ownerReferences ?? []).length === 0)) return;
+    if (clock.monotonic() > deadline)
+      throw new Error(`the hub does not let go of the credential of ${name}: does it run?`);
+    await sleep(clock, 100);
+  }
 }
 
 async function dropFinalizer(hub: Client, cluster: SpokeCluster): Promise<void> {

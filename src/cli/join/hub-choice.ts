@@ -2,6 +2,7 @@ import type { DialerState, TunnelDialer } from '../../link/index.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual } from '../../schema/json.ts';
 import type { JoinedHub } from './join-file.ts';
 
 export interface HubChoiceOptions {
@@ -61,7 +62,7 @@ export function chooseHub(runtime: Runtime, options: HubChoiceOptions): HubChoic
         if (closed) return;
         owner = await options.owner();
         const hub = next();
-        if (closed || hub === current?.hub) return;
+        if (closed || (hub && current && isSameHub(hub, current.hub))) return;
         const before = current;
         current = undefined;
         await before?.dialer.close();
@@ -116,4 +117,9 @@ export function chooseHub(runtime: Runtime, options: HubChoiceOptions): HubChoic
       await current?.dialer.close();
     },
   };
+}
+
+/** Whether two words for a hub lead to the same place in the same way; the token matters only when it is used. */
+export function isSameHub(a: JoinedHub, b: JoinedHub): boolean {
+  return deepEqual({ ...a, tokens: {} }, { ...b, tokens: {} });
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
-import { spokeClusterNamed } from '../../hub/join/index.ts';
+import { JOINED_LABEL, spokeClusterNamed } from '../../hub/join/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { ClusterEndpoint } from '../../kube/cluster-endpoint.ts';
 import { apiVersionOf, resourceIdOf } from '../../kube/custom-resource.ts';
@@ -28,8 +28,6 @@ export interface DirectJoin {
 }
 
 const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
-/** On the Secrets that this makes: others are never touched. */
-const JOINED_LABEL = 'atoll.dev/joined';
 
 /**
  * Has the hub reach a cluster by a credential. Doing it again renews the credential; what is there of somebody else is left
@@ -42,16 +40,14 @@ export async function joinDirectly(runtime: Runtime, hub: Client, wish: DirectJo
   checkPresent(present, wish, secretName);
   const credential = await credentialOf(runtime, wish);
   const made = await writeSecret(hub, wish, secretName, formatKubeconfig(kubeconfigOf(name, credential)));
-  let cluster: SpokeCluster;
   try {
-    cluster = await writeCluster(hub, present, wish, secretName);
+    await writeCluster(hub, present, wish, secretName);
   } catch (error) {
     // Refused for certain: of an answer that was lost nobody knows what it was.
     if (made && error instanceof StatusError && error.code >= 400 && error.code < 500)
       await hub.delete(secrets, namespace, secretName);
     throw error;
   }
-  await own(hub, namespace, secretName, cluster);
   const done =
     present === undefined ? 'joined' : force ? 'joined anew' : 'is joined; its credential was renewed';
   return `${name} ${done}. The hub reaches it at ${credential.url}; see: atoll cluster show ${name}\n`;
@@ -178,11 +174,4 @@ async function writeCluster(
     metadata: { name, namespace, labels: { 'atoll.dev/cluster': name, ...labels } },
     spec: { mode: 'connect', credential },
   });
-}
-
-/** The credential goes with its SpokeCluster, however that is deleted. */
-async function own(hub: Client, namespace: string, secretName: string, cluster: SpokeCluster): Promise<void> {
-  const { name = '', uid = '' } = cluster.metadata;
-  const owner = { apiVersion: cluster.apiVersion, kind: cluster.kind, name, uid };
-  await hub.patch(secrets, namespace, secretName, 'merge', { metadata: { ownerReferences: [owner] } });
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,6 +9,8 @@ import {
   createBootstrapToken,
   decideEnrolment,
   decideRequest,
+  followJoins,
+  type Joins,
   pendingRequests,
   readLinkNotice,
 } from '../../hub/join/index.ts';
@@ -23,7 +25,7 @@ import {
   requestKeyDigest,
 } from '../../kube/pki.ts';
 import { createClient } from '../../kube/rest-client.ts';
-import { certificateSigningRequests } from '../../kube/well-known.ts';
+import { certificateSigningRequests, secrets } from '../../kube/well-known.ts';
 import {
   type DialerState,
   type Link,
@@ -32,12 +34,16 @@ import {
   type TunnelListener,
 } from '../../link/index.ts';
 import { type Runtime, systemRuntime } from '../../runtime/index.ts';
+import { readTrust } from '../../spoke/trust.ts';
 import type { CredentialPlace, KeptCredentials } from '../key-store.ts';
 import { dialHub, listenForSpokes } from '../link-ends.ts';
 import { createLinks, type Links } from '../links.ts';
 import { decideOn } from './accept.ts';
 import { expectSpoke, joinedHub } from './expect-spoke.ts';
-import type { JoinedHub } from './join-file.ts';
+import { joinDirectly } from './join-directly.ts';
+import { type JoinedHub, joinWord } from './join-file.ts';
+import { pinFirst, startSpokeLink } from './spoke-link.ts';
+import { handOver } from './takeover.ts';
 
 /** A hub on an API server in this process, and spokes that dial it over real sockets. */
 const runtime: Runtime = systemRuntime();
@@ -46,6 +52,7 @@ const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 let server: ApiServer;
 let client: Client;
 let links: Links;
+let joins: Joins;
 let listener: TunnelListener;
 const dialers: TunnelDialer[] = [];
 /** Woken by anything that happens on a link. */
@@ -63,10 +70,12 @@ beforeEach(async () => {
     links.tunnel(spoke)?.onChange(wake);
     wake();
   });
-  listener = await listenForSpokes(runtime, client, links, { name: 'hub', port: 0, directory });
+  joins = followJoins(runtime, client);
+  listener = await listenForSpokes(runtime, client, links, { name: 'hub', port: 0, directory, joins });
 });
 afterEach(async () => {
   await Promise.all(dialers.splice(0).map((dialer) => dialer.close()));
+  await joins.stop();
   await listener.close();
   await server.close();
 });
@@ -157,7 +166,7 @@ async function bootstrapToken(options: { approved?: boolean; names?: string[] } 
 }
 
 describe('a spoke that was expected', () => {
-  it('[K23] joins with its token, without a credential of it at the hub', async () => {
+  it('joins with its token, without a credential of it at the hub', async () => {
     dial('edge', await hubWith({ edge: await tokenFor('edge') }));
     const link = await isUp('edge');
     expect((await link.handler({ method: 'GET', path: '/livez', headers: {} })).status).toBe(200);
@@ -183,6 +192,59 @@ describe('a spoke that was expected', () => {
     await dial('other', await hubWith({ other: token })).until(refused('wrong, used or expired'));
     await dialers[0]?.close();
     await dial('edge', await hubWith({ edge: token })).until(refused('wrong, used or expired'));
+  });
+
+  it('waits for its acceptance where it was expected so', async () => {
+    const spoke = dial('edge', await hubWith({ edge: await tokenFor('edge', false) }));
+    await spoke.until(refused('does not accept spoke edge'));
+    await decideOn(runtime, client, 'edge');
+    await isUp('edge');
+  });
+
+  it('by kubeconfig leaves nothing behind where the hub refuses its SpokeCluster, and touches no Secret of others', async () => {
+    const file = join(directory, 'near.kubeconfig');
+    const inline = Buffer.from('PEM').toString('base64');
+    writeFileSync(
+      file,
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [
+          { name: 'c', cluster: { server: 'https://near:6443', 'certificate-authority-data': inline } },
+        ],
+        users: [{ name: 'u', user: { token: 'secret' } }],
+        contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+        'current-context': 'c',
+      }),
+    );
+    const wish = { name: 'near', namespace: 'default', file, asIs: true, force: false };
+    const secretNames = async (): Promise<(string | undefined)[]> =>
+      (await client.list(secrets, 'default')).items.map(({ metadata }) => metadata.name);
+    await expect(joinDirectly(runtime, client, { ...wish, labels: { a: 'no label!' } })).rejects.toThrow(
+      'metadata.labels',
+    );
+    expect(await secretNames()).toEqual([]);
+    expect(await joinDirectly(runtime, client, { ...wish, labels: {} })).toContain('near joined');
+    expect(await joinDirectly(runtime, client, { ...wish, labels: {} })).toContain('is joined');
+    expect(await secretNames()).toEqual(['near-kubeconfig']);
+    await tokenFor('edge');
+    const other = { ...wish, name: 'edge', labels: {} };
+    await expect(joinDirectly(runtime, client, other)).rejects.toThrow('--force');
+    expect(await joinDirectly(runtime, client, { ...other, force: true })).toContain('joined anew');
+    const { spec } = await client.get<SpokeCluster>(SPOKE_CLUSTERS, 'default', 'edge');
+    expect(spec.credential).toEqual({
+      type: 'kubeconfig',
+      kubeconfig: { secretRef: { name: 'edge-kubeconfig', key: 'kubeconfig' } },
+    });
+    await client.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'far-kubeconfig', namespace: 'default' },
+      stringData: { mine: 'x' },
+    });
+    await expect(joinDirectly(runtime, client, { ...wish, name: 'far', labels: {} })).rejects.toThrow(
+      'was not made by atoll join',
+    );
   });
 
   it('is refused without a SpokeCluster, with another one’s certificate, and with a forged one', async () => {
@@ -214,6 +276,61 @@ describe('a spoke that was expected', () => {
       certificateIdentity(certificate).keyDigest,
     );
     expect(states.filter((state) => state.phase === 'enrolling')).toHaveLength(1);
+  });
+});
+
+describe('a spoke that knows two hubs', () => {
+  it('is the first one’s, is with the second while that is away, and is handed over only by its owner', async () => {
+    const [own, other] = await Promise.all(
+      [1, 2].map(() => createApiServer({ runtime, storage: memoryDriver() })),
+    );
+    if (!own || !other) throw new Error('no servers');
+    const spokeClient = createClient(own.as({ name: 'engine', groups: ['system:masters'] }));
+    const second = createClient(other.as({ name: 'admin', groups: ['system:masters'] }));
+    await installKinds(runtime.clock, second, [SPOKE_CLUSTER]);
+    const secondLinks = createLinks(runtime);
+    secondLinks.onTunnel((spoke) => {
+      secondLinks.tunnel(spoke)?.onChange(wake);
+      wake();
+    });
+    const options = { name: 'second', port: 0, directory: join(directory, 'second') };
+    const secondListener = await listenForSpokes(runtime, second, secondLinks, options);
+    const expected = { name: 'edge', namespace: 'default', accepted: true };
+    const notice = await readLinkNotice(second);
+    if (!notice) throw new Error('the second hub tells nothing');
+    const hubs = [
+      await hubWith({ edge: await tokenFor('edge') }),
+      joinedHub(notice, { tokens: { edge: await expectSpoke(runtime, second, expected) } }),
+    ];
+    const places = new Map(hubs.map((hub) => [hub.name, place()]));
+    await pinFirst(runtime, spokeClient, hubs);
+    const link = startSpokeLink(runtime, {
+      cluster: 'edge',
+      client: spokeClient,
+      hubs: { current: () => hubs },
+      credentials: (hub) => places.get(hub.name) ?? place(),
+      serve: echo,
+      graceMs: 20,
+      onState: wake,
+    });
+    const isUpAtSecond = (): true | undefined => (secondLinks.tunnel('edge')?.up === true ? true : undefined);
+    try {
+      await isUp('edge');
+      expect(isUpAtSecond()).toBeUndefined();
+      const { port } = listener;
+      await listener.close();
+      await holds(isUpAtSecond);
+      expect((await readTrust(spokeClient))?.lineage).toBe(hubs[0]?.trust.lineage);
+      listener = await listenForSpokes(runtime, client, links, { name: 'hub', port, directory, joins });
+      await handOver(runtime, spokeClient, { join: joinWord({ version: 2, hubs: hubs.slice(1) }) });
+      await holds(isUpAtSecond);
+      expect((await readTrust(spokeClient))?.lineage).toBe(hubs[1]?.trust.lineage);
+      expect(await handOver(runtime, spokeClient, {})).toContain("The spoke is second's");
+    } finally {
+      await link.close();
+      await secondListener.close();
+      await Promise.all([own.close(), other.close()]);
+    }
   });
 });
 

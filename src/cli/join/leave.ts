@@ -11,8 +11,10 @@ import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { type KubeObject, refText } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { deployments, secrets } from '../../kube/well-known.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import { systemRuntime } from '../../runtime/runtime.ts';
+import { within } from '../../spoke/deadline.ts';
 import { hubAccess, hubUserBindings, hubUserRoles } from '../../spoke/hub-access.ts';
 import { release } from '../../spoke/marks.ts';
 import { dropTrust, HUB_TRUST_NAME } from '../../spoke/trust.ts';
@@ -34,15 +36,17 @@ export interface Left {
   readonly problems: readonly string[];
 }
 
+const RELEASE_MS = 30_000;
 const DISPATCHES = resourceIdOf(DISPATCH);
 const RECORDS = resourceIdOf(OWNERSHIP_RECORD);
 
 /** `atoll leave`, on a spoke. Ends with 1 where something is left over. */
 export async function leave(options: LeaveOptions): Promise<void> {
+  const { clock } = systemRuntime();
   try {
-    const cluster = openCluster(systemRuntime().clock, 'atoll-cli', options);
+    const cluster = openCluster(clock, 'atoll-cli', options);
     try {
-      const left = await leaveHub(cluster.client, options.force);
+      const left = await leaveHub(clock, cluster.client, options.force);
       const lines = [
         ...left.released.map((item) => `stays, free of marks: ${item}`),
         ...left.removed.map((item) => `removed: ${item}`),
@@ -63,7 +67,7 @@ export async function leave(options: LeaveOptions): Promise<void> {
  * Takes away all that Atoll keeps on a spoke but its definitions and its namespace, which may hold what is somebody else's. The
  * engine goes first: it would keep up what is taken away. Throws while orders of a hub are there, unless forced.
  */
-export async function leaveHub(client: Client, force: boolean): Promise<Left> {
+export async function leaveHub(clock: Clock, client: Client, force: boolean): Promise<Left> {
   const [orders, records] = await Promise.all([
     listed(client, DISPATCHES),
     listed<OwnershipRecord>(client, RECORDS),
@@ -101,7 +105,7 @@ export async function leaveHub(client: Client, force: boolean): Promise<Left> {
         const resource = await client.resourceFor(ref.apiVersion, ref.kind);
         const live = await client.get(resource, ref.namespace, ref.name);
         if (live.metadata.uid !== uid) return;
-        await release(client, resource, live, AbortSignal.timeout(30_000));
+        await within(clock, RELEASE_MS, (signal) => release(client, resource, live, signal));
         released.push(refText(ref));
       });
   for (const kind of [DISPATCH, OWNERSHIP_RECORD, BUNDLE, CLUSTER])

@@ -5,7 +5,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { pinTrust, readTrust, watchTrust } from '../../spoke/trust.ts';
 import type { CredentialPlace } from '../key-store.ts';
 import { dialHub } from '../link-ends.ts';
-import { chooseHub } from './hub-choice.ts';
+import { chooseHub, isSameHub } from './hub-choice.ts';
 import type { JoinedHub } from './join-file.ts';
 
 /** Where the hubs come from that a spoke knows. */
@@ -49,6 +49,12 @@ export function startSpokeLink(
   runtime: Runtime,
   { cluster, client, hubs, credentials, serve, serveUpgrade, graceMs, onState }: SpokeLinkOptions,
 ): { close(): Promise<void> } {
+  /** While a hub cannot be reached: it may be told to be elsewhere by now, or to be another one. */
+  function lookAgain(hub: JoinedHub): void {
+    const known = hubs.current();
+    if (!known.some((other) => isSameHub(other, hub))) choice.reconsider(known);
+  }
+
   const choice = chooseHub(runtime, {
     hubs: hubs.current(),
     owner: async () => (await readTrust(client))?.lineage,
@@ -63,6 +69,7 @@ export function startSpokeLink(
         onState(state): void {
           tell(state);
           onState?.(hub, state);
+          if (state.phase === 'waiting') lookAgain(hub);
         },
       }),
   });

@@ -127,6 +127,29 @@ export function compilePropagation(
   };
 }
 
+/** Whether a change of an object may change what a propagation comes to. `compiled` is what it came to last. */
+export function concernedBy(
+  propagation: Propagation,
+  compiled: Compiled | undefined,
+  object: KubeObject,
+  namespaces?: NamespaceLabels,
+): boolean {
+  const selectors = effectiveSelectors(propagation);
+  if (selectors.some((selector) => selects(selector, object, namespaces))) return true;
+  const { references, backends, definitions, namespaces: spaces } = propagation.spec.dependencies ?? {};
+  if (object.kind === 'Namespace')
+    return spaces === true || selectors.some(({ namespaceSelector }) => namespaceSelector !== undefined);
+  if (object.kind === DEFINITIONS.kind && definitions === true) return true;
+  if ((references !== true && backends !== true) || !compiled?.closure) return false;
+  const key = refKey(refOf(object));
+  const { added, missing, refused } = compiled.closure;
+  return (
+    added.some((item) => refKey(refOf(item.object)) === key) ||
+    missing.some((item) => refKey(item.ref) === key) ||
+    refused.some((item) => refKey(item.ref) === key)
+  );
+}
+
 /** Finds objects by name, with one look through each kind. */
 function createStock(
   candidates: (selector: ResourceSelector) => readonly KubeObject[],

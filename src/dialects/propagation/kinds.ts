@@ -113,6 +113,10 @@ const status = record({
   ),
   objects: integer('Objects selected.'),
   revision: text('Digest of the selected content.'),
+  decision: {
+    ...anything('Where it is placed and why not elsewhere: what the next decision starts from.'),
+    type: 'object',
+  },
   dispatchGeneration: integer('Raised with every change of content or placement.', { format: 'int64' }),
   dispatchDigest: text('Digest of what that generation stands for.'),
   dispatchHistory: list(text(), 'generation:digest of the generations before, newest first.'),

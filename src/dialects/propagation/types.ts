@@ -1,5 +1,6 @@
 import type { ClosureOptions } from '../../engine/closure/index.ts';
 import type { ApplyStrategy, Author, Override, Placement } from '../../engine/intent.ts';
+import type { Decision } from '../../engine/place/index.ts';
 import type { ResourceSelector } from '../../engine/select/select.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
 
@@ -42,6 +43,8 @@ export interface PropagationStatus {
   freshness?: Freshness;
   objects?: number;
   revision?: string;
+  /** What the next decision starts from, as plain JSON. */
+  decision?: Decision;
   dispatchGeneration?: number;
   dispatchDigest?: string;
   dispatchHistory?: string[];

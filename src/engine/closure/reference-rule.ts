@@ -44,7 +44,8 @@ export function compileReferenceRule(expressions: readonly string[]): CompiledRe
 function evaluate(program: Program, object: KubeObject): readonly Reference[] {
   const { value } = program.evaluate({ object }, { budget: OBJECT_BUDGET });
   if (value === undefined) return [];
-  const { json } = toJson(value);
+  const result = toJson(value);
+  const json = 'json' in result ? result.json : undefined;
   const list: readonly JsonValue[] = Array.isArray(json) ? (json as JsonValue[]) : [];
   return list.slice(0, MAX_REFERENCES).flatMap((item): Reference[] => {
     const [apiVersion, kind, name] = ['apiVersion', 'kind', 'name'].map((field) => stringAt(item, field));

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import type { KubeObject } from '../../kube/object.ts';
 import { refOf } from '../../kube/object.ts';
 import type { Author } from '../intent.ts';
@@ -53,7 +55,7 @@ const deletion = (what: KubeObject): ContractRequest =>
   request(what, { verb: 'delete', object: undefined, oldObject: what });
 
 describe('a contract', () => {
-  it("[F15] that nobody wrote allows everything but the cluster's own namespaces", () => {
+  it("that nobody wrote allows everything but the cluster's own namespaces", () => {
     expect(ask([], request(map))).toBe('allow');
     expect(ask([], request(object('ConfigMap', 'kube-system', 'coredns')))).toContain('SystemNamespace');
     expect(ask([], request(object('Namespace', '', 'kube-public')))).toContain('SystemNamespace');
@@ -61,7 +63,7 @@ describe('a contract', () => {
     expect(ask([], request(object('ClusterRole', '', 'kube-reader')))).toBe('allow');
   });
 
-  it("[F15] means the cluster's own namespaces by patterns that name them only", () => {
+  it("means the cluster's own namespaces by patterns that name them only", () => {
     const inSystem = request(object('ConfigMap', 'kube-system', 'coredns'));
     expect(ask([{ allow: [{ namespaces: ['*'] }] }], inSystem)).toContain('SystemNamespace');
     expect(ask([{ allow: [{ namespaces: ['kube-s*'] }] }], inSystem)).toBe('allow');
@@ -205,6 +207,14 @@ describe('a contract', () => {
     const judgement = judge([compileContract('c', night)], request(map), { now });
     expect(judgement).toMatchObject({ retryAt: Date.UTC(2026, 5, 3, 22, 0) });
     expect(ask([night], request(map), Date.UTC(2026, 5, 3, 23, 0))).toBe('allow');
+  });
+
+  it('of the documentation can be understood', () => {
+    const page = readFileSync(new URL('../../../docs/contract.md', import.meta.url), 'utf8');
+    const written = parse(/```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? '') as { spec: SpokeContractSpec };
+    expect(compileContract('c', written.spec).problems).toEqual([]);
+    expect(ask([written.spec], request(object('ConfigMap', 'elsewhere', 'x')))).toContain('NotAllowed');
+    for (const reason of Object.keys(CONTRACT_REASONS)) expect(page).toContain(`\`${reason}\``);
   });
 
   it('has a sentence for every refusal, with what to do', () => {

@@ -163,7 +163,8 @@ function expressed(
     const options = { budget: budget.left, ...(preview ? { unknowns: ['oldObject'] } : {}) };
     const { value, error, unknown, cost } = program.evaluate(bindings, options);
     budget.left -= cost;
-    if (error) return found(at, 'RuleFailed', error.message);
+    // What went wrong may quote what it went wrong with.
+    if (error) return found(at, 'RuleFailed', isSecret(request.ref) ? 'the expression fails' : error.message);
     if (budget.left <= 0) return found(at, 'RuleFailed', 'the expressions cost too much to evaluate');
     if (unknown === undefined && value !== true) return found(at, 'RuleRefused', message);
   }
@@ -188,6 +189,10 @@ function timely(
 
 function found(rule: string, reason: ContractReason, message: string): Finding {
   return { rule, reason, message };
+}
+
+function isSecret(ref: ObjectRef): boolean {
+  return ref.kind === 'Secret' && gvkOf(ref).group === '';
 }
 
 function byWhom(author: Author | undefined): string {

@@ -1,3 +1,4 @@
+import { refKey } from '../../kube/object.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { comparePositions, contradicts, type DispatchSpec } from './dispatch.ts';
 import { verifyDispatch } from './signature.ts';
@@ -48,13 +49,13 @@ export function judgeDispatch(
   const order = comparePositions(spec.position, accepted.position);
   if (order === undefined) return { verdict: 'accept' };
   if (order === 0) {
-    return asksTheSame(spec, accepted)
-      ? { verdict: 'known' }
-      : {
-          verdict: 'refuse',
-          reason: 'StaleGeneration',
-          message: `generation ${spec.position.generation} was accepted before with another content`,
-        };
+    if (asksTheSame(spec, accepted))
+      return ordersMoreAway(spec, accepted) ? { verdict: 'accept' } : { verdict: 'known' };
+    return {
+      verdict: 'refuse',
+      reason: 'StaleGeneration',
+      message: `generation ${spec.position.generation} was accepted before with another content`,
+    };
   }
   const { epoch, generation } = accepted.position;
   if (epoch === spec.position.epoch && contradicts(spec.history, generation, accepted.digest)) {
@@ -70,6 +71,12 @@ export function judgeDispatch(
     reason: 'StaleGeneration',
     message: `generation ${accepted.position.generation} was accepted before, this is ${spec.position.generation}: the hub may have been restored from an old state`,
   };
+}
+
+/** The hub learned of something that is left here and that nobody wants: it names it in the same word. */
+function ordersMoreAway(spec: DispatchSpec, accepted: DispatchSpec): boolean {
+  const named = new Set(accepted.tombstones.map(({ ref }) => refKey(ref)));
+  return spec.tombstones.some(({ ref }) => !named.has(refKey(ref)));
 }
 
 /**

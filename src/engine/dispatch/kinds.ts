@@ -24,10 +24,7 @@ const dispatchSpec = record(
       },
       'The object at the hub that asks for this.',
     ),
-    author: record(
-      { username: text(), groups: list(text()) },
-      'Who asks for it at the hub.',
-    ),
+    author: record({ username: text(), groups: list(text()) }, 'Who asks for it at the hub.'),
     position,
     digest: text('What this generation stands for on the whole fleet.'),
     history: list(text(), 'generation:digest of the generations before, newest first.'),

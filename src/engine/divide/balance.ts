@@ -20,12 +20,21 @@ export interface Slot {
  * placed within the caps is left. One more of `total` never takes one away from any slot.
  */
 export function balance(total: number, slots: readonly Slot[], key: string): number[] {
-  const party = (slot: Slot, more: Omit<Party, 'name'>): Party => ({ name: slot.name, ...more });
-  const minima = webster(
-    total,
-    slots.map((slot) => party(slot, { votes: slot.min, initial: 0, cap: slot.min })),
-    key,
-  );
+  const party = (slot: Slot, { votes, initial, cap, uncounted = 0 }: Omit<Party, 'name'>): Party => ({
+    name: slot.name,
+    votes,
+    initial,
+    cap,
+    uncounted,
+  });
+  const minima =
+    sum(slots.map(({ min }) => min)) <= total
+      ? slots.map(({ min }) => min)
+      : webster(
+          total,
+          slots.map((slot) => party(slot, { votes: slot.min, initial: 0, cap: slot.min })),
+          key,
+        );
   const start = slots.map((slot, index) => Math.max(minima[index] ?? 0, Math.min(slot.kept, slot.cap)));
   if (sum(start) > total) {
     // Handing out again from the minima up to what was kept takes back exactly the seats that came last.
@@ -39,7 +48,7 @@ export function balance(total: number, slots: readonly Slot[], key: string): num
       votes: slot.votes,
       initial: start[index] ?? 0,
       cap: slot.cap,
-      ...(slot.fromKept === true ? { uncounted: Math.min(slot.kept, slot.cap) } : {}),
+      uncounted: slot.fromKept === true ? Math.min(slot.kept, slot.cap) : 0,
     }),
   );
   return webster(total, growing, key);

@@ -136,8 +136,7 @@ export function estimateSets(
   for (let sets = 0; sets < wanted; sets++) {
     for (const { name, replicas, needs } of order) {
       const next = take(rest, needs, replicas);
-      if (!next)
-        return { replicas: sets, reason: `no room for ${replicas} of ${name} in set ${sets + 1}` };
+      if (!next) return { replicas: sets, reason: `no room for ${replicas} of ${name} in set ${sets + 1}` };
       rest = next;
     }
   }

@@ -163,9 +163,10 @@ function aggregate(
   const kept = sum(slots.map((slot) => slot.kept));
   const shrinks = kept > total;
   const worth = (slot: Slot): number => (shrinks ? slot.shrinkVotes : slot.votes);
-  const had = (slot: Slot): number => Number((before[slot.name] ?? 0) > 0);
+  const had = new Set(slots.filter(({ name }) => (before[name] ?? 0) > 0));
+  const first = (slot: Slot): number => (!shrinks && had.has(slot) ? 1 : 0);
   const order = [...slots].sort(
-    (a, b) => (shrinks ? 0 : had(b) - had(a)) || worth(b) - worth(a) || (a.name < b.name ? -1 : 1),
+    (a, b) => first(b) - first(a) || worth(b) - worth(a) || (a.name < b.name ? -1 : 1),
   );
   const needed = shrinks ? total : total - kept;
   const run = new Set<string>();

@@ -103,20 +103,25 @@ export const MAX_COUNT: number = 2 ** 31 - 1;
 /** What is wrong with a request; empty where nothing is. */
 export function requestProblems(request: DivisionRequest): readonly string[] {
   const problems: string[] = [];
-  const check = (what: string, value: number | undefined): void => {
+  const check = (what: string, of: string, value: number | undefined): void => {
     if (value !== undefined && (!Number.isInteger(value) || value < 0 || value > MAX_COUNT))
-      problems.push(`${what} must be a whole number from 0 to ${MAX_COUNT}, not ${value}`);
+      problems.push(`${what}${of} must be a whole number from 0 to ${MAX_COUNT}, not ${value}`);
   };
-  check('total', request.total);
+  check('total', '', request.total);
   const names = new Set<string>();
   for (const cluster of request.clusters) {
     const { name, weight, minReplicas, maxReplicas, available, capacity, current, tier } = cluster;
     if (names.has(name)) problems.push(`cluster ${name} is there twice`);
     names.add(name);
-    const numbers = { weight, minReplicas, maxReplicas, available, capacity, current, tier };
-    for (const [field, value] of Object.entries(numbers)) check(`${field} of cluster ${name}`, value);
+    check('weight of cluster ', name, weight);
+    check('minReplicas of cluster ', name, minReplicas);
+    check('maxReplicas of cluster ', name, maxReplicas);
+    check('available of cluster ', name, available);
+    check('capacity of cluster ', name, capacity);
+    check('current of cluster ', name, current);
+    check('tier of cluster ', name, tier);
   }
   for (const [name, value] of Object.entries(request.previous ?? {}))
-    check(`previous replicas of cluster ${name}`, value);
+    check('previous replicas of cluster ', name, value);
   return problems;
 }

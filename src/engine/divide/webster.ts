@@ -67,14 +67,23 @@ function skipAhead(
     const counted = Math.max(0, Math.ceil((votes / bound - 1) / 2) - less);
     return Math.max(initial, Math.min(cap, counted + uncounted));
   };
-  const total = (bound: number): number =>
-    live.reduce((all, { party }) => all + grown(party, bound, 0) - party.initial, 0);
+  const total = (bound: number): number => {
+    let seats = 0;
+    for (const { party } of live) seats += grown(party, bound, 0) - party.initial;
+    return seats;
+  };
   let low = 0;
-  let high = Math.max(...live.map(({ party }) => party.votes));
-  for (let step = 0; step < 64 && high - low > high * 1e-12; step++) {
+  let high = 0;
+  for (const { party } of live) high = Math.max(high, party.votes);
+  // Near enough is enough: what is left is given out one by one.
+  for (let step = 0, given = 0; step < 64 && open - given > live.length; step++) {
     const middle = (low + high) / 2;
-    if (total(middle) > open) low = middle;
-    else high = middle;
+    const seats = total(middle);
+    if (seats > open) low = middle;
+    else {
+      high = middle;
+      given = seats;
+    }
   }
   let left = open;
   for (const { party, index } of live) {
@@ -116,9 +125,9 @@ function createHeap(parties: readonly Party[], held: readonly number[], backward
     let at = 0;
     for (;;) {
       let best = at;
-      for (const child of [2 * at + 1, 2 * at + 2]) {
-        if (child < items.length && before(items[child] ?? 0, items[best] ?? 0)) best = child;
-      }
+      const left = 2 * at + 1;
+      if (left < items.length && before(items[left] ?? 0, items[best] ?? 0)) best = left;
+      if (left + 1 < items.length && before(items[left + 1] ?? 0, items[best] ?? 0)) best = left + 1;
       if (best === at) return;
       swap(at, best);
       at = best;

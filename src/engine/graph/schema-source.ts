@@ -1,4 +1,5 @@
-import type { GroupVersionKind } from '../../kube/object.ts';
+import type { GroupVersionKind, KubeObject } from '../../kube/object.ts';
+import { listAt, objectAt, stringAt } from '../../schema/json.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
 import { mapOf, record, text } from '../../schema/schema-of.ts';
 
@@ -76,7 +77,8 @@ export const OBJECT_META: OpenApiSchema = record({
 /** The schema of a resource with all that every resource has. */
 export function resourceSchema({ schema, resolve }: TypeSchema): TypeSchema {
   const { metadata } = schema.properties ?? {};
-  const described = metadata?.$ref !== undefined || metadata?.allOf !== undefined || metadata?.properties?.['labels'];
+  const described =
+    metadata?.$ref !== undefined || metadata?.allOf !== undefined || metadata?.properties?.['labels'];
   if (described) return { schema, resolve };
   return {
     schema: {
@@ -100,38 +102,28 @@ export function unknownKind(namespaced: boolean): KindSchema {
   };
 }
 
-/** The kinds that CustomResourceDefinitions define, in all their versions. What is no definition is left out. */
+/** The kinds that CustomResourceDefinitions define, in all their versions. */
 export function definedKinds(
-  definitions: readonly DefinitionObject[],
+  definitions: readonly KubeObject[],
 ): { readonly kind: GroupVersionKind; readonly schema: KindSchema }[] {
-  return definitions.flatMap(({ spec }) =>
-    (spec?.versions ?? []).map(({ name, schema }) => ({
-      kind: { group: spec?.group ?? '', version: name, kind: spec?.names?.kind ?? '' },
-      schema: {
-        type: resourceSchema({
-          schema: schema?.openAPIV3Schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-          resolve: () => undefined,
-        }),
-        namespaced: spec?.scope !== 'Cluster',
-      },
-    })),
-  );
+  return definitions.flatMap((definition) => {
+    const group = stringAt(definition, 'spec', 'group') ?? '';
+    const kind = stringAt(definition, 'spec', 'names', 'kind') ?? '';
+    const namespaced = stringAt(definition, 'spec', 'scope') !== 'Cluster';
+    return listAt(definition, 'spec', 'versions').map((version) => {
+      const schema: OpenApiSchema = objectAt(version, 'schema', 'openAPIV3Schema') ?? {
+        type: 'object',
+        'x-kubernetes-preserve-unknown-fields': true,
+      };
+      return {
+        kind: { group, version: stringAt(version, 'name') ?? '', kind },
+        schema: { type: resourceSchema({ schema, resolve: () => undefined }), namespaced },
+      };
+    });
+  });
 }
 
-/** The parts of a CustomResourceDefinition that are looked at. */
-export interface DefinitionObject {
-  readonly spec?: {
-    readonly group?: string;
-    readonly scope?: string;
-    readonly names?: { readonly kind?: string };
-    readonly versions?: readonly {
-      readonly name: string;
-      readonly schema?: { readonly openAPIV3Schema?: OpenApiSchema };
-    }[];
-  };
-}
-
-export function schemaSourceOf(definitions: readonly DefinitionObject[]): SchemaSource {
+export function schemaSourceOf(definitions: readonly KubeObject[]): SchemaSource {
   const key = (kind: GroupVersionKind): string => `${kind.group}/${kind.version}/${kind.kind}`;
   const kinds = new Map(definedKinds(definitions).map(({ kind, schema }) => [key(kind), schema]));
   return {

@@ -20,6 +20,8 @@ export interface Predicate {
   set(fleet: FleetIndex): ClusterSet;
   /** What a cluster has instead. */
   found(entry: FleetEntry, position: number, fleet: FleetIndex): string;
+  /** Set where that depends on the values of one column only. */
+  column?(fleet: FleetIndex): Column;
 }
 
 /** Some clusters, compiled: those for which every predicate holds and no exclusion does. */
@@ -103,6 +105,38 @@ export function wordsOf(match: CompiledMatch): string {
   return shorten(match.predicates.map((predicate) => predicate.wants).join(' and '));
 }
 
+/** What clusters have instead of what a condition asks for, and which of them. */
+export function foundOn(
+  predicate: Predicate,
+  out: ClusterSet,
+  fleet: FleetIndex,
+): ReadonlyMap<string, string[]> {
+  const { entries } = fleet;
+  const groupOf = predicate.column?.(fleet).groupOf;
+  const byGroup = new Map<number, string[]>();
+  const byText = new Map<string, string[]>();
+  forEach(out, (position) => {
+    const entry = entries[position];
+    if (!entry) return;
+    const { name } = entry.facts;
+    const group = groupOf?.[position];
+    const known = group === undefined ? undefined : byGroup.get(group);
+    if (known) {
+      known.push(name);
+      return;
+    }
+    const text = predicate.found(entry, position, fleet);
+    let names = byText.get(text);
+    if (!names) {
+      names = [];
+      byText.set(text, names);
+    }
+    names.push(name);
+    if (group !== undefined) byGroup.set(group, names);
+  });
+  return byText;
+}
+
 /** The first condition that a cluster fails. */
 export function firstFailure(
   match: CompiledMatch,
@@ -180,6 +214,7 @@ function label(requirement: LabelRequirement): Predicate {
       }
     }),
     found: valueIn('label', key),
+    column: (fleet) => fleet.column('label', key),
   };
 }
 
@@ -242,6 +277,7 @@ function field(requirement: FieldRequirement, path: string, issues: string[]): P
       }
     }),
     found: valueIn('field', key),
+    column: (fleet) => fleet.column('field', key),
   };
 }
 

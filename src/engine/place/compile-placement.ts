@@ -5,22 +5,14 @@ import {
   compileMatch,
   exclusions,
   firstFailure,
+  foundOn,
   type Predicate,
   perFleet,
   predicatesOf,
   saysWhich,
   wordsOf,
 } from './cluster-match.ts';
-import {
-  add,
-  type ClusterSet,
-  difference,
-  emptySet,
-  forEach,
-  intersection,
-  isEmpty,
-  union,
-} from './cluster-set.ts';
+import { type ClusterSet, difference, emptySet, intersection, isEmpty, union } from './cluster-set.ts';
 import { createRejectionBook, type Rejection } from './decision.ts';
 import type { Column, FleetIndex } from './fleet-index.ts';
 import type { AffinityGroup, ClusterAffinity, Placement, SpreadConstraint, Toleration } from './placement.ts';
@@ -196,15 +188,11 @@ function compileOption(
           const out = difference(difference(left, predicate.set(fleet)), unlessIn);
           if (isEmpty(out)) continue;
           left = difference(left, out);
-          forEach(out, (position) => {
-            const entry = fleet.entries[position];
-            if (!entry) return;
-            const found = predicate.found(entry, position, fleet);
-            const { reason, wants } = predicate;
-            if (name === undefined || predicate.reason === 'Excluded' || common.includes(predicate))
-              book.add(reason, wants, found, entry.facts.name);
-            else book.add('Group', `${name} (${wants})`, found, entry.facts.name);
-          });
+          const { reason, wants } = predicate;
+          const found = foundOn(predicate, out, fleet);
+          if (name === undefined || reason === 'Excluded' || common.includes(predicate))
+            book.addAll(reason, wants, found);
+          else book.addAll('Group', `${name} (${wants})`, found);
         }
       };
       const nobody = emptySet(fleet.size);
@@ -281,34 +269,4 @@ function checkTolerations(tolerations: readonly Toleration[], issues: string[]):
     if (effect !== undefined && !TAINT_EFFECTS.includes(effect))
       issues.push(`${at}.effect: ${JSON.stringify(effect)} is not one of ${TAINT_EFFECTS.join(', ')}`);
   }
-}
-
-/** What somebody lets be placed: clusters, whatever placements ask for. */
-export interface AllowPolicy {
-  readonly name: string;
-  readonly clusters: ClusterAffinity;
-}
-
-export interface CompiledAllow {
-  readonly name: string;
-  readonly issues: readonly string[];
-  set(fleet: FleetIndex): ClusterSet;
-}
-
-/** A policy that cannot be understood allows nothing. */
-export function compileAllow({ name, clusters }: AllowPolicy): CompiledAllow {
-  const issues: string[] = [];
-  const match = compileAffinity(clusters, 'clusters', issues);
-  if (!saysWhich(clusters)) issues.push('clusters: it names no cluster');
-  return { name, issues, set: (fleet) => (issues.length > 0 ? emptySet(fleet.size) : match.set(fleet)) };
-}
-
-/** The positions of names that the fleet has. */
-export function setOfNames(names: readonly string[], fleet: FleetIndex): ClusterSet {
-  const set = emptySet(fleet.size);
-  for (const name of names) {
-    const position = fleet.position(name);
-    if (position !== undefined) add(set, position);
-  }
-  return set;
 }

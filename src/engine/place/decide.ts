@@ -1,7 +1,7 @@
 import type { LabelSelector } from '../../schema/label-selector.ts';
-import { compileMatch, firstFailure, saysWhich } from './cluster-match.ts';
+import type { CompiledAllow } from './allow.ts';
+import { type CompiledMatch, compileMatch, firstFailure, saysWhich } from './cluster-match.ts';
 import {
-  add,
   type ClusterSet,
   difference,
   emptySet,
@@ -12,18 +12,12 @@ import {
   positions,
   union,
 } from './cluster-set.ts';
-import {
-  type CompiledAllow,
-  type CompiledPlacement,
-  compilePlacement,
-  type PlacementOption,
-  setOfNames,
-} from './compile-placement.ts';
+import { type CompiledPlacement, compilePlacement, type PlacementOption } from './compile-placement.ts';
 import { createRejectionBook, type Decision, type RejectionBook, rejectionText } from './decision.ts';
-import { createFleetIndex, type FleetEntry, type FleetIndex } from './fleet-index.ts';
+import { applyFilters } from './filters.ts';
+import { createFleetIndex, type FleetIndex, namesOf, setOfNames } from './fleet-index.ts';
 import { type Capacity, type Pick, pick } from './pick.ts';
 import type { ClusterFacts, ClusterMatch, Placement } from './placement.ts';
-import { judgeTaints, taintText } from './taint.ts';
 
 export type { Decision } from './decision.ts';
 
@@ -78,7 +72,15 @@ export function decideOn(
   if (placement.issues.length > 0) {
     // A slip of the pen must not take away what is placed.
     const chosen = namesOf(existing, fleet);
-    return { chosen, rejected: [], unknown, problem: placement.issues.join('; ') };
+    const { group, failBack } = previous ?? {};
+    return {
+      chosen,
+      rejected: [],
+      unknown,
+      problem: placement.issues.join('; '),
+      ...(group === undefined ? {} : { group }),
+      ...(failBack === undefined ? {} : { failBack }),
+    };
   }
   const found = chooseOption(placement, fleet, existing, previous, context);
   const { attempt } = found;
@@ -214,12 +216,7 @@ function tryOption(
       book.take(resolved.rejections);
       filtered.explain(book);
       forEach(unused, (at) =>
-        book.add(
-          'Overflow',
-          'fewer clusters',
-          `tier ${tierOf?.(at) ?? 0}`,
-          fleet.entries[at]?.facts.name ?? '',
-        ),
+        book.add('Overflow', '', `tier ${tierOf?.(at) ?? 0}`, fleet.entries[at]?.facts.name ?? ''),
       );
       result.explain(book);
     },
@@ -234,127 +231,31 @@ function tryOption(
   };
 }
 
-interface Filtered {
-  readonly fit: ClusterSet;
-  readonly disliked: ReadonlyMap<number, number>;
-  /** When clusters that hold the intent will have to let it go. */
-  readonly until: ReadonlyMap<number, number>;
-  explain(book: RejectionBook): void;
+interface KnownMatch {
+  readonly compiled: CompiledMatch;
+  readonly problem: string | undefined;
 }
 
-const NO_MARKS: ReadonlyMap<number, number> = new Map();
+/** Overrides ask for each of many clusters with the same match. */
+const knownMatches = new WeakMap<ClusterMatch, KnownMatch>();
 
-/** Leaves out what cannot take the intent now, though the placement means it. What is there already may stay where it can. */
-function applyFilters(
-  candidates: ClusterSet,
-  placement: CompiledPlacement,
-  fleet: FleetIndex,
-  existing: ClusterSet,
-  { requires = [], allow = [], together = [], apart = [], extensions = [], nowMs = 0 }: DecisionContext,
-): Filtered {
-  let fit = candidates;
-  const notes: ((book: RejectionBook) => void)[] = [];
-  const drop = (
-    out: ClusterSet,
-    reason: Parameters<RejectionBook['add']>[0],
-    wants: string,
-    found: (entry: FleetEntry, at: number) => string,
-  ): void => {
-    if (isEmpty(out)) return;
-    fit = difference(fit, out);
-    notes.push((book) =>
-      forEach(out, (at) => {
-        const entry = fleet.entries[at];
-        if (entry) book.add(reason, wants, found(entry, at), entry.facts.name);
-      }),
-    );
-  };
-  const refuse = (test: (entry: FleetEntry, at: number) => boolean, among: ClusterSet): ClusterSet => {
-    const out = emptySet(fleet.size);
-    forEach(among, (at) => {
-      const entry = fleet.entries[at];
-      if (entry && test(entry, at)) add(out, at);
-    });
-    return out;
-  };
-
-  for (const api of requires)
-    drop(difference(difference(fit, fleet.serving(api)), existing), 'ApiNotServed', api, () => '');
-  drop(difference(intersection(fit, fleet.cordoned), existing), 'Cordoned', '', () => '');
-  let until: Map<number, number> | undefined;
-  let disliked: Map<number, number> | undefined;
-  const mark = (at: number, time: number): void => {
-    until ??= new Map();
-    until.set(at, Math.min(until.get(at) ?? Infinity, time));
-  };
-  if (fleet.evicting.length > 0) {
-    const over = refuse((entry, at) => {
-      const end = entry.evictAfterMs;
-      if (end === undefined) return false;
-      if (end > nowMs) mark(at, end);
-      return end <= nowMs;
-    }, fit);
-    drop(over, 'Evicting', '', (entry) => entry.facts.evictAfter ?? '');
+function knownMatch(match: ClusterMatch): KnownMatch {
+  let known = knownMatches.get(match);
+  if (!known) {
+    const issues: string[] = [];
+    const compiled = compileMatch(match, 'placement', issues);
+    if (!saysWhich(match))
+      issues.push('it names no cluster: set clusterNames or clusterSelector ({} selects all)');
+    known = { compiled, problem: issues.length === 0 ? undefined : issues.join('; ') };
+    knownMatches.set(match, known);
   }
-  const tainted = intersection(fit, fleet.tainted);
-  if (!isEmpty(tainted)) {
-    const taints = new Map<number, string>();
-    const out = refuse((entry, at) => {
-      const verdict = judgeTaints(entry.taints, placement.tolerations, has(existing, at), nowMs);
-      if (verdict.refusedBy) {
-        taints.set(at, taintText(verdict.refusedBy));
-        return true;
-      }
-      if (verdict.untilMs !== undefined) mark(at, verdict.untilMs);
-      if (verdict.disliked > 0) {
-        disliked ??= new Map();
-        disliked.set(at, verdict.disliked);
-      }
-      return false;
-    }, tainted);
-    drop(out, 'Taint', '', (_entry, at) => taints.get(at) ?? '');
-  }
-  const peers = setOfNames(together, fleet);
-  if (!isEmpty(peers)) {
-    const where = `one of [${namesOf(peers, fleet).slice(0, 8).join(', ')}]`;
-    drop(difference(difference(fit, peers), existing), 'WorkloadAffinity', where, () => '');
-  }
-  if (apart.length > 0) {
-    const others = difference(intersection(fit, setOfNames(apart, fleet)), existing);
-    drop(others, 'WorkloadAntiAffinity', '', () => '');
-  }
-  for (const { name, refuses } of extensions) {
-    const reasons = new Map<number, string>();
-    const out = refuse((entry, at) => {
-      const reason = refuses(entry.facts, has(existing, at));
-      if (reason !== undefined) reasons.set(at, reason);
-      return reason !== undefined;
-    }, fit);
-    drop(out, 'Plugin', name, (_entry, at) => reasons.get(at) ?? '');
-  }
-  for (const policy of allow)
-    drop(difference(fit, policy.set(fleet)), 'NotAllowed', `policy ${policy.name}`, () => '');
-  return {
-    fit,
-    disliked: disliked ?? NO_MARKS,
-    until: until ?? NO_MARKS,
-    explain: (book) => {
-      for (const note of notes) note(book);
-    },
-  };
-}
-
-function namesOf(set: ClusterSet, fleet: FleetIndex): string[] {
-  return positions(set).map((at) => fleet.entries[at]?.facts.name ?? '');
+  return known;
 }
 
 /** Why one cluster is not meant by a match, or `undefined` when it is. For overrides, which choose clusters one by one. */
 export function rejectionOf(match: ClusterMatch, cluster: ClusterFacts): string | undefined {
-  const issues: string[] = [];
-  const compiled = compileMatch(match, 'placement', issues);
-  if (!saysWhich(match))
-    issues.push('it names no cluster: set clusterNames or clusterSelector ({} selects all)');
-  if (issues.length > 0) return issues.join('; ');
+  const { compiled, problem } = knownMatch(match);
+  if (problem !== undefined) return problem;
   const fleet = createFleetIndex([cluster]);
   const failed = firstFailure(compiled, 0, fleet);
   const entry = fleet.entries[0];

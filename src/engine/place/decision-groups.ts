@@ -1,8 +1,7 @@
 import { compileMatch } from './cluster-match.ts';
 import { difference, intersection, positions } from './cluster-set.ts';
-import { setOfNames } from './compile-placement.ts';
 import type { Decision } from './decision.ts';
-import type { FleetIndex } from './fleet-index.ts';
+import { type FleetIndex, setOfNames } from './fleet-index.ts';
 import type { ClusterMatch } from './placement.ts';
 
 /** How chosen clusters are parted, for whoever handles them one group after another. */

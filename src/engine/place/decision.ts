@@ -18,7 +18,6 @@ export const REJECTIONS = {
   NotAllowed: 'a policy does not allow it',
   Overflow: 'it is a reserve that is not needed',
   Spread: 'the spread leaves no room',
-  Capacity: 'others have more room',
   NotPicked: 'others are better',
 } as const;
 
@@ -103,40 +102,53 @@ export function decisionSlices(decision: Pick<Decision, 'chosen'>, size: number 
 /** Gathers clusters by rule and by what is found. */
 export interface RejectionBook {
   add(reason: RejectionReason, wants: string, found: string, cluster: string): void;
+  /** Many at once, by what is found. A number is a score. */
+  addAll(reason: RejectionReason, wants: string, found: ReadonlyMap<string | number, string[]>): void;
   take(rejections: readonly Rejection[]): void;
   list(): readonly Rejection[];
 }
 
 const MAX_FOUND = 80;
 
+interface Page {
+  readonly reason: RejectionReason;
+  readonly wants: string;
+  readonly found: Map<string, string[]>;
+}
+
 export function createRejectionBook(): RejectionBook {
   const taken: Rejection[] = [];
-  const pages = new Map<string, Map<string, Map<string, string[]>>>();
+  const pages: Page[] = [];
+  let open: Page | undefined;
+  const pageOf = (reason: RejectionReason, wants: string): Page => {
+    // Rules write one after another, so it is nearly always the page that is open.
+    if (open?.reason === reason && open.wants === wants) return open;
+    open = pages.find((page) => page.reason === reason && page.wants === wants);
+    if (!open) {
+      open = { reason, wants, found: new Map() };
+      pages.push(open);
+    }
+    return open;
+  };
+  const put = ({ found }: Page, value: string, clusters: string[]): void => {
+    const key = value.length > MAX_FOUND ? value.slice(0, MAX_FOUND) : value;
+    const present = found.get(key);
+    if (present) present.push(...clusters);
+    else found.set(key, clusters);
+  };
   return {
-    add(reason, wants, found, cluster): void {
-      let byWants = pages.get(reason);
-      if (!byWants) {
-        byWants = new Map();
-        pages.set(reason, byWants);
-      }
-      let byFound = byWants.get(wants);
-      if (!byFound) {
-        byFound = new Map();
-        byWants.set(wants, byFound);
-      }
-      const value = found.length > MAX_FOUND ? found.slice(0, MAX_FOUND) : found;
-      const clusters = byFound.get(value);
-      if (clusters) clusters.push(cluster);
-      else byFound.set(value, [cluster]);
+    add: (reason, wants, found, cluster) => put(pageOf(reason, wants), found, [cluster]),
+    addAll(reason, wants, found): void {
+      const page = pageOf(reason, wants);
+      for (const [value, clusters] of found)
+        put(page, typeof value === 'number' ? `score ${value}` : value, clusters);
     },
     take: (rejections) => void taken.push(...rejections),
     list(): readonly Rejection[] {
-      if (pages.size === 0) return taken;
-      const list = [...taken];
-      for (const [reason, byWants] of pages)
-        for (const [wants, byFound] of byWants)
-          list.push({ reason: reason as RejectionReason, wants, found: Object.fromEntries(byFound) });
-      return list;
+      if (pages.length === 0) return taken;
+      return taken.concat(
+        pages.map(({ reason, wants, found }) => ({ reason, wants, found: Object.fromEntries(found) })),
+      );
     },
   };
 }

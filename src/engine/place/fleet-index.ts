@@ -1,4 +1,5 @@
-import { add, type ClusterSet, emptySet, fullSet } from './cluster-set.ts';
+import { parseQuantity, quantityNumber } from '../../schema/quantity.ts';
+import { add, type ClusterSet, emptySet, fullSet, positions } from './cluster-set.ts';
 import type { ClusterFacts } from './placement.ts';
 import { type KnownTaint, knownTaints } from './taint.ts';
 
@@ -21,6 +22,7 @@ export interface Column {
 }
 
 export type ColumnKind = 'label' | 'field';
+export type AmountKind = 'property' | 'resource';
 
 /** What decisions ask of a fleet: made once for each change of the inventory, shared by all intents. */
 export interface FleetIndex {
@@ -31,6 +33,8 @@ export interface FleetIndex {
   /** The place of a cluster in `entries`. */
   position(name: string): number | undefined;
   column(kind: ColumnKind, key: string): Column;
+  /** A property or an allocatable resource of each cluster as a number. */
+  amounts(kind: AmountKind, name: string): readonly (number | undefined)[];
   /** Clusters that serve a kind, or of which it is not known. */
   serving(api: string): ClusterSet;
   readonly cordoned: ClusterSet;
@@ -52,8 +56,12 @@ export function createFleetIndex(clusters: readonly ClusterFacts[], before?: Fle
     a.facts.name < b.facts.name ? -1 : 1,
   );
   const size = entries.length;
-  const positions = new Map(entries.map(({ facts }, position) => [facts.name, position]));
+  const places = new Map(entries.map(({ facts }, position) => [facts.name, position]));
   const columns: Record<ColumnKind, Map<string, Column>> = { label: new Map(), field: new Map() };
+  const amounts: Record<AmountKind, Map<string, readonly (number | undefined)[]>> = {
+    property: new Map(),
+    resource: new Map(),
+  };
   const served = new Map<string, ClusterSet>();
   const kindSets = new Map<readonly string[], ReadonlySet<string>>();
   const evicting: number[] = [];
@@ -87,7 +95,7 @@ export function createFleetIndex(clusters: readonly ClusterFacts[], before?: Fle
     size,
     everything: fullSet(size),
     entries,
-    position: (name) => positions.get(name),
+    position: (name) => places.get(name),
     column(kind, key): Column {
       let column = columns[kind].get(key);
       if (!column) {
@@ -95,6 +103,14 @@ export function createFleetIndex(clusters: readonly ClusterFacts[], before?: Fle
         columns[kind].set(key, column);
       }
       return column;
+    },
+    amounts(kind, name): readonly (number | undefined)[] {
+      let list = amounts[kind].get(name);
+      if (!list) {
+        list = entries.map(({ facts }) => amountOf(facts, kind, name));
+        amounts[kind].set(name, list);
+      }
+      return list;
     },
     serving(api): ClusterSet {
       let set = served.get(api);
@@ -164,4 +180,25 @@ function valuesOf(facts: ClusterFacts, kind: ColumnKind, key: string): readonly 
   const value = Object.hasOwn(from, key) ? from[key] : undefined;
   if (value === undefined) return NOTHING;
   return typeof value === 'string' ? [value] : value;
+}
+
+function amountOf(facts: ClusterFacts, kind: AmountKind, name: string): number | undefined {
+  const from = kind === 'property' ? facts.properties : facts.resources?.allocatable;
+  const quantity = parseQuantity(from?.[name]);
+  return quantity === undefined ? undefined : quantityNumber(quantity);
+}
+
+/** The positions of names that the fleet has. */
+export function setOfNames(names: readonly string[], fleet: FleetIndex): ClusterSet {
+  const set = emptySet(fleet.size);
+  for (const name of names) {
+    const position = fleet.position(name);
+    if (position !== undefined) add(set, position);
+  }
+  return set;
+}
+
+/** The names of positions, in order. */
+export function namesOf(set: ClusterSet, fleet: FleetIndex): string[] {
+  return positions(set).map((at) => fleet.entries[at]?.facts.name ?? '');
 }

@@ -2,10 +2,12 @@
  * Where: which clusters an intent is placed on, and why not on the others.
  *
  * ```ts
- * const fleet = createFleetIndex(clusters);          // once for each change of the inventory
- * const placement = compilePlacement(intent.placement); // once for each revision of an intent
- * const decision = decideOn(placement, fleet, previous, { nowMs });
+ * const placer = createPlacer(clusters);                      // keeps index, compiled placements, decisions
+ * placer.setFleet(clusters);                                  // at each change of the inventory
+ * const decision = placer.decide(key, intent.placement, { nowMs, requires: requiredApis(intent.objects) });
  * ```
+ *
+ * {@link decideOn} is the pure function within, {@link decide} the same for one decision.
  *
  * - **Filters** leave clusters out, each with the rule and the value that it met ({@link REJECTIONS}).
  * - **Choice**: affinity groups in order, overflow tiers, spread, number, scores.
@@ -15,15 +17,11 @@
  * A placement that cannot be understood decides nothing: what is placed stays. So it is with spread that cannot be had: nothing
  * new is placed, nothing is taken away for it. Nothing here throws for what placements or clusters hold.
  */
+
+export { type AllowPolicy, type CompiledAllow, compileAllow } from './allow.ts';
 export { type ClusterExpression, compileClusterTest } from './cluster-expression.ts';
 export { type CompiledMatch, compileMatch, matchesCluster } from './cluster-match.ts';
-export {
-  type AllowPolicy,
-  type CompiledAllow,
-  type CompiledPlacement,
-  compileAllow,
-  compilePlacement,
-} from './compile-placement.ts';
+export { type CompiledPlacement, compilePlacement } from './compile-placement.ts';
 export {
   type DecisionContext,
   decide,
@@ -60,4 +58,5 @@ export type {
   TaintEffect,
   Toleration,
 } from './placement.ts';
+export { createPlacer, type Placer } from './placer.ts';
 export { requiredApis, servedApis } from './required-apis.ts';

@@ -1,4 +1,3 @@
-import { chooseGroups } from './choose-groups.ts';
 import {
   add,
   type ClusterSet,
@@ -9,11 +8,13 @@ import {
   has,
   intersection,
 } from './cluster-set.ts';
-import type { CompiledPlacement, CompiledSpread } from './compile-placement.ts';
+import type { CompiledPlacement } from './compile-placement.ts';
 import type { RejectionBook } from './decision.ts';
 import type { Column } from './fleet-index.ts';
-import { type Ranking, rank, rounded } from './rank.ts';
+import { groupsChosen } from './group-limit.ts';
+import { type Ranking, rank } from './rank.ts';
 import { DEFAULT_TERMS, type ScoringContext } from './score.ts';
+import { type Taken, takeSpread } from './take-spread.ts';
 
 /** What the chosen clusters have to carry. */
 export interface Capacity {
@@ -43,6 +44,9 @@ export interface Pick {
   explain(book: RejectionBook): void;
 }
 
+/** Several topologies may get in each other's way; then other beginnings are tried, so many at most. */
+const MAX_BEGINNINGS = 64;
+
 /** Picks clusters of a pool within the limits of number and spread. */
 export function pick(options: PickOptions): Pick {
   const { placement, pool, fleet, existing, capacity } = options;
@@ -66,7 +70,6 @@ export function pick(options: PickOptions): Pick {
           terms,
           sticky: placement.sticky,
           available,
-          needed: free || grouped || limit >= size ? size : limit,
         });
   const notes: {
     readonly wants: string;
@@ -112,20 +115,24 @@ export function pick(options: PickOptions): Pick {
   let skewed = false;
   if (ranking && (limit < count(allowed) || spread.some(({ maxSkew }) => maxSkew < Infinity))) {
     const order = ranking.order.filter((at) => has(allowed, at));
-    const result = grouped ? takeSpread(order, limit, spread, columns, options) : undefined;
+    let result = grouped ? takeSpread(order, limit, spread, columns, options) : undefined;
+    const falls = (taken: Taken): boolean =>
+      taken.stuck && minimumMissing(placement, columns, setOf(taken.picked, fleet.size)) !== undefined;
+    for (let first = 0; columns.length > 1 && result && falls(result) && first < MAX_BEGINNINGS; first++) {
+      const other = takeSpread(order, limit, spread, columns, options, first);
+      if (!other) break;
+      if (!falls(other)) result = other;
+    }
     skewed = result?.stuck === true;
     const picked = result?.picked ?? order.slice(0, limit);
     if (!grouped && available && capacity?.divided === true)
       makeRoom(picked, order, capacity.replicas, available);
-    chosen = emptySet(fleet.size);
-    for (const at of picked) add(chosen, at);
+    chosen = setOf(picked, fleet.size);
   }
 
   const missing = shortage ?? minimumMissing(placement, columns, chosen);
-  let blocked: ClusterSet | undefined;
   if (missing !== undefined) {
     // Too few groups: nothing new is placed, and nothing that is there is taken away for it.
-    blocked = difference(chosen, existing);
     chosen = intersection(chosen, existing);
   }
   const total = count(chosen);
@@ -146,212 +153,34 @@ export function pick(options: PickOptions): Pick {
     explain(book): void {
       for (const { wants, set, found } of notes)
         forEach(set, (at) => book.add('Spread', wants, found(at), nameAt(at)));
+      const skew = skewed ? spread.findIndex(({ maxSkew, strict }) => strict && maxSkew < Infinity) : -1;
+      const scored = new Map<string | number, string[]>();
       forEach(rest, (at) => {
-        if (blocked && has(blocked, at)) book.add('Spread', missing ?? '', '', nameAt(at));
-        else if (skewed) {
-          const index = spread.findIndex(({ maxSkew, strict }) => strict && maxSkew < Infinity);
-          const constraint = spread[index];
-          book.add(
-            'Spread',
-            `a skew of at most ${constraint?.maxSkew} by ${constraint?.name}`,
-            groupName(index)(at),
-            nameAt(at),
-          );
-        } else if (missing !== undefined) book.add('Spread', missing, '', nameAt(at));
-        else book.add('NotPicked', `${limit} clusters`, scoreText(ranking, terms.length, at), nameAt(at));
+        if (missing !== undefined) book.add('Spread', missing, '', nameAt(at));
+        else if (skew >= 0) {
+          const { name, maxSkew } = spread[skew] ?? { name: '', maxSkew: 0 };
+          book.add('Spread', `a skew of at most ${maxSkew} by ${name}`, groupName(skew)(at), nameAt(at));
+        } else {
+          const score = ranking === undefined || terms.length === 0 ? '' : coarse(ranking.score(at));
+          const clusters = scored.get(score);
+          if (clusters) clusters.push(nameAt(at));
+          else scored.set(score, [nameAt(at)]);
+        }
       });
+      if (scored.size > 0) book.addAll('NotPicked', `${limit} clusters`, scored);
     },
   };
 }
 
-function scoreText(ranking: Ranking | undefined, terms: number, at: number): string {
-  return ranking === undefined || terms === 0 ? '' : `score ${rounded(ranking.score(at))}`;
+function setOf(list: readonly number[], size: number): ClusterSet {
+  const set = emptySet(size);
+  for (const at of list) add(set, at);
+  return set;
 }
 
-/** The groups of a constraint that has a limit on them; `undefined` where no choice keeps within its limits. */
-function groupsChosen(
-  constraint: CompiledSpread,
-  column: Column,
-  allowed: ClusterSet,
-  ranking: Ranking,
-  { placement, capacity, fleet, existing }: PickOptions,
-): ReadonlySet<number> | undefined {
-  const members = new Map<number, number[]>();
-  const kept = new Set<string>();
-  for (const at of ranking.order) {
-    if (!has(allowed, at)) continue;
-    const group = column.groupOf[at] ?? -1;
-    const list = members.get(group);
-    if (list) list.push(at);
-    else members.set(group, [at]);
-    if (placement.sticky && has(existing, at)) kept.add(column.groups[group] ?? '');
-  }
-  const { minGroups, maxGroups } = constraint;
-  const { minClusters, numberOfClusters = 0 } = placement;
-  const room = (at: number): number => capacity?.available(fleet.entries[at]?.facts.name ?? '') ?? Infinity;
-  const candidates = Array.from(members, ([group, list]) => ({
-    name: column.groups[group] ?? '',
-    value: list.length,
-    weight: weightOf(
-      list,
-      ranking,
-      capacity,
-      room,
-      Math.max(minClusters, minGroups, 1),
-      Math.max(1, minGroups),
-    ),
-  }));
-  const limits = { minGroups: Math.max(1, minGroups), maxGroups };
-  const wanted = Math.max(minClusters, numberOfClusters);
-  // A number of clusters that cannot be had is no reason to have none; a minimum is.
-  const names =
-    (wanted > 0 ? chooseGroups(candidates, { ...limits, minClusters: wanted }, kept) : undefined) ??
-    (wanted === 0 || wanted > minClusters ? mostGroups(candidates, maxGroups, kept) : undefined);
-  if (!names) return undefined;
-  const chosen = new Set(names);
-  return new Set([...members.keys()].filter((group) => chosen.has(column.groups[group] ?? '')));
-}
-
-interface Candidate {
-  readonly name: string;
-  readonly value: number;
-  readonly weight: number;
-}
-
-/** As many groups as the limit lets in: those in use, then the best. */
-function mostGroups(
-  candidates: readonly Candidate[],
-  maxGroups: number,
-  kept: ReadonlySet<string>,
-): readonly string[] {
-  return [...candidates]
-    .sort(
-      (a, b) =>
-        Number(kept.has(b.name)) - Number(kept.has(a.name)) ||
-        b.weight - a.weight ||
-        (a.name < b.name ? -1 : 1),
-    )
-    .slice(0, maxGroups)
-    .map(({ name }) => name);
-}
-
-/**
- * How good a group is. Each cluster that can hold everything counts a thousand, and the average score beside it; where replicas
- * are divided, a group counts for as many as it can take of its share.
- */
-function weightOf(
-  list: readonly number[],
-  ranking: Ranking,
-  capacity: Capacity | undefined,
-  room: (at: number) => number,
-  minClusters: number,
-  minGroups: number,
-): number {
-  let sum = 0;
-  if (capacity?.divided !== true) {
-    let able = 0;
-    for (const at of list) {
-      if (capacity !== undefined && room(at) < capacity.replicas) continue;
-      able += 1;
-      sum += ranking.score(at);
-    }
-    return able === 0 ? 0 : able * 1000 + sum / able;
-  }
-  const share = Math.ceil(capacity.replicas / minGroups);
-  let taken = 0;
-  let available = 0;
-  for (const at of list) {
-    if (taken >= minClusters && available >= share) break;
-    taken += 1;
-    available += room(at);
-    sum += ranking.score(at);
-  }
-  return Math.min(available, share) * 1000 + sum / Math.max(1, taken);
-}
-
-/**
- * Takes clusters one by one: always the best of those that break no rule. Groups that are still needed come in time, and no
- * group gets ahead of the others by more than its skew. `stuck`: the rules let no more in.
- */
-function takeSpread(
-  order: readonly number[],
-  limit: number,
-  spread: readonly CompiledSpread[],
-  columns: readonly Column[],
-  { existing, placement }: PickOptions,
-): { readonly picked: number[]; readonly stuck: boolean } {
-  const queues = new Map<
-    number,
-    { readonly groups: readonly number[]; readonly members: number[]; next: number }
-  >();
-  for (const [place, at] of order.entries()) {
-    let key = 0;
-    for (const column of columns) key = key * (column.groups.length + 1) + (column.groupOf[at] ?? -1) + 1;
-    const queue = queues.get(key);
-    if (queue) queue.members.push(place);
-    else
-      queues.set(key, {
-        groups: columns.map((column) => column.groupOf[at] ?? -1),
-        members: [place],
-        next: 0,
-      });
-  }
-  const tallies = spread.map((constraint, index) => {
-    const domains = new Set<number>();
-    for (const { groups } of queues.values())
-      if ((groups[index] ?? -1) >= 0) domains.add(groups[index] ?? -1);
-    return {
-      constraint,
-      counts: new Map<number, number>(Array.from(domains, (group) => [group, 0])),
-      least: 0,
-      used: 0,
-    };
-  });
-  const picked: number[] = [];
-  while (picked.length < limit) {
-    let best: { groups: readonly number[]; members: number[]; next: number } | undefined;
-    let bestRank = Infinity;
-    let bestLoad = Infinity;
-    for (const queue of queues.values()) {
-      const place = queue.members[queue.next];
-      if (place === undefined) continue;
-      let load = 0;
-      let open = true;
-      for (const [index, tally] of tallies.entries()) {
-        const group = queue.groups[index] ?? -1;
-        if (group < 0) continue;
-        const { constraint, least, used } = tally;
-        const before = tally.counts.get(group) ?? 0;
-        if (!constraint.strict) {
-          if (constraint.maxSkew < Infinity) load += before;
-          continue;
-        }
-        if (before + 1 - least > constraint.maxSkew) open = false;
-        else if (limit - picked.length <= constraint.minGroups - used && before > 0) open = false;
-        if (!open) break;
-      }
-      if (!open) continue;
-      // Wishes decide between new clusters only: what is there stays.
-      if (placement.sticky && has(existing, order[place] ?? 0)) load = -1;
-      if (load < bestLoad || (load === bestLoad && place < bestRank)) {
-        best = queue;
-        bestRank = place;
-        bestLoad = load;
-      }
-    }
-    if (!best) return { picked, stuck: true };
-    best.next += 1;
-    picked.push(order[bestRank] ?? 0);
-    for (const [index, tally] of tallies.entries()) {
-      const group = best.groups[index] ?? -1;
-      if (group < 0) continue;
-      const before = tally.counts.get(group) ?? 0;
-      tally.counts.set(group, before + 1);
-      if (before === 0) tally.used += 1;
-      if (before === tally.least) tally.least = Math.min(...tally.counts.values());
-    }
-  }
-  return { picked, stuck: false };
+/** Two digits are enough to tell why a cluster was not taken. */
+function coarse(score: number): number {
+  return Math.abs(score) < 100 ? Math.round(score) : Math.round(score / 10) * 10;
 }
 
 /** While the picked have too little room: from the last on, takes the roomiest of the others instead. */

@@ -1,8 +1,7 @@
-import { parseQuantity, quantityNumber } from '../../schema/quantity.ts';
 import { compileClusterScore } from './cluster-expression.ts';
-import { type CompiledMatch, compileMatch, perFleet, saysWhich } from './cluster-match.ts';
+import { type CompiledMatch, compileMatch, saysWhich } from './cluster-match.ts';
 import { type ClusterSet, has } from './cluster-set.ts';
-import { type FleetEntry, type FleetIndex, timeOf } from './fleet-index.ts';
+import { type FleetIndex, timeOf } from './fleet-index.ts';
 import type { ScoreTerm } from './placement.ts';
 
 /** What scoring is told of a decision, beside the fleet. */
@@ -57,13 +56,13 @@ export function compileScoreTerm(
     case 'Property':
     case 'Resource': {
       if (name === '') issues.push(`${path}.name: which ${type === 'Property' ? 'property' : 'resource'}`);
-      const read = type === 'Property' ? propertyOf : resourceOf;
-      const values = perFleet(({ entries }) => entries.map((entry) => read(entry, name)));
+      const kind = type === 'Property' ? 'property' : 'resource';
       return {
         name: `${type} ${name}`,
         type,
         weight,
-        scores: (clusters, { fleet }) => relative(valuesAt(clusters, values(fleet)), order === 'Ascending'),
+        scores: (clusters, { fleet }) =>
+          relative(valuesAt(clusters, fleet.amounts(kind, name)), order === 'Ascending'),
       };
     }
     case 'External':
@@ -166,17 +165,4 @@ function relative(values: readonly (number | undefined)[], smallerIsBetter: bool
 
 function valuesAt<T>(clusters: readonly number[], values: readonly T[]): (T | undefined)[] {
   return clusters.map((at) => values[at]);
-}
-
-function propertyOf(entry: FleetEntry, name: string): number | undefined {
-  return amount(entry.facts.properties?.[name]);
-}
-
-function resourceOf(entry: FleetEntry, name: string): number | undefined {
-  return amount(entry.facts.resources?.allocatable?.[name]);
-}
-
-function amount(text: string | undefined): number | undefined {
-  const quantity = parseQuantity(text);
-  return quantity === undefined ? undefined : quantityNumber(quantity);
 }

@@ -1,20 +1,27 @@
+import { formatTime } from '../../runtime/clock.ts';
 import { isPassing, nextSampleAt, timingOf } from './analysis.ts';
 import { type Draft, hasWindows, isSettled, membersOf } from './draft.ts';
 import { gateClosed } from './gates.ts';
-import { canGoOn, openIncidents, timeText } from './judge.ts';
+import { canGoOn, judgeStage, standstill } from './judge.ts';
 import { failStage } from './rollback.ts';
-import { startClusters } from './start.ts';
-import type { ClusterProgress, StageProgress, Waiting } from './state.ts';
+import { listText, notKnownToBeReady, startClusters, unsettledBefore } from './start.ts';
+import type { StageProgress, Waiting } from './state.ts';
 
 /** Does all that may be done now, stage by stage. */
 export function advanceStages(draft: Draft): void {
   const { state } = draft;
   for (const [index, stage] of state.stages.entries()) {
     if (state.phase !== 'Progressing') return;
+    if (isEmpty(draft, index, stage)) continue;
     advanceStage(draft, index, stage);
     if (stage.phase !== 'Done' && state.promoted === undefined) return;
   }
   finish(draft);
+}
+
+/** A stage without clusters keeps nobody waiting, and keeps its gates for those who join it later. */
+function isEmpty(draft: Draft, index: number, { phase }: StageProgress): boolean {
+  return phase === 'Pending' && membersOf(draft, index).length === 0;
 }
 
 function advanceStage(draft: Draft, index: number, stage: StageProgress): void {
@@ -29,9 +36,12 @@ function advanceStage(draft: Draft, index: number, stage: StageProgress): void {
     if (state.phase !== 'Progressing') return;
     stage.phase = 'Running';
     stage.startedAt = now;
-    draft.record('StageStarted', `stage ${stage.name}: ${membersOf(draft, index).length} clusters`, { stage: stage.name });
+    draft.record('StageStarted', `stage ${stage.name}: ${membersOf(draft, index).length} clusters`, {
+      stage: stage.name,
+    });
   }
   startClusters(draft, index, stage);
+  judgeStage(draft, index);
   if (state.phase !== 'Progressing' || stage.phase === 'Done') return;
   measure(draft, stage);
   settle(draft, index, stage);
@@ -42,10 +52,8 @@ function mayBegin(draft: Draft, index: number, stage: StageProgress): Waiting | 
   const { state } = draft;
   if (!canGoOn(draft)) return standstill(draft);
   if (state.promoted !== undefined) return undefined;
-  const unsettled = Object.entries(state.clusters).filter(
-    ([, cluster]) => cluster.stage < index && cluster.phase === 'Updated' && !isSettled(cluster, state.target),
-  );
-  if (unsettled.length > 0) return notKnownToBeReady(unsettled);
+  const unsettled = unsettledBefore(draft, index);
+  if (unsettled) return unsettled;
   const rule = draft.stageRules[index];
   for (const { expression, message } of rule?.gates ?? []) {
     const closed = gateClosed(expression, state, stage);
@@ -54,19 +62,16 @@ function mayBegin(draft: Draft, index: number, stage: StageProgress): Waiting | 
   return rule?.approval ? askFor(draft, index, stage, rule.approval) : undefined;
 }
 
-function notKnownToBeReady(unsettled: readonly (readonly [string, ClusterProgress])[]): Waiting {
-  const names = unsettled.map(([name]) => name);
-  const stale = unsettled.filter(([, { seen }]) => seen?.live !== true).map(([name]) => name);
-  if (stale.length > 0)
-    return { reason: 'StaleStatus', message: `nothing is known now of ${listText(stale)}, where the revision is: what was seen before does not count` };
-  return { reason: 'EarlierNotReady', message: `${listText(names)} of an earlier stage: not Ready` };
-}
-
 function askFor(
   draft: Draft,
   index: number,
   stage: StageProgress,
-  { users = [], groups = [], timeoutSeconds, autoApproveAfterSeconds }: NonNullable<Draft['stageRules'][number]['approval']>,
+  {
+    users = [],
+    groups = [],
+    timeoutSeconds,
+    autoApproveAfterSeconds,
+  }: NonNullable<Draft['stageRules'][number]['approval']>,
 ): Waiting | undefined {
   const { now } = draft;
   if (stage.approved) return undefined;
@@ -76,7 +81,8 @@ function askFor(
     stage.askedAt = now;
     draft.record('ApprovalRequested', `stage ${stage.name} waits for ${whom}`, { stage: stage.name });
   }
-  const autoAt = autoApproveAfterSeconds === undefined ? undefined : stage.askedAt + autoApproveAfterSeconds * 1000;
+  const autoAt =
+    autoApproveAfterSeconds === undefined ? undefined : stage.askedAt + autoApproveAfterSeconds * 1000;
   const failsAt = timeoutSeconds === undefined ? undefined : stage.askedAt + timeoutSeconds * 1000;
   if (autoAt !== undefined && now >= autoAt && autoAt <= (failsAt ?? autoAt)) {
     stage.approved = { by: 'time', at: now };
@@ -84,19 +90,19 @@ function askFor(
     return undefined;
   }
   if (failsAt !== undefined && now >= failsAt) {
-    failStage(draft, index, { reason: 'ApprovalTimedOut', message: `no approval within ${timeoutSeconds} s by ${whom}`, undo: false });
+    failStage(draft, index, {
+      reason: 'ApprovalTimedOut',
+      message: `no approval within ${timeoutSeconds} s by ${whom}`,
+      undo: false,
+    });
     return undefined;
   }
   const until = Math.min(autoAt ?? Number.POSITIVE_INFINITY, failsAt ?? Number.POSITIVE_INFINITY);
-  return { reason: 'Approval', message: `${whom} must approve`, ...(Number.isFinite(until) ? { until } : {}) };
-}
-
-export function standstill({ state }: Draft): Waiting {
-  if (state.paused) {
-    const { by, message } = state.paused;
-    return { reason: 'Paused', message: `paused by ${by}${message === undefined ? '' : `: ${message}`}` };
-  }
-  return { reason: 'Incident', message: `open incidents: ${openIncidents(state).join(', ')}` };
+  return {
+    reason: 'Approval',
+    message: `${whom} must approve`,
+    ...(Number.isFinite(until) ? { until } : {}),
+  };
 }
 
 /** Asks for samples while a stage runs. */
@@ -121,15 +127,36 @@ function measure(draft: Draft, stage: StageProgress): void {
 function settle(draft: Draft, index: number, stage: StageProgress): void {
   const { state, now } = draft;
   const members = membersOf(draft, index);
-  const open = members.filter(([, { phase }]) => phase === 'Pending' || phase === 'Updating' || phase === 'Held' || phase === 'RollingBack');
+  const open = members.filter(
+    ([, { phase }]) =>
+      phase === 'Pending' || phase === 'Updating' || phase === 'Held' || phase === 'RollingBack',
+  );
   if (open.length > 0) {
     delete stage.healthySince;
     stage.phase = 'Running';
-    stage.waiting ??= { reason: 'Updating', message: `${listText(open.map(([name]) => name))} ${open.length === 1 ? 'is' : 'are'} not done` };
+    stage.waiting ??= {
+      reason: 'Updating',
+      message: `${listText(open.map(([name]) => name))} ${open.length === 1 ? 'is' : 'are'} not done`,
+    };
+    return;
+  }
+  const skipped = members.filter(([, { phase, passedOver }]) => phase === 'Skipped' && passedOver !== true);
+  if (
+    skipped.length > 0 &&
+    members.every(([, { phase }]) => phase !== 'Updated') &&
+    state.promoted === undefined
+  ) {
+    // Where all were passed over, nothing was tried, and the next stage would go first.
+    stage.waiting ??= {
+      reason: 'StaleStatus',
+      message: `${listText(skipped.map(([name]) => name))}: none could be tried yet`,
+    };
     return;
   }
   if (stage.phase === 'Running') stage.phase = 'Soaking';
-  const unsettled = members.filter(([, cluster]) => cluster.phase === 'Updated' && !isSettled(cluster, state.target));
+  const unsettled = members.filter(
+    ([, cluster]) => cluster.phase === 'Updated' && !isSettled(cluster, state.target),
+  );
   if (unsettled.length > 0 && state.promoted === undefined) {
     delete stage.healthySince;
     wait(draft, stage, notKnownToBeReady(unsettled));
@@ -138,7 +165,11 @@ function settle(draft: Draft, index: number, stage: StageProgress): void {
   stage.healthySince ??= now;
   const soakedAt = stage.healthySince + (draft.stageRules[index]?.soakSeconds ?? 0) * 1000;
   if (now < soakedAt && state.promoted === undefined) {
-    wait(draft, stage, { reason: 'Soaking', message: `must stay Ready until ${timeText(soakedAt)}`, until: soakedAt });
+    wait(draft, stage, {
+      reason: 'Soaking',
+      message: `must stay Ready until ${formatTime(soakedAt)}`,
+      until: soakedAt,
+    });
     return;
   }
   if (!analysed(draft, stage)) return;
@@ -152,7 +183,12 @@ function analysed(draft: Draft, stage: StageProgress): boolean {
   const { analysis } = draft.state.strategy;
   if (!analysis || draft.state.promoted !== undefined) return true;
   const timing = timingOf(analysis, stage.startedAt ?? draft.now);
-  const missing = analysis.metrics.filter(({ name }) => !isPassing(stage.metrics[name], timing, draft.now));
+  const missing = analysis.metrics.filter(({ name }) => {
+    const samples = Object.entries(stage.metrics).filter(
+      ([key, { sampledAt }]) => sampledAt !== undefined && (key === name || key.startsWith(`${name}/`)),
+    );
+    return samples.length === 0 || !samples.every(([, progress]) => isPassing(progress, timing, draft.now));
+  });
   if (missing.length === 0) return true;
   const names = listText(missing.map(({ name, condition }) => `${name} ${condition}`));
   wait(draft, stage, { reason: 'Analysis', message: `no fresh sample yet with ${names}` });
@@ -168,21 +204,26 @@ function wait(draft: Draft, stage: StageProgress, waiting: Waiting): void {
 /** All stages are done: so is the rollout, when nobody was left behind. */
 function finish(draft: Draft): void {
   const { state } = draft;
-  if (state.stages.some(({ phase }) => phase !== 'Done')) return;
+  if (state.stages.some((stage, index) => stage.phase !== 'Done' && !isEmpty(draft, index, stage))) return;
   const behind = Object.entries(state.clusters).filter(
-    ([, { phase }]) => phase === 'Skipped' || phase === 'Pending' || phase === 'Updating' || phase === 'Held',
+    ([, { phase, passedOver }]) =>
+      passedOver !== true &&
+      (phase === 'Skipped' || phase === 'Pending' || phase === 'Updating' || phase === 'Held'),
   );
   const last = state.stages.at(-1);
   if (behind.length > 0) {
     const windows = behind.flatMap(([name]) => {
       const facts = state.facts[name];
-      return facts && hasWindows(state, facts) ? [draft.windowsOf(facts).next?.start ?? Number.POSITIVE_INFINITY] : [];
+      return facts && hasWindows(state, facts)
+        ? [draft.windowsOf(facts).next?.start ?? Number.POSITIVE_INFINITY]
+        : [];
     });
     const until = Math.min(...windows);
+    const names = listText(behind.map(([name]) => name));
     if (last)
       wait(draft, last, {
-        reason: 'Window',
-        message: `${listText(behind.map(([name]) => name))}: to catch up`,
+        reason: windows.length > 0 ? 'Window' : 'StaleStatus',
+        message: `${names}: passed over, to catch up when ${windows.length > 0 ? 'their windows open' : 'they are seen'}`,
         ...(Number.isFinite(until) ? { until } : {}),
       });
     return;
@@ -193,10 +234,3 @@ function finish(draft: Draft): void {
   state.stable = state.target;
   draft.record('RolloutSucceeded', `${state.target} is everywhere`);
 }
-
-/** The first names and how many more. */
-export function listText(names: readonly string[]): string {
-  const [...shown] = names.slice(0, 5);
-  return names.length > 5 ? `${shown.join(', ')} and ${names.length - 5} more` : shown.join(', ');
-}
-

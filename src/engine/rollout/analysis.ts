@@ -10,7 +10,8 @@ export interface Condition {
   readonly ofBaseline: boolean;
 }
 
-const CONDITION = /^\s*(<=|>=|==|!=|<|>)\s*(?:(baseline)\s*(?:\*\s*)?)?(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)?\s*$/;
+const CONDITION =
+  /^\s*(<=|>=|==|!=|<|>)\s*(?:(baseline)\s*(?:\*\s*)?)?(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)?\s*$/;
 const DEFAULT_INTERVAL_S = 60;
 const DEFAULT_DELAY_S = 300;
 
@@ -18,11 +19,19 @@ const DEFAULT_DELAY_S = 300;
 export function parseCondition(text: string): Condition | undefined {
   const [, operator, baseline, number] = text.length > 128 ? [] : (CONDITION.exec(text) ?? []);
   if (operator === undefined || (baseline === undefined && number === undefined)) return undefined;
-  return { operator: operator as Operator, value: number === undefined ? 1 : Number(number), ofBaseline: baseline !== undefined };
+  return {
+    operator: operator as Operator,
+    value: number === undefined ? 1 : Number(number),
+    ofBaseline: baseline !== undefined,
+  };
 }
 
 /** Whether a sample is what it must be. A baseline that nobody measured holds for nothing. */
-export function holds({ operator, value, ofBaseline }: Condition, sample: number, baseline: number | undefined): boolean {
+export function holds(
+  { operator, value, ofBaseline }: Condition,
+  sample: number,
+  baseline: number | undefined,
+): boolean {
   if (ofBaseline && baseline === undefined) return false;
   const limit = ofBaseline ? value * (baseline ?? 0) : value;
   switch (operator) {
@@ -65,13 +74,26 @@ export function withSample(
   const right = parsed !== undefined && Number.isFinite(value) && holds(parsed, value, baseline);
   const failures = right ? 0 : (before?.failures ?? 0) + 1;
   const asked = before?.askedAt === undefined ? {} : { askedAt: before.askedAt };
-  return { progress: { ...asked, failures, value, sampledAt: now }, failed: failures >= (metric.failureLimit ?? 1) };
+  return {
+    progress: { ...asked, failures, value, sampledAt: now },
+    failed: failures >= (metric.failureLimit ?? 1),
+  };
 }
 
 /** Whether the newest sample of a metric is right and new enough to go by. */
-export function isPassing(progress: MetricProgress | undefined, { from, intervalMs }: Timing, now: number): boolean {
+export function isPassing(
+  progress: MetricProgress | undefined,
+  { from, intervalMs }: Timing,
+  now: number,
+): boolean {
   const at = progress?.sampledAt;
-  return progress !== undefined && at !== undefined && at >= from && progress.failures === 0 && now - at <= 2 * intervalMs;
+  return (
+    progress !== undefined &&
+    at !== undefined &&
+    at >= from &&
+    progress.failures === 0 &&
+    now - at <= 2 * intervalMs
+  );
 }
 
 /** When the next sample is to be asked for. */

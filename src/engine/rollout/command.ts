@@ -13,7 +13,11 @@ export type Command = Extract<
 /** What a person tells a rollout to do. Whether they may is for the hub to say, but for approvals, which name who may. */
 export function command(draft: Draft, event: Command): void {
   const { state, now } = draft;
-  const mark = (by: string, message: string | undefined): Mark => ({ by, at: now, ...(message === undefined ? {} : { message }) });
+  const mark = (by: string, message: string | undefined): Mark => ({
+    by,
+    at: now,
+    ...(message === undefined ? {} : { message }),
+  });
   switch (event.type) {
     case 'pause':
       state.paused = mark(event.by, event.message);
@@ -51,6 +55,7 @@ export function command(draft: Draft, event: Command): void {
       const cluster = state.clusters[event.cluster];
       if (!cluster) return;
       cluster.phase = 'Skipped';
+      cluster.passedOver = true;
       cluster.message = `passed over by ${event.by}`;
       delete cluster.failed;
       draft.record('ClusterSkipped', `${event.cluster}: by ${event.by}`, { cluster: event.cluster });
@@ -69,22 +74,29 @@ function currentStage({ state }: Draft): number {
 
 function retry(draft: Draft, by: string): void {
   const { state } = draft;
-  if (state.phase !== 'Failed' && state.phase !== 'RolledBack' && state.phase !== 'Aborted') return;
+  if (state.phase === 'Succeeded' || state.phase === 'RollingBack') return;
+  const again = new Set<number>();
   for (const cluster of Object.values(state.clusters)) {
-    if (cluster.phase === 'Updated' || cluster.phase === 'Updating') continue;
-    const failed = cluster.phase === 'Failed';
+    const { phase, passedOver } = cluster;
+    if (phase !== 'Failed' && phase !== 'RolledBack' && passedOver !== true) continue;
+    // A stage that was taken back passes its gates anew.
+    if (phase === 'RolledBack') again.add(cluster.stage);
     cluster.phase = 'Pending';
-    // What has the revision already is watched anew: only its time begins again.
-    if (failed) delete cluster.startedAt;
+    delete cluster.startedAt;
     delete cluster.failed;
+    delete cluster.passedOver;
     delete cluster.message;
   }
-  for (const stage of state.stages) {
-    if (stage.phase !== 'Failed') continue;
-    stage.phase = stage.startedAt === undefined ? 'Pending' : 'Running';
-    stage.metrics = {};
-    delete stage.askedAt;
-    delete stage.healthySince;
+  for (const [index, stage] of state.stages.entries()) {
+    if (stage.phase !== 'Failed' && !again.has(index)) continue;
+    const { name, approved } = stage;
+    state.stages[index] = {
+      name,
+      phase: 'Pending',
+      batchStarted: 0,
+      metrics: {},
+      ...(approved ? { approved } : {}),
+    };
   }
   delete state.failure;
   delete state.finishedAt;
@@ -92,21 +104,38 @@ function retry(draft: Draft, by: string): void {
   draft.record('RolloutRetried', `by ${by}`);
 }
 
-function answer(draft: Draft, { type, stage: name, person, message }: Extract<Command, { type: 'approve' | 'reject' }>): void {
+function answer(
+  draft: Draft,
+  { type, stage: name, person, message }: Extract<Command, { type: 'approve' | 'reject' }>,
+): void {
   const { state, now } = draft;
   const index = state.stages.findIndex((stage) => stage.name === name);
   const stage = state.stages[index];
   const approval = draft.stageRules[index]?.approval;
   const refuse = (why: string): void =>
     draft.record('ApprovalRefused', `${person.user} for stage ${name}: ${why}`, { stage: name });
-  if (!stage || !approval) return refuse('the stage asks for no approval');
-  if (stage.phase !== 'Pending') return refuse('the stage has begun');
+  if (!stage || !approval) {
+    refuse('the stage asks for no approval');
+    return;
+  }
+  if (stage.phase !== 'Pending') {
+    refuse('the stage has begun');
+    return;
+  }
   const { users = [], groups = [] } = approval;
   const open = users.length === 0 && groups.length === 0;
-  const may = open || users.includes(person.user) || person.groups?.some((group) => groups.includes(group)) === true;
-  if (!may) return refuse(`needs ${[...users, ...groups].join(' or ')}`);
+  const may =
+    open || users.includes(person.user) || person.groups?.some((group) => groups.includes(group)) === true;
+  if (!may) {
+    refuse(`needs ${[...users, ...groups].join(' or ')}`);
+    return;
+  }
   if (type === 'reject') {
-    failStage(draft, index, { reason: 'Rejected', message: `${person.user} said no${message === undefined ? '' : `: ${message}`}`, undo: false });
+    failStage(draft, index, {
+      reason: 'Rejected',
+      message: `${person.user} said no${message === undefined ? '' : `: ${message}`}`,
+      undo: false,
+    });
     return;
   }
   stage.approved = { by: person.user, at: now, ...(message === undefined ? {} : { message }) };

@@ -1,12 +1,6 @@
 import type { Random } from '../../runtime/random.ts';
 import { viewWindows, type WindowView } from './maintenance-window.ts';
-import type {
-  ClusterProgress,
-  RolloutEffect,
-  RolloutReason,
-  RolloutState,
-  StageProgress,
-} from './state.ts';
+import type { ClusterProgress, RolloutEffect, RolloutReason, RolloutState, StageProgress } from './state.ts';
 import type { RolloutCluster, RolloutStage } from './strategy.ts';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
@@ -25,7 +19,11 @@ export interface Draft {
   /** Steps again at a time, unless something else makes it step before. */
   wake(at: number): void;
   wokenAt(): number | undefined;
-  record(reason: RolloutReason, message: string, about?: { readonly stage?: string; readonly cluster?: string }): void;
+  record(
+    reason: RolloutReason,
+    message: string,
+    about?: { readonly stage?: string; readonly cluster?: string },
+  ): void;
   /** The windows of a cluster, worked out once for clusters with the same ones. */
   windowsOf(cluster: RolloutCluster): WindowView;
 }

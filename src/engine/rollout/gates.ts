@@ -1,4 +1,11 @@
-import { BOOL, createEnvironment, DYN, type Environment, formatIssues, type Program } from '../../cel/index.ts';
+import {
+  BOOL,
+  createEnvironment,
+  DYN,
+  type Environment,
+  formatIssues,
+  type Program,
+} from '../../cel/index.ts';
 import type { RolloutState, StageProgress } from './state.ts';
 
 /** Cost units for one gate: it walks over all clusters at most a few times. */
@@ -32,10 +39,17 @@ function compiled(expression: string): { readonly program?: Program; readonly pr
 }
 
 /** `undefined` where the gate is open; why it is not otherwise. A cluster out of sight is `Stale` and not `ready`. */
-export function gateClosed(expression: string, state: RolloutState, stage: StageProgress): string | undefined {
+export function gateClosed(
+  expression: string,
+  state: RolloutState,
+  stage: StageProgress,
+): string | undefined {
   const { program, problems } = compiled(expression);
   if (!program) return problems.join('; ');
-  const { value, error } = program.evaluate({ ...viewOf(state), stage: stageView(stage) }, { budget: GATE_BUDGET });
+  const { value, error } = program.evaluate(
+    { ...viewOf(state), stage: stageView(stage) },
+    { budget: GATE_BUDGET },
+  );
   if (error) return error.message;
   return value === true ? undefined : 'it is not true';
 }
@@ -56,7 +70,8 @@ function viewOf(state: RolloutState): Record<string, unknown> {
       ready: word === 'Ready',
     };
   });
-  const count = (test: (cluster: (typeof clusters)[number]) => boolean): number => clusters.filter(test).length;
+  const count = (test: (cluster: (typeof clusters)[number]) => boolean): number =>
+    clusters.filter(test).length;
   return {
     target: state.target,
     clusters,

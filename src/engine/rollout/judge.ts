@@ -1,7 +1,8 @@
+import { formatTime } from '../../runtime/clock.ts';
+import { scaledValue } from '../../schema/int-or-percent.ts';
 import { type Draft, hasWindows, isReadyAt, membersOf } from './draft.ts';
 import { failStage, rollBackCluster } from './rollback.ts';
-import { scaledValue } from '../../schema/int-or-percent.ts';
-import type { ClusterProgress, Observation } from './state.ts';
+import type { ClusterProgress, Observation, Waiting } from './state.ts';
 
 const DEFAULT_TIMEOUT_S = 1800;
 const DEFAULT_DEGRADED_S = 60;
@@ -22,7 +23,11 @@ export function judgeClusters(draft: Draft): void {
     if (cluster.phase === 'Updating') judgeUpdating(draft, name, cluster);
     else if (cluster.phase === 'Updated') judgeDegraded(draft, name, cluster);
     else if (cluster.phase === 'Held') judgeHeld(draft, name, cluster);
-    else if (cluster.phase === 'RollingBack' && cluster.permitted !== undefined && isReadyAt(cluster, cluster.permitted)) {
+    else if (
+      cluster.phase === 'RollingBack' &&
+      cluster.permitted !== undefined &&
+      isReadyAt(cluster, cluster.permitted)
+    ) {
       cluster.phase = 'RolledBack';
       cluster.doneAt = draft.now;
     }
@@ -53,11 +58,17 @@ function judgeUpdating(draft: Draft, name: string, cluster: ClusterProgress): vo
     cluster.message = 'out of sight since it was started; nothing is known of it';
     return;
   }
-  cluster.message = seen.message ?? seen.word;
+  cluster.message = seen.revision === target ? (seen.message ?? seen.word) : 'has not taken the revision yet';
   if (cluster.readySince !== undefined) return;
-  const deadline = Math.max(startedAt, seen.liveSince ?? startedAt) + (strategy.timeoutSeconds ?? DEFAULT_TIMEOUT_S) * 1000;
+  const deadline =
+    Math.max(startedAt, seen.liveSince ?? startedAt) + (strategy.timeoutSeconds ?? DEFAULT_TIMEOUT_S) * 1000;
   if (now >= deadline)
-    failCluster(draft, name, cluster, `not Ready within ${strategy.timeoutSeconds ?? DEFAULT_TIMEOUT_S} s: ${cluster.message}`);
+    failCluster(
+      draft,
+      name,
+      cluster,
+      `not Ready within ${strategy.timeoutSeconds ?? DEFAULT_TIMEOUT_S} s: ${cluster.message}`,
+    );
   else draft.wake(deadline);
 }
 
@@ -69,6 +80,7 @@ function judgeDegraded(draft: Draft, name: string, cluster: ClusterProgress): bo
     delete cluster.degradedSince;
     return false;
   }
+  if (state.phase !== 'Progressing') return false;
   cluster.degradedSince ??= now;
   const failsAt = cluster.degradedSince + (state.strategy.degradedSeconds ?? DEFAULT_DEGRADED_S) * 1000;
   if (now < failsAt) {
@@ -91,11 +103,17 @@ function holdAtWindowEnd(draft: Draft, name: string, cluster: ClusterProgress): 
   }
   cluster.phase = 'Held';
   cluster.heldAt = draft.now;
-  const opens = next ? `; it goes on when the window opens at ${timeText(next.start)}` : '; no window opens within two weeks';
+  const opens = next
+    ? `; it goes on when the window opens at ${formatTime(next.start)}`
+    : '; no window opens within two weeks';
   draft.effects.push({ type: 'hold', cluster: name, at: policy === 'Graceful' ? 'StepEnd' : 'Once' });
   if (policy === 'Checkpoint') {
     cluster.checkpointUntil = draft.now + CHECKPOINT_MS;
-    draft.record('CheckpointCreated', `${name} stopped within its change${opens}`, about(draft, name, cluster));
+    draft.record(
+      'CheckpointCreated',
+      `${name} stopped within its change${opens}`,
+      about(draft, name, cluster),
+    );
   } else draft.record('ClusterHeld', `${name} stops after its step${opens}`, about(draft, name, cluster));
   cluster.message = `its window ended${opens}`;
   judgeHeld(draft, name, cluster);
@@ -109,7 +127,12 @@ function judgeHeld(draft: Draft, name: string, cluster: ClusterProgress): void {
   const { checkpointUntil } = cluster;
   if (checkpointUntil !== undefined) {
     if (now >= checkpointUntil) {
-      failCluster(draft, name, cluster, 'its checkpoint expired before a window opened: retry in a window, or roll back');
+      failCluster(
+        draft,
+        name,
+        cluster,
+        'its checkpoint expired before a window opened: retry in a window, or roll back',
+      );
       return;
     }
     draft.wake(checkpointUntil);
@@ -133,11 +156,21 @@ export function canGoOn({ state }: Draft): boolean {
   return state.phase === 'Progressing' && state.paused === undefined && openIncidents(state).length === 0;
 }
 
+/** Why no cluster may be started. */
+export function standstill({ state }: Draft): Waiting {
+  if (!state.paused)
+    return { reason: 'Incident', message: `open incidents: ${openIncidents(state).join(', ')}` };
+  const { by, message } = state.paused;
+  return { reason: 'Paused', message: `paused by ${by}${message === undefined ? '' : `: ${message}`}` };
+}
+
 export function openIncidents({ incidents, strategy }: Draft['state']): readonly string[] {
   return incidents.filter((severity) => strategy.pauseOnIncidents?.includes(severity) === true);
 }
 
+/** What happens after a rollout ended is not its failure any more. */
 export function failCluster(draft: Draft, name: string, cluster: ClusterProgress, message: string): void {
+  if (draft.state.phase !== 'Progressing') return;
   cluster.phase = 'Failed';
   cluster.failed = true;
   cluster.message = message;
@@ -145,11 +178,12 @@ export function failCluster(draft: Draft, name: string, cluster: ClusterProgress
   draft.record('ClusterFailed', `${name}: ${message}`, about(draft, name, cluster));
   const { rollback } = draft.state.strategy;
   const changed = cluster.startedAt !== undefined;
-  if (rollback?.automatic === true && rollback.scope === 'Cluster' && changed) rollBackCluster(draft, name, cluster);
+  if (rollback?.automatic === true && rollback.scope === 'Cluster' && changed)
+    rollBackCluster(draft, name, cluster);
 }
 
 /** A stage with more failures than it may have has failed. */
-function judgeStage(draft: Draft, index: number): void {
+export function judgeStage(draft: Draft, index: number): void {
   const { state } = draft;
   const stage = state.stages[index];
   if (!stage || stage.phase === 'Failed' || state.phase !== 'Progressing') return;
@@ -167,11 +201,10 @@ function judgeStage(draft: Draft, index: number): void {
   });
 }
 
-function about({ state }: Draft, cluster: string, { stage }: ClusterProgress): { stage: string; cluster: string } {
+function about(
+  { state }: Draft,
+  cluster: string,
+  { stage }: ClusterProgress,
+): { stage: string; cluster: string } {
   return { stage: state.stages[stage]?.name ?? '', cluster };
-}
-
-/** `2026-03-29T01:00Z`. */
-export function timeText(instant: number): string {
-  return `${new Date(instant).toISOString().slice(0, 16)}Z`;
 }

@@ -18,7 +18,13 @@ export function failStage(draft: Draft, index: number, failure: StageFailure): v
   stage.phase = 'Failed';
   delete stage.waiting;
   const { cluster, reason, message, undo } = failure;
-  state.failure = { at: now, stage: stage.name, ...(cluster === undefined ? {} : { cluster }), reason, message };
+  state.failure = {
+    at: now,
+    stage: stage.name,
+    ...(cluster === undefined ? {} : { cluster }),
+    reason,
+    message,
+  };
   state.phase = 'Failed';
   draft.record('RolloutFailed', `stage ${stage.name}: ${message}`, { stage: stage.name });
   const { automatic = false, scope = 'Stage' } = state.strategy.rollback ?? {};
@@ -26,15 +32,27 @@ export function failStage(draft: Draft, index: number, failure: StageFailure): v
 }
 
 /** Sends clusters that were started back to what they had, at once and outside of windows too: what is broken does not wait. */
-export function rollBack(draft: Draft, scope: Exclude<RollbackScope, 'Cluster'>, stage: number, by: string): void {
+export function rollBack(
+  draft: Draft,
+  scope: Exclude<RollbackScope, 'Cluster'>,
+  stage: number,
+  by: string,
+): void {
   const { state } = draft;
   const members = scope === 'Stage' ? membersOf(draft, stage) : Object.entries(state.clusters);
-  const back = members.filter(([, { startedAt, phase }]) => startedAt !== undefined && phase !== 'RolledBack');
+  const back = members.filter(
+    ([, { startedAt, phase }]) => startedAt !== undefined && phase !== 'RolledBack',
+  );
   if (back.length === 0) return;
   const where = scope === 'Stage' ? `of stage ${state.stages[stage]?.name ?? ''}` : 'of all stages';
   draft.record('RollbackStarted', `${back.length} clusters ${where} go back (${by})`);
   state.phase = 'RollingBack';
-  for (const [name, cluster] of back) if (cluster.phase !== 'RollingBack') rollBackCluster(draft, name, cluster);
+  if (scope === 'Fleet' && state.stable === state.target) {
+    if (state.previous === undefined) delete state.stable;
+    else state.stable = state.previous;
+  }
+  for (const [name, cluster] of back)
+    if (cluster.phase !== 'RollingBack') rollBackCluster(draft, name, cluster);
 }
 
 export function rollBackCluster(draft: Draft, name: string, cluster: ClusterProgress): void {
@@ -45,7 +63,9 @@ export function rollBackCluster(draft: Draft, name: string, cluster: ClusterProg
   delete cluster.checkpointUntil;
   if (from === undefined || from === cluster.permitted) {
     if (from === undefined)
-      draft.record('NothingToRollBackTo', `${name} had nothing before, and keeps what it has`, { cluster: name });
+      draft.record('NothingToRollBackTo', `${name} had nothing before, and keeps what it has`, {
+        cluster: name,
+      });
     cluster.phase = 'RolledBack';
     return;
   }

@@ -35,7 +35,9 @@ export function assignStages(
   for (const cluster of [...clusters].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (result.has(cluster.name)) continue;
     const at = stages.findIndex((stage, index) => {
-      const full = stage.size !== undefined && (sizes[index] ?? 0) >= (scaledValue(stage.size, clusters.length, 'up') ?? 0);
+      const full =
+        stage.size !== undefined &&
+        (sizes[index] ?? 0) >= (scaledValue(stage.size, clusters.length, 'up') ?? 0);
       return !full && cluster.skipStages?.includes(stage.name) !== true && tests[index]?.(cluster) === true;
     });
     put(cluster.name, at >= 0 ? at : stages.length - 1);

@@ -8,6 +8,8 @@ export interface RolloutState {
   readonly target: string;
   /** What was rolled out to all clusters last. New clusters get it until their stage comes. */
   readonly stable?: string;
+  /** What was, when this rollout began. */
+  readonly previous?: string;
   readonly strategy: RolloutStrategy;
   readonly phase: RolloutPhase;
   readonly startedAt: number;
@@ -114,10 +116,14 @@ export interface ClusterProgress {
   from?: string;
   startedAt?: number;
   doneAt?: number;
+  /** Since when nothing is known of it, while it waits for its turn. */
+  awaySince?: number;
   readySince?: number;
   degradedSince?: number;
   /** It failed in this rollout, also after it went back. */
   failed?: boolean;
+  /** Someone goes on without it. */
+  passedOver?: boolean;
   message?: string;
   heldAt?: number;
   /** With a checkpoint: when it is too old to be gone on with. */
@@ -164,10 +170,24 @@ export type RolloutEvent =
   /** The value of a metric, of the stage or of one cluster. */
   | { readonly type: 'sample'; readonly metric: string; readonly value: number; readonly cluster?: string }
   | { readonly type: 'incidents'; readonly open: readonly string[] }
-  | { readonly type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'emergency'; readonly by: string; readonly message?: string }
-  | { readonly type: 'rollback'; readonly by: string; readonly scope?: Exclude<RollbackScope, 'Cluster'>; readonly message?: string }
-  | { readonly type: 'approve' | 'reject'; readonly stage: string; readonly person: Person; readonly message?: string }
-  /** Go on without a cluster; it gets the revision when it can. */
+  | {
+      readonly type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'emergency';
+      readonly by: string;
+      readonly message?: string;
+    }
+  | {
+      readonly type: 'rollback';
+      readonly by: string;
+      readonly scope?: Exclude<RollbackScope, 'Cluster'>;
+      readonly message?: string;
+    }
+  | {
+      readonly type: 'approve' | 'reject';
+      readonly stage: string;
+      readonly person: Person;
+      readonly message?: string;
+    }
+  /** Go on without a cluster, until a `retry` or another revision takes it in again. */
   | { readonly type: 'skip'; readonly cluster: string; readonly by: string }
   | { readonly type: 'tick' };
 

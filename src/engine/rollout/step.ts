@@ -8,6 +8,7 @@ import { failStage, finishRollback } from './rollback.ts';
 import { allStages, assignStages } from './stage-assignment.ts';
 import type {
   ClusterProgress,
+  Mark,
   RolloutEffect,
   RolloutEvent,
   RolloutState,
@@ -31,7 +32,11 @@ export function step(
   if (event.type === 'start') {
     const problems = strategyProblems(event.strategy);
     if (problems.length > 0) {
-      const refused: RolloutEffect = { type: 'record', reason: 'RolloutRefused', message: problems.join('; ') };
+      const refused: RolloutEffect = {
+        type: 'record',
+        reason: 'RolloutRefused',
+        message: problems.join('; '),
+      };
       return before && { state: before, effects: [refused] };
     }
     ({ state, effects: started } = start(before, event, now));
@@ -49,11 +54,13 @@ export function step(
 
 /** What a hub reads back when it starts: whatever it had seen is not to be believed until it is seen again. */
 export function recoverRollout(state: RolloutState): RolloutState {
-  const clusters = Object.entries(state.clusters).map(([name, { seen, ...cluster }]): [string, ClusterProgress] => {
-    if (!seen) return [name, cluster];
-    const { liveSince: _, ...rest } = seen;
-    return [name, { ...cluster, seen: { ...rest, live: false } }];
-  });
+  const clusters = Object.entries(state.clusters).map(
+    ([name, { seen, awaySince: _away, ...cluster }]): [string, ClusterProgress] => {
+      if (!seen) return [name, cluster];
+      const { liveSince: _, ...rest } = seen;
+      return [name, { ...cluster, seen: { ...rest, live: false } }];
+    },
+  );
   return { ...state, clusters: Object.fromEntries(clusters) };
 }
 
@@ -73,14 +80,26 @@ function start(
   const effects: RolloutEffect[] = [];
   if (!same) {
     if (before?.phase === 'Progressing')
-      effects.push({ type: 'record', reason: 'RolloutSuperseded', message: `${before.target} gives way to ${revision}` });
-    effects.push({ type: 'record', reason: 'RolloutStarted', message: `${revision} to ${given.length} clusters` });
+      effects.push({
+        type: 'record',
+        reason: 'RolloutSuperseded',
+        message: `${before.target} gives way to ${revision}`,
+      });
+    effects.push({
+      type: 'record',
+      reason: 'RolloutStarted',
+      message: `${revision} to ${given.length} clusters`,
+    });
   }
   const rules = allStages(strategy.stages ?? []);
   const sameStages =
-    same && rules.length === before.stages.length && rules.every(({ name }, index) => before.stages[index]?.name === name);
+    same &&
+    rules.length === before.stages.length &&
+    rules.every(({ name }, index) => before.stages[index]?.name === name);
   const assigned = new Map(
-    sameStages ? Object.entries(before.clusters).map(([name, { stage }]): [string, number] => [name, stage]) : [],
+    sameStages
+      ? Object.entries(before.clusters).map(([name, { stage }]): [string, number] => [name, stage])
+      : [],
   );
   const stages = assignStages(rules, given, assigned);
   const stable = before?.stable;
@@ -93,43 +112,44 @@ function start(
     else clusters[facts.name] = joined(facts, stable, stage, effects);
   }
   const facts = Object.fromEntries(given.map((cluster) => [cluster.name, cluster]));
+  const paused = pausedBy(strategy.paused, same ? before.paused : undefined, now);
   if (same) {
     // Who comes later brings a rollout that was over back to life, for itself.
     const behind = Object.values(clusters).some(({ phase }) => phase === 'Pending');
-    const phase = before.phase === 'Succeeded' && behind ? 'Progressing' : before.phase;
-    const progress = sameStages ? before.stages : rules.map(({ name }) => freshStage(name));
-    return {
-      state: { ...before, strategy, clusters, facts, phase, stages: progress, baselines: baselines ?? before.baselines, ...pausedBy(strategy.paused, before, now) },
-      effects,
-    };
-  }
-  return {
-    state: {
-      target: revision,
-      ...(stable === undefined ? {} : { stable }),
+    const { paused: _, ...rest } = before;
+    const state: RolloutState = {
+      ...rest,
       strategy,
-      phase: 'Progressing',
-      startedAt: now,
-      stages: rules.map(({ name }) => freshStage(name)),
       clusters,
       facts,
-      nextStartAt: before?.nextStartAt ?? 0,
-      incidents: before?.incidents ?? [],
-      baselines: baselines ?? {},
-      ...pausedBy(strategy.paused, undefined, now),
-    },
-    effects,
+      phase: before.phase === 'Succeeded' && behind ? 'Progressing' : before.phase,
+      stages: sameStages ? before.stages : rules.map(({ name }) => freshStage(name)),
+      baselines: baselines ?? before.baselines,
+      ...(paused ? { paused } : {}),
+    };
+    return { state, effects };
+  }
+  const state: RolloutState = {
+    target: revision,
+    ...(stable === undefined ? {} : { stable, previous: stable }),
+    strategy,
+    phase: 'Progressing',
+    startedAt: now,
+    stages: rules.map(({ name }) => freshStage(name)),
+    clusters,
+    facts,
+    nextStartAt: before?.nextStartAt ?? 0,
+    incidents: before?.incidents ?? [],
+    baselines: baselines ?? {},
+    ...(paused ? { paused } : {}),
   };
+  return { state, effects };
 }
 
 /** The strategy's own word for a pause counts like a person's, and ends with it. */
-function pausedBy(
-  paused: boolean | undefined,
-  before: RolloutState | undefined,
-  now: number,
-): Pick<RolloutState, 'paused'> {
-  if (paused === true) return { paused: before?.paused ?? { by: BY_STRATEGY, at: now } };
-  return before?.paused?.by === BY_STRATEGY ? { paused: undefined as never } : {};
+function pausedBy(paused: boolean | undefined, before: Mark | undefined, now: number): Mark | undefined {
+  if (paused === true) return before ?? { by: BY_STRATEGY, at: now };
+  return before?.by === BY_STRATEGY ? undefined : before;
 }
 const BY_STRATEGY = 'the strategy';
 
@@ -155,7 +175,8 @@ function joined(
   stage: number,
   effects: RolloutEffect[],
 ): ClusterProgress {
-  if (revision === undefined && stable !== undefined) effects.push({ type: 'release', cluster: name, revision: stable });
+  if (revision === undefined && stable !== undefined)
+    effects.push({ type: 'release', cluster: name, revision: stable });
   const has = revision ?? stable;
   return { stage, phase: 'Pending', ...(has === undefined ? {} : { permitted: has, from: has }) };
 }
@@ -179,7 +200,10 @@ function takeIn(draft: Draft, event: RolloutEvent): void {
   }
 }
 
-function takeSample(draft: Draft, { metric: name, value, cluster }: Extract<RolloutEvent, { type: 'sample' }>): void {
+function takeSample(
+  draft: Draft,
+  { metric: name, value, cluster }: Extract<RolloutEvent, { type: 'sample' }>,
+): void {
   const { state, now } = draft;
   const { analysis } = state.strategy;
   const metric = analysis?.metrics.find((item) => item.name === name);
@@ -187,13 +211,23 @@ function takeSample(draft: Draft, { metric: name, value, cluster }: Extract<Roll
   const stage = state.stages[running];
   if (!analysis || !metric || !stage || state.phase !== 'Progressing') return;
   if (now < timingOf(analysis, stage.startedAt ?? now).from) return;
-  const condition = (cluster === undefined ? undefined : state.facts[cluster]?.conditions?.[name]) ?? metric.condition;
+  const condition =
+    (cluster === undefined ? undefined : state.facts[cluster]?.conditions?.[name]) ?? metric.condition;
   const key = cluster === undefined ? name : `${name}/${cluster}`;
-  const { progress, failed } = withSample(stage.metrics[key], metric, condition, value, state.baselines[name], now);
+  const { progress, failed } = withSample(
+    stage.metrics[key],
+    metric,
+    condition,
+    value,
+    state.baselines[name],
+    now,
+  );
   stage.metrics = { ...stage.metrics, [key]: progress };
   if (!failed) return;
   const message = `${name} is ${value}, must be ${condition} (${progress.failures} in a row)`;
-  draft.record('AnalysisFailed', cluster === undefined ? message : `${cluster}: ${message}`, { stage: stage.name });
+  draft.record('AnalysisFailed', cluster === undefined ? message : `${cluster}: ${message}`, {
+    stage: stage.name,
+  });
   const failing = cluster === undefined ? undefined : state.clusters[cluster];
   if (cluster !== undefined && failing) failCluster(draft, cluster, failing, message);
   else failStage(draft, running, { reason: 'AnalysisFailed', message, undo: true });

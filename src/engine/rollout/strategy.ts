@@ -126,7 +126,10 @@ export function strategyProblems(strategy: RolloutStrategy): readonly string[] {
   const problems: string[] = [];
   const limit = (at: string, value: number | string | undefined, least: number): void => {
     if (value === undefined) return;
-    const fine = typeof value === 'number' ? Number.isInteger(value) && value >= least : percentProblems(value).length === 0;
+    const fine =
+      typeof value === 'number'
+        ? Number.isInteger(value) && value >= least
+        : percentProblems(value).length === 0;
     if (!fine) problems.push(`${at}: must be a whole number from ${least} or a percentage such as "25%"`);
   };
   const limits = (at: string, of: RolloutStrategy | RolloutStage): void => {
@@ -160,7 +163,8 @@ export function strategyProblems(strategy: RolloutStrategy): readonly string[] {
       for (const { detail } of selectorFromObject(stage.clusterSelector).issues)
         problems.push(`${at}clusterSelector: ${detail}`);
     for (const [gate, { expression }] of (stage.gates ?? []).entries())
-      for (const problem of gateProblems(expression)) problems.push(`${at}gates[${gate}].expression: ${problem}`);
+      for (const problem of gateProblems(expression))
+        problems.push(`${at}gates[${gate}].expression: ${problem}`);
   }
   for (const [index, metric] of (strategy.analysis?.metrics ?? []).entries()) {
     if (!parseCondition(metric.condition))

@@ -93,7 +93,37 @@ describe('what is never propagated', () => {
       'what is being deleted',
       object('v1', 'ConfigMap', { name: 'x', namespace: 'shop', deletionTimestamp: '2026-01-01T00:00:00Z' }),
     ],
-  ])('includes %s, with the reason', (_what, item) => {
+    [
+      'bootstrap tokens',
+      object('v1', 'Secret', { name: 't', namespace: 'shop' }, { type: 'bootstrap.kubernetes.io/token' }),
+    ],
+    ['endpoint slices', object('discovery.k8s.io/v1', 'EndpointSlice', { name: 'e', namespace: 'shop' })],
+    ['questions', object('authorization.k8s.io/v1', 'SubjectAccessReview', { name: '' })],
+    ['signing requests', object('certificates.k8s.io/v1', 'CertificateSigningRequest', { name: 'c' })],
+    ['roles of the system', object('rbac.authorization.k8s.io/v1', 'ClusterRole', { name: 'system:node' })],
+    [
+      'roles that servers make',
+      object('rbac.authorization.k8s.io/v1', 'ClusterRole', {
+        name: 'edit',
+        labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' },
+      }),
+    ],
+    [
+      'priorities of the system',
+      object('scheduling.k8s.io/v1', 'PriorityClass', { name: 'system-node-critical' }),
+    ],
+    [
+      'versions that servers serve',
+      object('apiregistration.k8s.io/v1', 'APIService', { name: 'v1.apps' }, { spec: {} }),
+    ],
+    [
+      'flow control that servers keep',
+      object('flowcontrol.apiserver.k8s.io/v1', 'FlowSchema', {
+        name: 'probes',
+        annotations: { 'apf.kubernetes.io/autoupdate-spec': 'true' },
+      }),
+    ],
+  ])('[S32] includes %s, with the reason', (_what, item) => {
     expect(neverPropagated(item)).toMatch(/\w/);
   });
 
@@ -108,6 +138,20 @@ describe('what is never propagated', () => {
         namespace: 'shop',
         ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'y', uid: 'u' }],
       }),
+    ],
+    ['roles of users', object('rbac.authorization.k8s.io/v1', 'ClusterRole', { name: 'auditor' })],
+    [
+      "somebody else's kind of the same name",
+      object('example.com/v1', 'Node', { name: 'n', namespace: 'shop' }),
+    ],
+    [
+      'versions that a service serves',
+      object(
+        'apiregistration.k8s.io/v1',
+        'APIService',
+        { name: 'v1.x' },
+        { spec: { service: { name: 's' } } },
+      ),
     ],
     ['a service of another name in default', object('v1', 'Service', { name: 'web', namespace: 'default' })],
   ])('leaves out %s', (_what, item) => {

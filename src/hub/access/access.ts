@@ -9,7 +9,7 @@ import type { Inventory } from '../inventory.ts';
 import { fleetAccess } from './fleet/index.ts';
 import { startGrants } from './grants.ts';
 import { installGrants } from './install.ts';
-import { type AccessibleFleet, spokeAccess } from './spoke-access.ts';
+import { type AccessibleFleet, type AccessRules, spokeAccess } from './spoke-access.ts';
 
 export interface AccessOptions {
   /** The hub's own API server. */
@@ -18,6 +18,7 @@ export interface AccessOptions {
   readonly inventory: Inventory;
   /** The link of a spoke whose session has not begun yet. */
   readonly tunnel?: (spoke: string) => Link | undefined;
+  readonly rules?: AccessRules;
 }
 
 /** The way of the hub's users to its spokes. */
@@ -33,12 +34,11 @@ const FLEET = '/fleet';
 const GATEWAYS = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/';
 const GATEWAY_PROXY = /^([^/?]+)\/proxy(?=[/?]|$)/;
 
-/** Opens the way to the spokes; resolves when grants are known. */
+/** Opens the way to the spokes. Until grants are known there are none. */
 export async function startAccess(runtime: Runtime, options: AccessOptions): Promise<Access> {
   const { client, fleet: sessions, inventory } = options;
   const { problem } = await installGrants(runtime.clock, client);
   const grants = startGrants(runtime, client, problem);
-  await grants.whenSynced();
   const fleet: AccessibleFleet = {
     cluster: (name) => inventory.get(name),
     names: () => inventory.clusters().map(({ name }) => name),
@@ -52,7 +52,7 @@ export async function startAccess(runtime: Runtime, options: AccessOptions): Pro
   sessions.onChange(({ dispatch, cluster }) => {
     if (dispatch === undefined && cluster === undefined) tellMembers();
   });
-  const spokes = spokeAccess(runtime, fleet, grants);
+  const spokes = spokeAccess(runtime, fleet, grants, options.rules);
   const serveFleet = fleetAccess(runtime, {
     fleet,
     spokes,

@@ -16,7 +16,7 @@ describe('what a request to a spoke needs', () => {
     ['POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', 'get - -'],
     ['POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', 'create write -'],
     ['POST', '/api/v1/namespaces/a/pods', 'create write a'],
-    ['PATCH', '/api/v1/namespaces/a', 'create write a'],
+    ['PATCH', '/api/v1/namespaces/a', 'create write -'],
     ['DELETE', '/api/v1/nodes/n', 'create write -'],
     ['DELETE', '/api/v1/namespaces/a/pods', 'create write a'],
     ['POST', '/metrics', 'create write -'],

@@ -40,7 +40,8 @@ export function askedOfSpoke(request: Request): AskedOfSpoke {
   const { group, resource, subresource, namespace } = info;
   const streams = upgradeProtocol(request) !== undefined && info.verb !== 'watch';
   const dispatches = group === 'atoll.dev' && DISPATCHED.has(resource);
-  const base = { info, namespace, dispatches };
+  // A namespace itself is in none, whatever its path says.
+  const base = { info, namespace: resource === 'namespaces' ? '' : namespace, dispatches };
   if (info.isResourceRequest && (subresource === 'exec' || subresource === 'attach'))
     return { ...base, verb: 'create', needs: 'exec' };
   if (info.isResourceRequest && subresource === 'portforward')

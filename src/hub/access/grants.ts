@@ -27,7 +27,6 @@ export interface Grants {
   follow(act: GrantedAct, cut: (why: string) => void): () => void;
   /** Why no grant counts, where that is so for all. */
   readonly problem: string | undefined;
-  whenSynced(): Promise<void>;
   stop(): void;
 }
 
@@ -134,7 +133,6 @@ export function startGrants(runtime: Runtime, client: Client, problem?: string):
       look();
       return () => void streams.delete(stream);
     },
-    whenSynced: () => copy.whenSynced(),
     stop() {
       stopped = true;
       looking?.cancel();
@@ -153,7 +151,6 @@ function noGrants(problem: string): Grants {
     use: () => undefined,
     nearest: () => undefined,
     follow: () => () => undefined,
-    whenSynced: () => Promise.resolve(),
     stop: () => undefined,
   };
 }

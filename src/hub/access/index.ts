@@ -12,3 +12,4 @@ export { type Access, type AccessOptions, startAccess } from './access.ts';
 export { CLUSTER_ANNOTATION, type MissingCluster } from './fleet/index.ts';
 export { grantPolicy } from './install.ts';
 export { type AccessListenerOptions, publishedClientCa, startAccessListener } from './listener.ts';
+export type { AccessRules } from './spoke-access.ts';

@@ -71,13 +71,41 @@ export function grantPolicy(): KubeObject[] {
   ];
 }
 
+/** Roles for people at the hub, bound to nobody. */
+export function accessRoles(): KubeObject[] {
+  const role = (
+    name: string,
+    ...rules: { resources: string[]; verbs: string[]; apiGroups: string[] }[]
+  ): KubeObject => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: `atoll:${name}` },
+    rules,
+  });
+  const proxy = (...verbs: string[]): { resources: string[]; verbs: string[]; apiGroups: string[] } => ({
+    apiGroups: ['core.oam.dev'],
+    resources: ['spokeclusters/proxy'],
+    verbs,
+  });
+  const grants = (...verbs: string[]): { resources: string[]; verbs: string[]; apiGroups: string[] } => ({
+    apiGroups: ['atoll.dev'],
+    resources: ['accessgrants'],
+    verbs,
+  });
+  return [
+    role('spoke-viewer', proxy('get')),
+    role('spoke-user', proxy('get', 'create'), grants('get', 'list', 'watch', 'create')),
+    role('grant-approver', grants('get', 'list', 'watch', 'update', 'patch', 'delete', 'approve')),
+  ];
+}
+
 /**
  * Serves AccessGrants at the hub, guarded before the first can be made. Resolves to why there can be none: an API server
  * without admission policies would take anybody's word for an approval.
  */
 export async function installGrants(clock: Clock, client: Client): Promise<{ readonly problem?: string }> {
   try {
-    for (const object of grantPolicy())
+    for (const object of [...grantPolicy(), ...accessRoles()])
       await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
         fieldManager: 'atoll',
         force: true,

@@ -34,15 +34,26 @@ export interface AccessibleFleet {
   link(name: string): Link | undefined;
 }
 
+/** What the operator of a hub decides. */
+export interface AccessRules {
+  /** Whether writing needs a grant, as exec and port-forward do. True by default. */
+  readonly writesNeedGrant?: boolean;
+}
+
 /** The way of a user's request to one spoke. */
 export interface SpokeAccess {
-  /** What a request means at the hub. Throws 404 for a cluster that is not of the fleet. */
+  /** What a request means at the hub, also for a cluster that is not of the fleet. Throws 400 for what cannot be read. */
   right(name: string, request: Request): AskedRight;
-  /** Passes a request on that the hub has authorized. Throws the `StatusError` of a refusal. */
+  /** Passes a request on that the hub has authorized. Throws the `StatusError` of a refusal, 404 for an unknown cluster. */
   serve(name: string, request: Request, caller: SpaceCaller): Promise<Response>;
 }
 
-export function spokeAccess(runtime: Runtime, fleet: AccessibleFleet, grants: Grants): SpokeAccess {
+export function spokeAccess(
+  runtime: Runtime,
+  fleet: AccessibleFleet,
+  grants: Grants,
+  rules: AccessRules = {},
+): SpokeAccess {
   function clusterOf(name: string): SpokeCluster {
     const cluster = fleet.cluster(name);
     if (!cluster) throw notFound(SPOKE_CLUSTER.group, SPOKE_CLUSTER.plural, name);
@@ -73,8 +84,8 @@ export function spokeAccess(runtime: Runtime, fleet: AccessibleFleet, grants: Gr
     const extra: string[] = [];
     if (asked.needs !== undefined) extra.push(grantGroup(asked.needs));
     if (asked.dispatches && asked.verb === 'get') {
-      const cluster = clusterOf(name);
-      if (await caller.may(rightOn(cluster, 'get', 'dispatches'))) extra.push(DISPATCH_READERS_GROUP);
+      if (await caller.may(rightOn(name, fleet.cluster(name), 'get', 'dispatches')))
+        extra.push(DISPATCH_READERS_GROUP);
     }
     const identity = userOnSpoke(caller.user, extra);
     if (identity === undefined)
@@ -85,7 +96,7 @@ export function spokeAccess(runtime: Runtime, fleet: AccessibleFleet, grants: Gr
   return {
     right(name, request) {
       const { verb } = askedOfSpoke(request);
-      return rightOn(clusterOf(name), verb, 'proxy');
+      return rightOn(name, fleet.cluster(name), verb, 'proxy');
     },
     async serve(name, request, caller) {
       const asked = askedOfSpoke(request);
@@ -93,8 +104,10 @@ export function spokeAccess(runtime: Runtime, fleet: AccessibleFleet, grants: Gr
       const { user } = caller;
       if (asked.never !== undefined) throw failure(403, 'Forbidden', `forbidden: ${asked.never}`);
       const link = linkOf(name, asked);
+      const isFree =
+        asked.needs === undefined || (asked.needs === 'write' && rules.writesNeedGrant === false);
       const act: GrantedAct | undefined =
-        asked.needs === undefined
+        isFree || asked.needs === undefined
           ? undefined
           : {
               user,
@@ -119,7 +132,12 @@ export function spokeAccess(runtime: Runtime, fleet: AccessibleFleet, grants: Gr
 }
 
 /** `get` or `create` on a subresource of a SpokeCluster, in whose namespace a role is enough. */
-function rightOn({ metadata }: SpokeCluster, verb: string, subresource: string): AskedRight {
+function rightOn(
+  name: string,
+  cluster: SpokeCluster | undefined,
+  verb: string,
+  subresource: string,
+): AskedRight {
   return {
     isResource: true,
     verb,
@@ -127,8 +145,8 @@ function rightOn({ metadata }: SpokeCluster, verb: string, subresource: string):
     version: SPOKE_CLUSTER.version,
     resource: SPOKE_CLUSTER.plural,
     subresource,
-    namespace: metadata.namespace ?? '',
-    name: metadata.name ?? '',
+    namespace: cluster?.metadata.namespace ?? '',
+    name,
     path: '',
   };
 }

@@ -2,10 +2,8 @@ import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import type { Client, Reader } from '../../kube/client.ts';
 import { apiVersionOf, resourceIdOf } from '../../kube/custom-resource.ts';
-import { startInformer } from '../../kube/informer-cache.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import type { SpokeDecision } from '../../link/index.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
 
 const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 
@@ -43,7 +41,8 @@ export async function admitsSpoke(client: Reader, spoke: string): Promise<SpokeD
   return admits(await spokeClusterNamed(client, spoke), spoke);
 }
 
-function admits(cluster: SpokeCluster | undefined, spoke: string): SpokeDecision {
+/** Whether a SpokeCluster lets its spoke in, and why not. */
+export function admits(cluster: SpokeCluster | undefined, spoke: string): SpokeDecision {
   const refuse = (message: string): SpokeDecision => ({ allowed: false, message });
   if (cluster === undefined)
     return refuse(`the hub has no SpokeCluster ${spoke}; at the hub: atoll join ${spoke}`);
@@ -75,27 +74,7 @@ export async function createSpokeCluster(client: Client, cluster: SpokeCluster):
   }
 }
 
-/** Calls back with spokes that the hub stops accepting while they may be connected. Returns what stops that. */
-export function watchAcceptance(
-  runtime: Runtime,
-  client: Reader,
-  onRefused: (spoke: string, why: string) => void,
-): () => void {
-  const clusters = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS);
-  clusters.onChange(({ type, object, previous }) => {
-    if (type === 'deleted') return;
-    const name = object.metadata.name ?? '';
-    const was = previous === undefined || admits(previous, name).allowed;
-    const now = admits(object, name);
-    if (!was || now.allowed) return;
-    const others = clusters.list().filter((other) => other.metadata.name === name);
-    // A second SpokeCluster of the name says nothing about the spoke.
-    if (others.some((other) => ageKey(other) < ageKey(object))) return;
-    onRefused(name, now.message);
-  });
-  return () => clusters.stop();
-}
-
-function ageKey(cluster: SpokeCluster): string {
+/** Orders SpokeClusters by age. */
+export function ageKey(cluster: SpokeCluster): string {
   return `${cluster.metadata.creationTimestamp ?? ''} ${cluster.metadata.uid ?? ''}`;
 }

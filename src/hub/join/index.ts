@@ -11,7 +11,6 @@ export {
   setAccepted,
   spokeClusterNamed,
   tunnelCluster,
-  watchAcceptance,
 } from './acceptance.ts';
 export { type BootstrapTokenOptions, createBootstrapToken } from './bootstrap-token.ts';
 export {
@@ -23,5 +22,6 @@ export {
   pendingRequests,
 } from './enrolment.ts';
 export { createJoinToken, revokeJoinToken } from './join-token.ts';
+export { followJoins, JOINED_LABEL, type Joins } from './joins.ts';
 export { linkAuthority } from './link-authority.ts';
 export { type LinkNotice, publishLinkNotice, readLinkNotice } from './link-notice.ts';

@@ -3,6 +3,4 @@
  * the object says, and a SpokeCluster uses Secrets of its own namespace only. A server that serves no policies guards nothing;
  * then no author is believed, and nothing is dispatched that needs one.
  */
-export { authorCheck, authorStamp } from './author-policy.ts';
-export { credentialPolicy } from './credential-policy.ts';
 export { installPolicies, type PoliciesInForce } from './install.ts';

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { constants, gzip } from 'node:zlib';
 import { errorText, type Runtime } from '../../runtime/index.ts';
-import type { Handler, Request, Response } from '../exchange.ts';
+import { type FlowingBody, type Handler, isFlowing, type Request, type Response } from '../exchange.ts';
 import { failure, internalError, StatusError } from '../status-error.ts';
 
 /** The largest body that the Kubernetes API takes. */
@@ -148,7 +148,8 @@ export function exchangeServer(runtime: Runtime, limits: ExchangeLimits = {}): E
         begun = true;
         exchange.streaming = true;
         if (draining) exchange.controller.abort(new Shutdown());
-        if (hasBody) await sendStream(wire, response.body, signal);
+        if (hasBody && isFlowing(response.body)) await sendFlow(wire, response.body);
+        else if (hasBody) await sendStream(wire, response.body, signal);
         else await abandon(response);
       }
     } catch (error) {
@@ -253,6 +254,27 @@ export function exchangeServer(runtime: Runtime, limits: ExchangeLimits = {}): E
       // Producers may answer an abort by throwing; the client still gets a clean end.
     }
     sink.end();
+  }
+
+  /** Resolves when the stream is over. What does not fit waits with the producer. */
+  function sendFlow(wire: Wire, body: FlowingBody): Promise<void> {
+    const { sink } = wire;
+    return new Promise((resolve) => {
+      const take = (chunk: Uint8Array): boolean => {
+        if (sink.destroyed) return false;
+        if (sink.write(chunk)) return true;
+        void drained(wire).then(() => flow.resume());
+        return false;
+      };
+      const end = (): void => {
+        sink.off('close', stop);
+        if (!sink.destroyed) sink.end();
+        resolve();
+      };
+      const stop = (): void => flow.stop();
+      sink.once('close', stop);
+      const flow = body.flow(take, end);
+    });
   }
 
   /** Resolves when the sink takes more or is gone; resets an exchange whose client has stopped reading. */

@@ -16,9 +16,14 @@ export function checkGraphSchema(schema: GraphSchema, issues: GraphIssue[]): voi
   const report = (at: string, message: string, expected: string): void => {
     issues.push({ path: `schema.${at}`, message, expected });
   };
-  if (!KIND.test(schema.kind)) report('kind', `found "${schema.kind}"`, 'letters and digits in UpperCamelCase, at most 63');
+  if (!KIND.test(schema.kind))
+    report('kind', `found "${schema.kind}"`, 'letters and digits in UpperCamelCase, at most 63');
   if (!VERSION.test(schema.apiVersion))
-    report('apiVersion', `found "${schema.apiVersion}"`, 'a version alone, such as v1alpha1; the group is a field of its own');
+    report(
+      'apiVersion',
+      `found "${schema.apiVersion}"`,
+      'a version alone, such as v1alpha1; the group is a field of its own',
+    );
   if (schema.group !== undefined && !isDns1123Subdomain(schema.group))
     report('group', `found "${schema.group}"`, 'a DNS name such as example.com');
   for (const field of ['shortNames', 'categories'] as const) {

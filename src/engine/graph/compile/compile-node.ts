@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import { DYN, type Environment, type Type } from '../../../cel/index.ts';
 import { isObject, type JsonObject } from '../../../schema/json.ts';
 import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
@@ -120,7 +121,11 @@ function compileForEach(node: DeclaredNode, context: NodeContext, others: readon
     const place = { node: node.id, path: `${path}[${index}]` };
     const [variable, ...more] = isObject(entry) ? Object.keys(entry) : [];
     if (variable === undefined || more.length > 0) {
-      issues.push({ ...place, message: 'it names no variable or several', expected: 'one entry, name: ${list}' });
+      issues.push({
+        ...place,
+        message: 'it names no variable or several',
+        expected: 'one entry, name: ${list}',
+      });
       return undefined;
     }
     const naming = nameProblem(variable);
@@ -128,7 +133,11 @@ function compileForEach(node: DeclaredNode, context: NodeContext, others: readon
     else if (variable === node.id || others.includes(variable))
       issues.push({ ...place, message: `"${variable}" is a node already`, expected: 'another name' });
     else if (names.has(variable))
-      issues.push({ ...place, message: `"${variable}" is another dimension already`, expected: 'another name' });
+      issues.push({
+        ...place,
+        message: `"${variable}" is another dimension already`,
+        expected: 'another name',
+      });
     else names.set(variable, DYN);
     return { variable, text: entry[variable], place };
   });
@@ -260,7 +269,8 @@ function checkIdentity(
   for (const { path, parts } of template.fields) {
     if (path.length !== 2 || path[0] !== 'metadata') continue;
     if (path[1] !== 'name' && (path[1] !== 'namespace' || !node.schema.namespaced)) continue;
-    for (const part of parts) if (typeof part !== 'string') for (const name of part.references) telling.add(name);
+    for (const part of parts)
+      if (typeof part !== 'string') for (const name of part.references) telling.add(name);
   }
   for (const variable of variables) {
     if (telling.has(variable)) continue;
@@ -268,8 +278,9 @@ function checkIdentity(
       node: node.id,
       path: `${node.path}.template.metadata.name`,
       message: `the variable "${variable}" of forEach is not in it, so objects would have the same name`,
-      expected: node.schema.namespaced ? 'every variable of forEach in name or namespace' : 'every variable of forEach in the name',
+      expected: node.schema.namespaced
+        ? 'every variable of forEach in name or namespace'
+        : 'every variable of forEach in the name',
     });
   }
 }
-

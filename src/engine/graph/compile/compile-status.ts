@@ -41,7 +41,11 @@ export function compileStatus(
   issues: GraphIssue[],
 ): CompiledStatus {
   const { conditions: written, ...fields } = status;
-  const scope = expressionScope('status', graphEnvironment(variables, graphLibraries), Object.keys(variables));
+  const scope = expressionScope(
+    'status',
+    graphEnvironment(variables, graphLibraries),
+    Object.keys(variables),
+  );
   const place = { path: 'schema.status' };
   const template = compileTemplate(fields, undefined, {
     scope,
@@ -87,7 +91,10 @@ function reportConstants(
   const visit = (value: JsonValue | undefined, path: readonly (string | number)[]): void => {
     if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, [...path, index]);
     else if (isObject(value)) for (const [key, item] of Object.entries(value)) visit(item, [...path, key]);
-    else if (!compiled.has(JSON.stringify(path)) && !(failed && typeof value === 'string' && value.includes('${')))
+    else if (
+      !compiled.has(JSON.stringify(path)) &&
+      !(failed && typeof value === 'string' && value.includes('${'))
+    )
       issues.push({
         path: joinedPath('schema.status', path),
         message: `found the constant ${JSON.stringify(valueAt(root, path) ?? null)}`,
@@ -115,7 +122,8 @@ function schemaOf(
   }
   if (!isObject(value)) return { 'x-kubernetes-preserve-unknown-fields': true };
   const properties: Record<string, OpenApiSchema> = {};
-  for (const key of Object.keys(value).sort()) properties[key] = schemaOf(value[key], [...path, key], schemas);
+  for (const key of Object.keys(value).sort())
+    properties[key] = schemaOf(value[key], [...path, key], schemas);
   return { type: 'object', properties };
 }
 
@@ -151,7 +159,12 @@ function compileConditions(
     const calls = conditionCalls(expression.program.ast.expr, childrenOf);
     for (const call of calls) {
       const engines: readonly string[] = ENGINE_CONDITIONS;
-      if (call.function === 'condition' && call.object === 'schema' && call.type !== undefined && !engines.includes(call.type))
+      if (
+        call.function === 'condition' &&
+        call.object === 'schema' &&
+        call.type !== undefined &&
+        !engines.includes(call.type)
+      )
         issues.push({
           ...place,
           expression: expression.source,
@@ -159,7 +172,11 @@ function compileConditions(
           expected: `one of ${engines.join(', ')}`,
         });
     }
-    const made = new Set(calls.flatMap((call) => (call.function === 'newCondition' && call.type !== undefined ? [call.type] : [])));
+    const made = new Set(
+      calls.flatMap((call) =>
+        call.function === 'newCondition' && call.type !== undefined ? [call.type] : [],
+      ),
+    );
     for (const name of made) {
       const other = types.get(name);
       if (other === undefined) types.set(name, index);

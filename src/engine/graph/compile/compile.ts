@@ -44,7 +44,11 @@ export interface CompiledGraph {
 
 export type Compilation =
   | { readonly graph: CompiledGraph; readonly issues?: undefined; readonly warnings: readonly GraphIssue[] }
-  | { readonly graph?: undefined; readonly issues: readonly GraphIssue[]; readonly warnings: readonly GraphIssue[] };
+  | {
+      readonly graph?: undefined;
+      readonly issues: readonly GraphIssue[];
+      readonly warnings: readonly GraphIssue[];
+    };
 
 /** Issues that are told of one definition. */
 const MAX_ISSUES = 100;
@@ -82,7 +86,10 @@ export function compileGraph(definition: GraphDefinition, options: CompileOption
   const nodes = ordered(compiled, declared, issues);
   const status = compileStatus(schema.status ?? {}, variables, issues);
   if (schema.status?.['state'] !== undefined)
-    warnings.push({ path: 'schema.status.state', message: 'it is ignored: the state is what the engine says' });
+    warnings.push({
+      path: 'schema.status.state',
+      message: 'it is ignored: the state is what the engine says',
+    });
   if (issues.length > 0 || !nodes) return { issues: issues.slice(0, MAX_ISSUES), warnings };
   const openApi = instanceSchema(spec, status.schema);
   return {

@@ -63,7 +63,9 @@ export function declareNode(
     report(
       at,
       `the kind ${apiVersion} ${kindName} is not known`,
-      similar.length > 0 ? `for example ${similar.slice(0, 5).join(', ')}` : 'a kind that is served, or whose definition is given',
+      similar.length > 0
+        ? `for example ${similar.slice(0, 5).join(', ')}`
+        : 'a kind that is served, or whose definition is given',
     );
   }
   if (issues.length > before) return undefined;
@@ -79,12 +81,22 @@ type Report = (at: string, message: string, expected?: string) => void;
 function kindOf(resource: GraphResource, report: Report): NodeKind | undefined {
   const { template, externalRef, forEach } = resource;
   if ((template === undefined) === (externalRef === undefined)) {
-    report('', template === undefined ? 'there is neither template nor externalRef' : 'there are both template and externalRef', 'exactly one of template and externalRef');
+    report(
+      '',
+      template === undefined
+        ? 'there is neither template nor externalRef'
+        : 'there are both template and externalRef',
+      'exactly one of template and externalRef',
+    );
     return undefined;
   }
   if (externalRef === undefined) return (forEach ?? []).length > 0 ? 'Collection' : 'Resource';
   if ((forEach ?? []).length > 0) {
-    report('.forEach', 'what is external is not made, so it cannot be made for each', 'no forEach beside externalRef');
+    report(
+      '.forEach',
+      'what is external is not made, so it cannot be made for each',
+      'no forEach beside externalRef',
+    );
     return undefined;
   }
   const metadata: unknown = externalRef.metadata;
@@ -104,7 +116,12 @@ function kindOf(resource: GraphResource, report: Report): NodeKind | undefined {
 function typeMeta(body: object, name: 'apiVersion' | 'kind', at: string, report: Report): string | undefined {
   const value = stringAt(body, name);
   if (value === undefined || value === '') report(`${at}.${name}`, `there is no ${name}`, 'a text');
-  else if (value.includes('${')) report(`${at}.${name}`, `found an expression: ${value}`, `${name} as it is; expressions are not allowed there`);
+  else if (value.includes('${'))
+    report(
+      `${at}.${name}`,
+      `found an expression: ${value}`,
+      `${name} as it is; expressions are not allowed there`,
+    );
   else return value;
   return undefined;
 }

@@ -56,8 +56,7 @@ function inferObject(type: Type & { kind: 'object' }, state: Inference): OpenApi
   for (const name of [...type.fieldNames()].sort()) {
     const field = type.field(name);
     const key = field?.property ?? name;
-    // A field whose name is escaped in expressions has two of them.
-    if (!field || Object.hasOwn(properties, key)) continue;
+    if (!field) continue;
     if (inner.left-- <= 0) return open;
     properties[key] = infer(field.type, inner);
   }

@@ -12,8 +12,8 @@ import {
   type ObjectType,
   STRING,
   TIMESTAMP,
-  toJson,
   type Type,
+  toJson,
   type Value,
 } from '../../../cel/index.ts';
 import { syntaxError } from '../../../cel/syntax/syntax-error.ts';
@@ -55,7 +55,8 @@ function newCondition(given: Value): Value {
   const status = stringAt(json, 'status') ?? '';
   if (!STATUSES.includes(status))
     return new CelError(`runtime.newCondition: status must be True, False or Unknown, not "${status}"`);
-  if ((stringAt(json, 'type') ?? '') === '') return new CelError('runtime.newCondition: type must not be empty');
+  if ((stringAt(json, 'type') ?? '') === '')
+    return new CelError('runtime.newCondition: type must not be empty');
   return asCondition({ reason: '', message: '', ...(json as object) });
 }
 
@@ -77,7 +78,7 @@ const newConditionMacro: Macro = {
     const [given] = call.args;
     if (call.target?.kind !== 'ident' || call.target.name !== 'runtime' || !given) return undefined;
     if (given.kind !== 'map')
-      throw syntaxError(given.at, "newCondition() takes {type: …, status: …, reason: …, message: …}");
+      throw syntaxError(given.at, 'newCondition() takes {type: …, status: …, reason: …, message: …}');
     const names = new Set<string>();
     const entries = given.entries.map((entry) => {
       const name = keyName(entry.key);

@@ -5,15 +5,24 @@
  * expression refers to, {@link mismatch} says whether its result fits a field. {@link evaluateExpression} tells what is not there
  * yet from what failed.
  */
-export { article, isWild, mismatch, someOf, takesAnything, takesIntOrString, unwrapped, wantedText } from './compatible.ts';
+export {
+  article,
+  isWild,
+  mismatch,
+  someOf,
+  takesAnything,
+  takesIntOrString,
+  unwrapped,
+  wantedText,
+} from './compatible.ts';
 export { CONDITION_TYPE, conditionCalls } from './condition-library.ts';
 export {
   type Bindings,
   compileExpression,
   type Evaluated,
-  evaluateExpression,
   type Expression,
   type ExpressionScope,
+  evaluateExpression,
   expressionScope,
   graphEnvironment,
   type Unresolved,

@@ -1,4 +1,12 @@
-import { CelError, DYN, fromJson, globalOverload, type Library, STRING, type Value } from '../../../cel/index.ts';
+import {
+  CelError,
+  DYN,
+  fromJson,
+  globalOverload,
+  type Library,
+  STRING,
+  type Value,
+} from '../../../cel/index.ts';
 import { canonicalJson } from '../../../schema/json.ts';
 import { parseJson } from '../../../schema/json-text.ts';
 import { jsonOfResult } from './result.ts';

@@ -1,4 +1,12 @@
-import { DYN, globalOverload, type Library, Opaque, type OpaqueKind, opaqueType, type Value } from '../../../cel/index.ts';
+import {
+  DYN,
+  globalOverload,
+  type Library,
+  Opaque,
+  type OpaqueKind,
+  opaqueType,
+  type Value,
+} from '../../../cel/index.ts';
 
 export const OMIT_FUNCTION = 'omit';
 

@@ -44,9 +44,7 @@ export const randomLibrary: Library = {
     },
     {
       name: 'random.seededInt',
-      overloads: [
-        globalOverload('random_seededInt_int_int_string', [INT, INT, STRING], INT, seededInt),
-      ],
+      overloads: [globalOverload('random_seededInt_int_int_string', [INT, INT, STRING], INT, seededInt)],
     },
   ],
 };

@@ -85,6 +85,9 @@ export function goDuration(nanos: bigint): string {
 
 function decimal(value: bigint, unit: bigint): string {
   const rest = value % unit;
-  const digits = rest.toString().padStart(unit.toString().length - 1, '0').replace(/0+$/, '');
+  const digits = rest
+    .toString()
+    .padStart(unit.toString().length - 1, '0')
+    .replace(/0+$/, '');
   return rest === 0n ? `${value / unit}` : `${value / unit}.${digits}`;
 }

@@ -195,8 +195,7 @@ function addRule(schema: OpenApiSchema, rule: string, message: string): void {
 function listProblems(schema: OpenApiSchema): string[] {
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
   const type = schema['x-kubernetes-list-type'];
-  if (type !== 'map')
-    return keys.length > 0 ? ['marker listMapKey is for lists with listType=map only'] : [];
+  if (type !== 'map') return keys.length > 0 ? ['marker listMapKey is for lists with listType=map only'] : [];
   if (keys.length === 0) return ['marker listType=map needs a listMapKey'];
   const properties = schema.items?.properties;
   if (!properties) return ['marker listType=map is for lists of objects with fields only'];

@@ -43,7 +43,10 @@ export function openApiOfSimpleSchema(
   const builder: Builder = { types: known, issues };
   const ordered = orderTypes(types);
   if ('cycle' in ordered) {
-    issues.push({ path: 'schema.types', message: `custom types form a cycle: ${ordered.cycle.join(' -> ')}` });
+    issues.push({
+      path: 'schema.types',
+      message: `custom types form a cycle: ${ordered.cycle.join(' -> ')}`,
+    });
   } else {
     for (const name of ordered.order) {
       const path = `schema.types.${name}`;

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import { BOOL, childrenOf, type Expr } from '../../../cel/index.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../schema/json.ts';
 import type { OpenApiSchema, TypeSchema } from '../../../schema/open-api-schema.ts';
@@ -53,19 +54,32 @@ export function compileTemplate<T extends JsonValue>(
 
 function visit(walk: Walk, value: JsonValue, written: OpenApiSchema | undefined, path: FieldPath): void {
   const schema = written && resolved(written, walk.resolve);
-  if (path.length > MAX_DEPTH) return report(walk, path, `it nests more than ${MAX_DEPTH} levels deep`);
-  if (typeof value === 'string' && mayHoldExpressions(value)) return visitText(walk, value, schema, path);
+  if (path.length > MAX_DEPTH) {
+    report(walk, path, `it nests more than ${MAX_DEPTH} levels deep`);
+    return;
+  }
+  if (typeof value === 'string' && mayHoldExpressions(value)) {
+    visitText(walk, value, schema, path);
+    return;
+  }
   if (value === null) return;
   const known = schema && !takesAnything(schema) ? schema : undefined;
   const problem = schema && literalProblem(value, schema, walk.resolve);
-  if (schema && problem !== undefined)
-    return report(walk, path, problem, wantedText(schema, walk.resolve));
+  if (schema && problem !== undefined) {
+    report(walk, path, problem, wantedText(schema, walk.resolve));
+    return;
+  }
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) visit(walk, item, known?.items, [...path, index]);
   } else if (isObject(value)) visitObject(walk, value, known, path);
 }
 
-function visitObject(walk: Walk, value: JsonObject, schema: OpenApiSchema | undefined, path: FieldPath): void {
+function visitObject(
+  walk: Walk,
+  value: JsonObject,
+  schema: OpenApiSchema | undefined,
+  path: FieldPath,
+): void {
   const values = schema && valuesOf(schema);
   const open =
     !schema ||
@@ -75,10 +89,16 @@ function visitObject(walk: Walk, value: JsonObject, schema: OpenApiSchema | unde
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
     const inner = [...path, key];
-    if (mayHoldExpressions(key)) report(walk, path, `the key "${key}" holds an expression`, 'expressions in values only');
+    if (mayHoldExpressions(key))
+      report(walk, path, `the key "${key}" holds an expression`, 'expressions in values only');
     const member = schema && (propertyOf(schema, key) ?? values);
     if (!member && !open && !isTypeMeta(schema, key)) {
-      report(walk, inner, `there is no field "${key}"`, `one of ${someOf(Object.keys(schema?.properties ?? {}))}`);
+      report(
+        walk,
+        inner,
+        `there is no field "${key}"`,
+        `one of ${someOf(Object.keys(schema?.properties ?? {}))}`,
+      );
     } else visit(walk, item, member, inner);
   }
 }
@@ -148,7 +168,10 @@ function literalText(value: JsonValue): string {
 
 function visitText(walk: Walk, text: string, schema: OpenApiSchema | undefined, path: FieldPath): void {
   const refused = walk.refuses?.(path);
-  if (refused !== undefined) return report(walk, path, refused);
+  if (refused !== undefined) {
+    report(walk, path, refused);
+    return;
+  }
   const parts = compileText(walk, text, path);
   if (!parts) return;
   const [only] = parts;
@@ -236,7 +259,8 @@ function checkOmit(
   standalone: boolean,
 ): boolean {
   let message: string | undefined;
-  if (walk.omit === 'refused') message = 'omit() is switched off; the feature gate CELOmitFunction switches it on';
+  if (walk.omit === 'refused')
+    message = 'omit() is switched off; the feature gate CELOmitFunction switches it on';
   else if (!standalone) message = 'omit() cannot be a part of a text';
   else if (walk.needed?.(path) === true) message = 'this field cannot be omitted';
   if (message === undefined) return true;

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 /** A text taken apart: what is written as it is, and expressions. */
 export type Segment =
   | { readonly text: string }

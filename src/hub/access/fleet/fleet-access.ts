@@ -29,18 +29,16 @@ export function fleetAccess(
 
   /** Clusters that were asked for and that the user may look into at the hub, in order of names. Throws 403 and 404. */
   async function clustersOf({ names, selector, path }: FleetRequest, caller: SpaceCaller): Promise<string[]> {
-    const asked = names ?? fleet.names();
+    const looking: Request = { method: 'GET', path, headers: {} };
+    const all = names === undefined && (await caller.may(spokes.right('', looking)));
     const chosen: string[] = [];
-    for (const name of asked) {
+    for (const name of names ?? fleet.names()) {
+      const may = all || (await caller.may(spokes.right(name, looking)));
+      if (!may && names) throw noLook(name);
       const cluster = fleet.cluster(name);
-      if (!cluster) {
-        if (names) throw notFound('core.oam.dev', 'spokeclusters', name);
-        continue;
-      }
-      if (selector && !matchesSelector(selector, cluster.metadata.labels)) continue;
-      const looking: Request = { method: 'GET', path, headers: {} };
-      if (await caller.may(spokes.right(name, looking))) chosen.push(name);
-      else if (names) throw noLook(name);
+      if (!cluster && names) throw notFound('core.oam.dev', 'spokeclusters', name);
+      if (may && cluster && (!selector || matchesSelector(selector, cluster.metadata.labels)))
+        chosen.push(name);
     }
     if (chosen.length === 0) {
       if (fleet.names().length === 0) throw failure(503, 'ServiceUnavailable', 'the hub has no clusters');

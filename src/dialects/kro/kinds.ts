@@ -1,0 +1,209 @@
+import { type CustomKind, customResourceDefinition } from '../../kube/custom-resource.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { clone, isObject, listAt } from '../../schema/json.ts';
+import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import {
+  conditionsSchema,
+  integer,
+  labelSelectorSchema,
+  list,
+  mapOf,
+  oneOf,
+  record,
+  text,
+} from '../../schema/schema-of.ts';
+
+const KIND = '^[A-Z][a-zA-Z0-9]{0,62}$';
+const VERSION = '^v[0-9]+(alpha[0-9]+|beta[0-9]+)?$';
+
+/** Any object; what is in it is SimpleSchema, expressions, or a resource. */
+function free(description: string): OpenApiSchema {
+  return { type: 'object', description, 'x-kubernetes-preserve-unknown-fields': true };
+}
+
+function immutable(what: string): Pick<OpenApiSchema, 'x-kubernetes-validations'> {
+  return { 'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: `${what} is immutable` }] };
+}
+
+function names(description: string): OpenApiSchema {
+  return list(text(undefined, { pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$', maxLength: 63 }), description, {
+    maxItems: 32,
+    'x-kubernetes-list-type': 'set',
+  });
+}
+
+const schema = record(
+  {
+    kind: text('Kind of the instances.', { pattern: KIND, ...immutable('kind') }),
+    apiVersion: text('Version of the instances, without a group.', {
+      pattern: VERSION,
+      ...immutable('apiVersion'),
+    }),
+    group: text('API group of the instances.', { default: 'kro.run', ...immutable('group') }),
+    scope: oneOf(['Namespaced', 'Cluster'], 'Whether instances are in namespaces.', {
+      default: 'Namespaced',
+      ...immutable('scope'),
+    }),
+    spec: free('Fields of the instances, in SimpleSchema.'),
+    types: free('Custom types that the fields use, in SimpleSchema.'),
+    status: free('Fields of the status as expressions; their types are inferred.'),
+    additionalPrinterColumns: list(
+      record(
+        {
+          name: text(),
+          type: text(),
+          format: text(),
+          description: text(),
+          priority: integer(undefined, { format: 'int32' }),
+          jsonPath: text(),
+        },
+        undefined,
+        { required: ['jsonPath', 'name', 'type'] },
+      ),
+      'Columns that kubectl shows, instead of the usual ones.',
+    ),
+    shortNames: names('Short names of the instances.'),
+    categories: names('Categories of the instances, such as all.'),
+    metadata: record(
+      { labels: mapOf(text()), annotations: mapOf(text()) },
+      'Labels and annotations of the CustomResourceDefinition.',
+    ),
+  },
+  'The API of the instances.',
+  { required: ['apiVersion', 'kind'] },
+);
+
+const externalRef = record(
+  {
+    apiVersion: text(),
+    kind: text(),
+    metadata: record(
+      {
+        name: text('One object.'),
+        namespace: text("The instance's by default; with a selector all of them."),
+        selector: { ...labelSelectorSchema, description: 'Objects by their labels.' },
+      },
+      undefined,
+      {
+        'x-kubernetes-validations': [
+          {
+            rule: 'has(self.name) != has(self.selector)',
+            message: 'exactly one of name and selector must be given',
+          },
+        ],
+      },
+    ),
+  },
+  'What the graph reads and never writes.',
+  { required: ['apiVersion', 'kind', 'metadata'] },
+);
+
+const resource = record(
+  {
+    id: text('Name of the node, by which expressions use it.'),
+    template: free('The object, with expressions.'),
+    externalRef,
+    readyWhen: list(text(), 'Expressions that are all true where the node is ready.'),
+    includeWhen: list(text(), 'Expressions that are all true where the node is wanted.'),
+    forEach: list(mapOf(text()), 'Variables and the lists they go through; one object for each combination.'),
+  },
+  undefined,
+  {
+    required: ['id'],
+    'x-kubernetes-validations': [
+      {
+        rule: 'has(self.template) != has(self.externalRef)',
+        message: 'exactly one of template and externalRef must be given',
+      },
+      {
+        rule: '!(has(self.externalRef) && has(self.forEach))',
+        message: 'forEach cannot be used with externalRef',
+      },
+    ],
+  },
+);
+
+const nodes = list(
+  record({ id: text(), dependencies: list(record({ id: text() })) }),
+  'Nodes that depend on others.',
+);
+const order = list(text(), 'Ids of the nodes in the order in which they are made.');
+
+const spec = record(
+  { schema, resources: list(resource, 'The nodes of the graph.') },
+  'An API and what its instances are made of.',
+  { required: ['schema'] },
+);
+
+/** What platform teams write. */
+export const RESOURCE_GRAPH_DEFINITION: CustomKind = {
+  group: 'kro.run',
+  version: 'v1alpha1',
+  kind: 'ResourceGraphDefinition',
+  plural: 'resourcegraphdefinitions',
+  shortNames: ['rgd'],
+  scope: 'Cluster',
+  description: 'Defines an API whose instances are made up of other resources.',
+  spec,
+  status: record({
+    state: text('Active or Inactive.'),
+    topologicalOrder: order,
+    resources: nodes,
+    conditions: conditionsSchema,
+    lastIssuedRevision: integer('The highest number that a revision was given.', { format: 'int64' }),
+  }),
+  columns: [
+    { name: 'APIVERSION', type: 'string', jsonPath: '.spec.schema.apiVersion' },
+    { name: 'KIND', type: 'string', jsonPath: '.spec.schema.kind' },
+    { name: 'STATE', type: 'string', jsonPath: '.status.state' },
+    { name: 'READY', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'TOPOLOGICALORDER', type: 'string', jsonPath: '.status.topologicalOrder', priority: 1 },
+    { name: 'AGE', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+};
+
+/** What a definition said at a time. Only the engine writes it. */
+export const GRAPH_REVISION: CustomKind = {
+  group: 'internal.kro.run',
+  version: 'v1alpha1',
+  kind: 'GraphRevision',
+  plural: 'graphrevisions',
+  shortNames: ['gr'],
+  scope: 'Cluster',
+  description: 'An immutable revision of a ResourceGraphDefinition.',
+  spec: record(
+    {
+      revision: integer('Number of the revision.', { format: 'int64', minimum: 1 }),
+      snapshot: record(
+        {
+          name: text('Name of the ResourceGraphDefinition.', { minLength: 1 }),
+          generation: integer('Its generation.', { format: 'int64' }),
+          spec: free('What it said.'),
+        },
+        undefined,
+        { required: ['name', 'spec'] },
+      ),
+    },
+    undefined,
+    { required: ['revision', 'snapshot'], ...immutable('spec') },
+  ),
+  status: record({ topologicalOrder: order, resources: nodes, conditions: conditionsSchema }),
+  columns: [
+    { name: 'Graph', type: 'string', jsonPath: '.spec.snapshot.name' },
+    { name: 'Revision', type: 'integer', jsonPath: '.spec.revision' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+};
+
+/** The CustomResourceDefinition of revisions, by which they can be listed for one definition. */
+export function graphRevisionDefinition(): KubeObject {
+  const definition = clone(customResourceDefinition(GRAPH_REVISION));
+  for (const version of listAt(definition, 'spec', 'versions'))
+    if (isObject(version)) version['selectableFields'] = [{ jsonPath: '.spec.snapshot.name' }];
+  return definition;
+}
+
+export function resourceGraphDefinitionDefinition(): KubeObject {
+  return customResourceDefinition(RESOURCE_GRAPH_DEFINITION);
+}

@@ -1,0 +1,51 @@
+/**
+ * Run time: what a compiled graph means for one instance. Pure: no I/O, no clock, no memory of its own.
+ *
+ * {@link stepInstance} says from what is known of the cluster which objects shall be there, what to look at next and why nodes wait.
+ * Whoever runs it: looks at `reads` and steps again until there are none; writes `inventory` to the instance, then applies
+ * `objects`; steps again with what came of it; deletes {@link pruneWaves} wave by wave; writes {@link instanceStatus}.
+ * An instance that is being deleted goes by {@link stepDeletion}, which needs no graph.
+ */
+
+export { MAX_COLLECTION_SIZE } from './collection.ts';
+export { type Deletion, type DeletionStep, pruneWaves, stepDeletion } from './deletion.ts';
+export {
+  covers,
+  EMPTY_INVENTORY,
+  groupKindOf,
+  type Inventory,
+  type InventoryReading,
+  inventoryMarks,
+  inventoryOf,
+  readInventory,
+  unionInventory,
+} from './inventory.ts';
+export type { ObjectQuery, Observed, Read } from './observed.ts';
+export {
+  applySetId,
+  type GraphOwner,
+  instanceLabels,
+  isSuspended,
+  labelValue,
+  memberMarks,
+  ownerLabels,
+} from './owner.ts';
+export { type Reason, reasonText } from './reason.ts';
+export { observedObjects, renderInstance } from './render.ts';
+export { type InstanceStatus, instanceStatus, type StatusInput } from './status.ts';
+export {
+  type DesiredObject,
+  type InstanceStep,
+  type NodeReport,
+  type StepOptions,
+  stepInstance,
+} from './step.ts';
+export {
+  ANNOTATIONS,
+  FINALIZER,
+  type InstanceState,
+  LABELS,
+  MANAGED_BY,
+  MANAGERS,
+  type NodeState,
+} from './words.ts';

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { type KubeObject, type ObjectRef, parseApiVersion } from '../../../kube/object.ts';
+import { stringAt } from '../../../schema/json.ts';
+import { applySetId } from './owner.ts';
+import { ANNOTATIONS, LABELS } from './words.ts';
+
+/** Where the objects of an instance may be: enough to find them all by label. Sorted. */
+export interface Inventory {
+  /** `Deployment.apps`, `ConfigMap`. */
+  readonly groupKinds: readonly string[];
+  /** Besides the instance's own. */
+  readonly namespaces: readonly string[];
+}
+
+export const EMPTY_INVENTORY: Inventory = { groupKinds: [], namespaces: [] };
+
+export function groupKindOf({ apiVersion, kind }: { apiVersion: string; kind: string }): string {
+  const { group } = parseApiVersion(apiVersion);
+  return group === '' ? kind : `${kind}.${group}`;
+}
+
+/** The inventory of some objects of an instance. */
+export function inventoryOf(refs: Iterable<ObjectRef>, instance: KubeObject): Inventory {
+  const groupKinds = new Set<string>();
+  const namespaces = new Set<string>();
+  for (const ref of refs) {
+    groupKinds.add(groupKindOf(ref));
+    if (ref.namespace !== '' && ref.namespace !== (instance.metadata.namespace ?? ''))
+      namespaces.add(ref.namespace);
+  }
+  return { groupKinds: [...groupKinds].sort(), namespaces: [...namespaces].sort() };
+}
+
+/** What is written before anything is made: all that was and all that will be. */
+export function unionInventory(a: Inventory, b: Inventory): Inventory {
+  return {
+    groupKinds: [...new Set([...a.groupKinds, ...b.groupKinds])].sort(),
+    namespaces: [...new Set([...a.namespaces, ...b.namespaces])].sort(),
+  };
+}
+
+/** Whether all of `b` is in `a`. */
+export function covers(a: Inventory, b: Inventory): boolean {
+  return (
+    b.groupKinds.every((item) => a.groupKinds.includes(item)) &&
+    b.namespaces.every((item) => a.namespaces.includes(item))
+  );
+}
+
+/** Labels and annotations that hold the inventory on its instance. */
+export function inventoryMarks(
+  instance: KubeObject,
+  inventory: Inventory,
+  version: string,
+): { readonly labels: Record<string, string>; readonly annotations: Record<string, string> } {
+  const id = applySetId(instance);
+  return {
+    labels: { [LABELS.setId]: id },
+    annotations: {
+      [ANNOTATIONS.tooling]: `kro/${version}`,
+      [ANNOTATIONS.groupKinds]: inventory.groupKinds.join(','),
+      [ANNOTATIONS.namespaces]: inventory.namespaces.join(','),
+      [ANNOTATIONS.inventoryHash]: hashOf(id, inventory),
+    },
+  };
+}
+
+function hashOf(id: string, { groupKinds, namespaces }: Inventory): string {
+  const text = [id, groupKinds.join(','), namespaces.join(',')].join('\n');
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+}
+
+export type InventoryReading =
+  /** There is none yet. */
+  | { readonly kind: 'None' }
+  | { readonly kind: 'Read'; readonly inventory: Inventory }
+  /** What is there cannot be believed; nothing may be deleted by it. */
+  | { readonly kind: 'Invalid'; readonly problem: string };
+
+/** Reads the inventory of an instance, and believes it only where its hash is right. */
+export function readInventory(instance: KubeObject): InventoryReading {
+  const annotation = (name: string): string | undefined =>
+    stringAt(instance, 'metadata', 'annotations', name);
+  const kinds = annotation(ANNOTATIONS.groupKinds);
+  const namespaces = annotation(ANNOTATIONS.namespaces);
+  const hash = annotation(ANNOTATIONS.inventoryHash);
+  const id = stringAt(instance, 'metadata', 'labels', LABELS.setId);
+  if (kinds === undefined && namespaces === undefined && hash === undefined) return { kind: 'None' };
+  const invalid = (problem: string): InventoryReading => ({ kind: 'Invalid', problem });
+  for (const [name, value] of [
+    [ANNOTATIONS.groupKinds, kinds],
+    [ANNOTATIONS.inventoryHash, hash],
+  ] as const)
+    if (value === undefined) return invalid(`the annotation ${name} is missing`);
+  if (id !== applySetId(instance)) return invalid(`the label ${LABELS.setId} is not that of this instance`);
+  const inventory: Inventory = { groupKinds: listOf(kinds), namespaces: listOf(namespaces) };
+  if (hash !== hashOf(id, inventory))
+    return invalid(
+      `the annotation ${ANNOTATIONS.inventoryHash} does not match; the inventory was changed by hand`,
+    );
+  return { kind: 'Read', inventory };
+}
+
+function listOf(text: string | undefined): string[] {
+  return (text ?? '').split(',').filter((item) => item !== '');
+}

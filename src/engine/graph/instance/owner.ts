@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { type KubeObject, parseApiVersion } from '../../../kube/object.ts';
+import { stringAt } from '../../../schema/json.ts';
+import { ANNOTATIONS, LABELS, MANAGED_BY } from './words.ts';
+
+/** Whose objects they are: the definition that an instance is of, and the engine's version. */
+export interface GraphOwner {
+  readonly name: string;
+  readonly uid: string;
+  /** Of the engine, `kro-version` on objects. */
+  readonly version: string;
+}
+
+const MAX_LABEL = 63;
+
+/** A text that may stand in a label: too long a one is cut and told apart by a digest. */
+export function labelValue(text: string): string {
+  if (text.length <= MAX_LABEL) return text;
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 10);
+  return `${text.slice(0, MAX_LABEL - digest.length - 1).replace(/[^A-Za-z0-9]+$/, '')}-${digest}`;
+}
+
+/** Labels of everything that a definition brings forth: its CustomResourceDefinition and its instances. */
+export function ownerLabels({ name, uid, version }: GraphOwner): Record<string, string> {
+  return {
+    [LABELS.owned]: 'true',
+    [LABELS.version]: labelValue(version),
+    [LABELS.graphId]: uid,
+    [LABELS.graphName]: labelValue(name),
+    [LABELS.managedBy]: MANAGED_BY,
+  };
+}
+
+/** The id of an instance's set of objects; the same for as long as the instance has its name. */
+export function applySetId(instance: KubeObject): string {
+  const { name = '', namespace = '' } = instance.metadata;
+  const { group } = parseApiVersion(instance.apiVersion);
+  const digest = createHash('sha256').update(`${name}.${namespace}.${instance.kind}.${group}`).digest();
+  return `applyset-${digest.toString('base64url')}-v1`;
+}
+
+/** Labels of an instance itself. */
+export function instanceLabels(instance: KubeObject, owner: GraphOwner): Record<string, string> {
+  return { ...ownerLabels(owner), [LABELS.setId]: applySetId(instance) };
+}
+
+export interface MemberPlace {
+  readonly nodeId: string;
+  readonly wave: number;
+  /** Of a collection. */
+  readonly index?: number;
+  readonly size?: number;
+}
+
+/** Labels and annotations that an object of an instance gets. */
+export function memberMarks(
+  instance: KubeObject,
+  owner: GraphOwner,
+  place: MemberPlace,
+): { readonly labels: Record<string, string>; readonly annotations: Record<string, string> } {
+  const { name = '', namespace = '', uid = '' } = instance.metadata;
+  const { group, version } = parseApiVersion(instance.apiVersion);
+  return {
+    labels: {
+      ...ownerLabels(owner),
+      [LABELS.partOf]: applySetId(instance),
+      [LABELS.nodeId]: labelValue(place.nodeId),
+      ...(place.index !== undefined && { [LABELS.collectionIndex]: String(place.index) }),
+      ...(place.size !== undefined && { [LABELS.collectionSize]: String(place.size) }),
+      [LABELS.instanceId]: uid,
+      [LABELS.instanceName]: labelValue(name),
+      [LABELS.instanceNamespace]: labelValue(namespace),
+      [LABELS.instanceGroup]: labelValue(group),
+      [LABELS.instanceVersion]: version,
+      [LABELS.instanceKind]: instance.kind,
+    },
+    annotations: { [ANNOTATIONS.applyOrder]: String(place.wave) },
+  };
+}
+
+/** Whether the instance says that nothing of it shall be touched. */
+export function isSuspended(instance: KubeObject): boolean {
+  const said = stringAt(instance, 'metadata', 'annotations', ANNOTATIONS.reconcile)?.toLowerCase();
+  return said === 'suspended' || said === 'disabled';
+}

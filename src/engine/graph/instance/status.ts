@@ -1,0 +1,261 @@
+import { toJson } from '../../../cel/index.ts';
+import { findCondition, type NewCondition, setCondition } from '../../../kube/conditions.ts';
+import type { Condition, KubeObject } from '../../../kube/object.ts';
+import { isObject, type JsonObject, type JsonValue, listAt, stringAt } from '../../../schema/json.ts';
+import type { CompiledGraph } from '../compile/index.ts';
+import { evaluateExpression } from '../expression/index.ts';
+import { type FieldPath, fieldValue, type TemplateField, type UnresolvedField } from '../template/index.ts';
+import { reasonText } from './reason.ts';
+import type { InstanceStep, NodeReport } from './step.ts';
+import type { InstanceState } from './words.ts';
+
+export interface InstanceStatus {
+  /** To be the whole status of the instance. */
+  readonly status: JsonObject;
+  readonly state: InstanceState;
+  /** Expressions of the status that failed; those that wait for something are no problem. */
+  readonly problems: readonly string[];
+}
+
+export interface StatusInput {
+  readonly instance: KubeObject;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Absent where the graph could not be resolved. */
+  readonly graph?: CompiledGraph;
+  readonly step?: InstanceStep;
+  /** Why finalizer and labels are not on the instance. */
+  readonly unmanaged?: string;
+  /** Why there is no graph. */
+  readonly unresolved?: string;
+  /** What went wrong around the step, such as reads or deletions that failed. */
+  readonly failure?: string;
+  readonly suspended?: boolean;
+  /** The instance is being deleted: what is waited for, or what blocks it. */
+  readonly deleting?: string;
+}
+
+const MAX_STATUS_MESSAGE = 2_000;
+const SHOWN_NODES = 5;
+
+/** The status of an instance: fields that can be resolved now, conditions, and the state. Equal inputs give equal statuses. */
+export function instanceStatus(input: StatusInput): InstanceStatus {
+  const { instance, graph, step } = input;
+  const problems: string[] = [];
+  const fields = graph && step ? resolvedFields(graph, step, problems) : {};
+  const own = engineConditions(input);
+  const previous = conditionsOf(instance);
+  const author = graph && step ? authorConditions(graph, step, own, previous, input, problems) : undefined;
+  const replaced = (graph?.conditions.length ?? 0) > 0;
+  const conditions = replaced ? authorOnWire(author, own, previous, input) : own;
+  const state = author?.duplicated === true ? 'ERROR' : stateOf(input, own);
+  return {
+    status: { ...fields, state, conditions: conditions as unknown as JsonValue[] },
+    state,
+    problems,
+  };
+}
+
+function conditionsOf(instance: KubeObject): Condition[] {
+  return listAt(instance, 'status', 'conditions').filter(isObject) as unknown as Condition[];
+}
+
+function stateOf(input: StatusInput, conditions: readonly Condition[]): InstanceState {
+  if (input.deleting !== undefined) return 'DELETING';
+  if (findCondition(conditions, 'Ready')?.status === 'True') return 'ACTIVE';
+  const failed =
+    input.unmanaged !== undefined ||
+    input.unresolved !== undefined ||
+    input.failure !== undefined ||
+    input.step?.nodes.some((node) => node.state === 'ERROR') === true;
+  return failed ? 'ERROR' : 'IN_PROGRESS';
+}
+
+/** What the engine says of every instance, with the time of each transition kept. */
+function engineConditions(input: StatusInput): Condition[] {
+  const { instance, now } = input;
+  const generation = instance.metadata.generation;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  const parts: NewCondition[] = [managed(input), resolvedGraph(input), resources(input)];
+  const previous = conditionsOf(instance);
+  const made = parts.map((part) => transitioned(previous, { ...part, ...observed }, now));
+  return [transitioned(previous, { ...worst(made), ...observed }, now), ...made];
+}
+
+function transitioned(previous: readonly Condition[], condition: NewCondition, now: number): Condition {
+  const { conditions } = setCondition(
+    previous.filter(({ type }) => type === condition.type),
+    condition,
+    now,
+  );
+  return conditions[0] as Condition;
+}
+
+function managed({ unmanaged }: StatusInput): NewCondition {
+  return unmanaged === undefined
+    ? { type: 'InstanceManaged', status: 'True', reason: 'Managed', message: 'finalizer and labels are set' }
+    : { type: 'InstanceManaged', status: 'False', reason: 'ManagementFailed', message: unmanaged };
+}
+
+function resolvedGraph({ unresolved, graph }: StatusInput): NewCondition {
+  const type = 'GraphResolved';
+  if (unresolved !== undefined)
+    return { type, status: 'False', reason: 'ResolutionFailed', message: unresolved };
+  if (!graph) return { type, status: 'Unknown', reason: 'Unknown', message: 'the graph was not asked for' };
+  return { type, status: 'True', reason: 'Resolved', message: 'the graph is known' };
+}
+
+function resources({ deleting, suspended, failure, step }: StatusInput): NewCondition {
+  const type = 'ResourcesReady';
+  if (deleting !== undefined) return { type, status: 'Unknown', reason: 'UnderDeletion', message: deleting };
+  if (suspended === true)
+    return {
+      type,
+      status: 'False',
+      reason: 'ReconciliationSuspended',
+      message: 'the annotation kro.run/reconcile holds everything back',
+    };
+  if (failure !== undefined) return { type, status: 'False', reason: 'NotReady', message: failure };
+  if (!step) return { type, status: 'Unknown', reason: 'Unknown', message: 'resources were not looked at' };
+  const terminating = step.nodes.find(({ state }) => state === 'DELETING');
+  if (terminating)
+    return { type, status: 'False', reason: 'ResourceDeleting', message: nodeText(terminating) };
+  if (step.ready)
+    return { type, status: 'True', reason: 'AllResourcesReady', message: 'all resources are ready' };
+  return { type, status: 'False', reason: 'NotReady', message: waitingText(step) };
+}
+
+function nodeText({ id, reasons }: NodeReport): string {
+  const [first] = reasons;
+  const more = reasons.length > 1 ? ` (and ${reasons.length - 1} more)` : '';
+  return `${id}: ${first ? reasonText(first) : 'in progress'}${more}`;
+}
+
+/** Nodes that fail or wait by themselves come before those that wait for others. */
+function waitingText({ nodes }: InstanceStep): string {
+  const open = nodes.filter(({ state }) => state !== 'SYNCED' && state !== 'SKIPPED');
+  const weight = ({ state, reasons }: NodeReport): number =>
+    state === 'ERROR' ? 0 : reasons.every(({ kind }) => kind === 'Dependency') ? 2 : 1;
+  const sorted = open.toSorted((a, b) => weight(a) - weight(b));
+  const more = sorted.length > SHOWN_NODES ? `; and ${sorted.length - SHOWN_NODES} more nodes` : '';
+  return `${sorted.slice(0, SHOWN_NODES).map(nodeText).join('; ')}${more}`.slice(0, MAX_STATUS_MESSAGE);
+}
+
+/** `Ready` is as the worst of those it depends on: False before Unknown, of several the newest. */
+function worst(parts: readonly Condition[]): NewCondition {
+  const weight = (condition: Condition): number =>
+    condition.status === 'False' ? 0 : condition.status === 'Unknown' ? 1 : 2;
+  const [first] = parts.toSorted(
+    (a, b) => weight(a) - weight(b) || (a.lastTransitionTime < b.lastTransitionTime ? 1 : -1),
+  );
+  if (!first || first.status === 'True')
+    return { type: 'Ready', status: 'True', reason: 'Ready', message: 'all resources are ready' };
+  return { type: 'Ready', status: first.status, reason: first.reason, message: first.message };
+}
+
+/** The fields of the status of which all inputs are there. */
+function resolvedFields(graph: CompiledGraph, step: InstanceStep, problems: string[]): JsonObject {
+  const fields = new Map(graph.status.fields.map((field) => [JSON.stringify(field.path), field]));
+  const resolve = (value: JsonValue | undefined, path: FieldPath): JsonValue | undefined => {
+    const field = fields.get(JSON.stringify(path));
+    if (field) return resolvedField(field, step, problems);
+    if (Array.isArray(value)) {
+      const items = value
+        .map((item, index) => resolve(item, [...path, index]))
+        .filter((item) => item !== undefined);
+      return items.length > 0 ? items : undefined;
+    }
+    if (!isObject(value)) return undefined;
+    const out: JsonObject = {};
+    for (const key of Object.keys(value)) {
+      const item = resolve(value[key], [...path, key]);
+      if (item !== undefined) out[key] = item;
+    }
+    return Object.keys(out).length > 0 ? out : undefined;
+  };
+  const all = resolve(graph.status.value, []);
+  return isObject(all) ? all : {};
+}
+
+function resolvedField(field: TemplateField, step: InstanceStep, problems: string[]): JsonValue | undefined {
+  const { value, unresolved } = fieldValue(field, step.bindings);
+  if (unresolved) reportFailure(unresolved, problems);
+  // An API server drops nulls, and a status that differs from what was written would be written again and again.
+  return value === null ? undefined : value;
+}
+
+function reportFailure({ kind, path, expression, message }: UnresolvedField, problems: string[]): void {
+  if (kind === 'Failed') problems.push(`status.${path}: \${${expression}}: ${message}`);
+}
+
+interface AuthorConditions {
+  readonly conditions: readonly NewCondition[];
+  readonly duplicated: boolean;
+}
+
+/** The conditions that the author's expressions give; one that waits for something keeps what it was. */
+function authorConditions(
+  graph: CompiledGraph,
+  step: InstanceStep,
+  own: readonly Condition[],
+  previous: readonly Condition[],
+  { instance }: StatusInput,
+  problems: string[],
+): AuthorConditions {
+  const schema = {
+    ...(step.bindings['schema'] as object),
+    status: { ...(instance['status'] as object), conditions: own },
+  };
+  const bindings = { ...step.bindings, schema };
+  const made = new Map<string, NewCondition>();
+  let duplicated = false;
+  for (const { expression, type } of graph.conditions) {
+    const { value, unresolved } = evaluateExpression(expression, bindings);
+    let condition: NewCondition | undefined;
+    if (unresolved) {
+      if (unresolved.kind === 'Failed')
+        problems.push(`status.conditions: \${${unresolved.expression}}: ${unresolved.message}`);
+      condition = type === undefined ? undefined : findCondition(previous, type);
+    } else condition = conditionOf(toJson(value));
+    if (!condition) continue;
+    if (made.has(condition.type)) {
+      problems.push(`status.conditions: two expressions give a condition "${condition.type}"`);
+      duplicated = true;
+    } else made.set(condition.type, condition);
+  }
+  return { conditions: [...made.values()], duplicated };
+}
+
+function conditionOf(read: ReturnType<typeof toJson>): NewCondition | undefined {
+  if ('error' in read) return undefined;
+  const type = stringAt(read.json, 'type') ?? '';
+  const status = stringAt(read.json, 'status');
+  if (type === '' || (status !== 'True' && status !== 'False' && status !== 'Unknown')) return undefined;
+  return {
+    type,
+    status,
+    reason: stringAt(read.json, 'reason') ?? '',
+    message: stringAt(read.json, 'message') ?? '',
+  };
+}
+
+/** Without a step there is nothing to evaluate: what the author's conditions were stays, and the engine's own problem is told beside it. */
+function authorOnWire(
+  author: AuthorConditions | undefined,
+  own: readonly Condition[],
+  previous: readonly Condition[],
+  { instance, now }: StatusInput,
+): readonly Condition[] {
+  if (!author) {
+    const resourcesReady = own.filter(({ type }) => type === 'ResourcesReady');
+    return [...previous.filter(({ type }) => type !== 'ResourcesReady'), ...resourcesReady];
+  }
+  const generation = instance.metadata.generation;
+  return author.conditions.map(({ type, status, reason, message }) =>
+    transitioned(
+      previous,
+      { type, status, reason, message, ...(generation !== undefined && { observedGeneration: generation }) },
+      now,
+    ),
+  );
+}

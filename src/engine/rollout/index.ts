@@ -1,0 +1,71 @@
+/**
+ * When: which cluster may have which revision now.
+ *
+ * {@link step} takes an event (a revision is wanted, clusters were seen, a metric was sampled, a person decided, time went by) and says what
+ * to do: release, hold or roll back clusters, measure, record. It never edits what people wrote: {@link permittedRevision} is the
+ * whole answer. A stage begins only over clusters that are seen at that moment to be Ready with the revision; what was seen
+ * before, and what a hub read back from its store ({@link recoverRollout}), passes no gate. Rollbacks go at once.
+ *
+ * {@link rolloutStatus} says it in words; {@link viewWindows} is what maintenance windows mean on a day on which clocks change;
+ * `history.ts` keeps revisions.
+ */
+export { type Condition, parseCondition } from './analysis.ts';
+export { gateProblems } from './gates.ts';
+export {
+  DEFAULT_HISTORY_LIMIT,
+  type Revision,
+  type RevisionHistory,
+  revisionToRestore,
+  withPin,
+  withRevision,
+  withSuccess,
+} from './history.ts';
+export { isTimeZone } from './local-time.ts';
+export {
+  type MaintenanceWindow,
+  type Opening,
+  viewWindows,
+  type WindowView,
+  windowProblems,
+} from './maintenance-window.ts';
+export {
+  type ClusterPhase,
+  type ClusterProgress,
+  type Observation,
+  type Person,
+  ROLLOUT_REASONS,
+  type RolloutEffect,
+  type RolloutEvent,
+  type RolloutPhase,
+  type RolloutReason,
+  type RolloutState,
+  type RolloutStep,
+  type SightWord,
+  type StagePhase,
+  type StageProgress,
+  type Waiting,
+  type WaitReason,
+} from './state.ts';
+export {
+  type ClusterCounts,
+  type ClusterNote,
+  type RolloutStatus,
+  type RolloutWord,
+  rolloutStatus,
+  type StageStatus,
+  WAIT_REMEDIES,
+} from './status.ts';
+export { permittedRevision, recoverRollout, step } from './step.ts';
+export {
+  type Analysis,
+  type AnalysisMetric,
+  type Approval,
+  type MaintenancePolicy,
+  type RollbackPolicy,
+  type RollbackScope,
+  type RolloutCluster,
+  type RolloutGate,
+  type RolloutStage,
+  type RolloutStrategy,
+  strategyProblems,
+} from './strategy.ts';
