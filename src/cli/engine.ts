@@ -1,5 +1,6 @@
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
+import { SPOKE_CONTRACT } from '../engine/contract/index.ts';
 import { BUNDLE, DISPATCH, OWNERSHIP_RECORD, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import { RESOURCE_RULE } from '../engine/rules/index.ts';
 import { type Access, type AccessRules, startAccess } from '../hub/access/index.ts';
@@ -28,6 +29,7 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   BUNDLE,
   OWNERSHIP_RECORD,
   RESOURCE_RULE,
+  SPOKE_CONTRACT,
 ];
 
 export interface EngineOptions {

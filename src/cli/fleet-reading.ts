@@ -1,3 +1,4 @@
+import { clusterFactsOf } from '../dialects/kubevela/cluster-facts.ts';
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import type { Cluster, SpokeCluster } from '../dialects/kubevela/types.ts';
 import { type Compiled, compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
@@ -5,6 +6,7 @@ import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.
 import type { Propagation } from '../dialects/propagation/types.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { ClusterFacts } from '../engine/intent.ts';
+import { decide } from '../engine/place/index.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import type { ResourceSelector } from '../engine/select/select.ts';
 import type { Client } from '../kube/client.ts';
@@ -77,7 +79,7 @@ export function oldestByName(clusters: readonly SpokeCluster[]): SpokeCluster[] 
 }
 
 export function clusterFacts(clusters: readonly SpokeCluster[]): ClusterFacts[] {
-  return clusters.map((cluster) => ({ name: nameOf(cluster), labels: cluster.metadata.labels ?? {} }));
+  return clusters.map(clusterFactsOf);
 }
 
 export function nameOf(object: KubeObject): string {
@@ -129,7 +131,10 @@ export function planPropagation(
     return [];
   });
   for (const problem of compiled.problems) blockers.add(problem);
-  return { propagation, compiled, plan: planIntent(compiled.intent, clusters), blockers: [...blockers] };
+  const before = propagation.status?.decision;
+  const decision = decide(compiled.intent.placement, clusters, before);
+  const plan = planIntent(compiled.intent, clusters, undefined, decision);
+  return { propagation, compiled, plan, blockers: [...blockers] };
 }
 
 /** A dispatch on a spoke, read through the hub; undefined where the spoke has none of the name. */

@@ -1,3 +1,4 @@
+import { clusterFactsOf } from '../dialects/kubevela/cluster-facts.ts';
 import { SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import {
   reportSpoke,
@@ -93,6 +94,7 @@ export function startInventory(
   let holds: (name: string) => boolean = () => false;
   /** The endpoint that a direct link was made for, so that it is made anew only when the credential changes. */
   const directLinks = new Map<string, DirectEntry>();
+  const facts = new Map<string, ClusterFacts>();
   /** Whether each spoke is there, damped. */
   const liveness = new Map<string, Liveness>();
   /** When a spoke was probed last and what that found: changes of other things must not probe again. */
@@ -108,7 +110,7 @@ export function startInventory(
       object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
       !deepEqual(object.spec, previous?.spec) ||
       !deepEqual(object.metadata.labels, previous?.metadata.labels) ||
-      !deepEqual(object.status?.taints, previous?.status?.taints);
+      !deepEqual(clusterFactsOf(object), clusterFactsOf(previous ?? object));
     if (!relevant) return;
     if (type !== 'updated' || !deepEqual(object.spec, previous?.spec))
       probed.delete(object.metadata.name ?? '');
@@ -117,6 +119,15 @@ export function startInventory(
   });
   links.onTunnel((spoke) => enqueueName(spoke));
   fleet.onChange(({ spoke }) => enqueueName(spoke));
+
+  /** The same facts are the same object: what was computed of them holds. */
+  function factsOf(name: string, object: SpokeCluster): ClusterFacts {
+    const now = clusterFactsOf(object);
+    const before = facts.get(name);
+    if (before && deepEqual(before, now)) return before;
+    facts.set(name, now);
+    return now;
+  }
 
   function enqueueName(name: string): void {
     for (const object of objects.list()) if (object.metadata.name === name) loop.enqueue(keyOf(object), 20);
@@ -141,6 +152,7 @@ export function startInventory(
         probed.delete(name);
         synced.delete(name);
         liveness.delete(name);
+        facts.delete(name);
         credentials.forget(key.slice(0, slash), name);
         closeDirectLink(name);
       } else enqueueName(name);
@@ -357,7 +369,7 @@ export function startInventory(
       }
       return [...oldest]
         .filter(([, object]) => object.metadata.deletionTimestamp === undefined)
-        .map(([name, object]) => ({ name, labels: object.metadata.labels ?? {} }));
+        .map(([name, object]) => factsOf(name, object));
     },
     get: ownerOf,
     has: (name) => ownerOf(name) !== undefined,

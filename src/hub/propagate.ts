@@ -1,7 +1,7 @@
 import { compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
 import { describeOverrides, describePlacement, describeSelection } from '../dialects/propagation/describe.ts';
 import { type PropagationFindings, reportPropagation } from '../dialects/propagation/report.ts';
-import type { Propagation } from '../dialects/propagation/types.ts';
+import type { Propagation, PropagationStatus } from '../dialects/propagation/types.ts';
 import {
   type Dispatch,
   dispatchName,
@@ -9,6 +9,7 @@ import {
   packOrigin,
   verifyDispatch,
 } from '../engine/dispatch/index.ts';
+import { createPlacer, requiredApis } from '../engine/place/index.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import { portable } from '../engine/render/portable.ts';
 import { selects } from '../engine/select/select.ts';
@@ -33,7 +34,7 @@ import type { Inventory } from './inventory.ts';
 import { createLanes } from './lanes.ts';
 import type { HubMode } from './mode.ts';
 import type { PoliciesInForce } from './policies/index.ts';
-import { openPropagations } from './propagations.ts';
+import { openPropagations, type StatusPatch } from './propagations.ts';
 import { openRetractions, type Retraction } from './retractions.ts';
 import { createSources } from './sources.ts';
 import { type Tracked, trackedTable } from './tracked.ts';
@@ -49,6 +50,7 @@ const GATHER_MS = 15;
 const REPORT_MS = 40;
 const CATCH_UP_MS = 30;
 const BEHIND_MS = 1_000;
+const LONGEST_WAIT_MS = 3_600_000;
 /** Until rights are asked for again that the author of an intent lacks. */
 const ASK_RIGHTS_MS = 30_000;
 /** Until what is at the hub is known, after a start. */
@@ -76,6 +78,8 @@ export function startPropagator(
   const { clock } = runtime;
   let { epoch } = identity;
   const tracked = trackedTable();
+  const placer = createPlacer();
+  let fleetChanged = true;
   const propagations = openPropagations(runtime, client, (key) => planLoop.enqueue(key, GATHER_MS));
   const retractions = openRetractions(runtime, client, (name) => planLoop.enqueue(RETRACTION_KEY + name));
   const sources = createSources(runtime, client, onSourceChange, () => planAll(0));
@@ -121,6 +125,7 @@ export function startPropagator(
   });
   inventory.onChange(() => {
     lanes.keep((spoke) => inventory.has(spoke));
+    fleetChanged = true;
     planAll(GATHER_MS);
   });
   fleet.onChange(({ spoke, dispatch: name, order, cluster }) => {
@@ -224,6 +229,7 @@ export function startPropagator(
     const propagation = propagations.get(key);
     if (!propagation) {
       tracked.remove(key);
+      placer.forget(key);
       return undefined;
     }
     await inventory.whenSynced();
@@ -262,14 +268,27 @@ export function startPropagator(
       return again;
     }
     item.compiled = { ...compiled, intent };
-    const next = planIntent(intent, inventory.clusters(), item.latest);
+    if (fleetChanged) placer.setFleet(inventory.clusters());
+    fleetChanged = false;
+    const decision = placer.decide(key, intent.placement, {
+      nowMs: clock.now(),
+      requires: requiredApis(intent.objects),
+    });
+    const next = planIntent(intent, inventory.clusters(), item.latest, decision);
     item.latest = next;
     // While suspended, what was recorded before is sent and nothing newer.
     if (!intent.suspend) await commit(propagation, item, next);
     else if (next.digest === item.digest) item.plan = next;
     for (const cluster of item.dispatchedTo) lanes.enqueue(cluster, key);
     reportLoop.enqueue(key, REPORT_MS);
-    return again;
+    return sooner(again, decision.reconsiderAtMs);
+  }
+
+  /** Time alone may change where something goes: when a toleration ends, when a better group has been there for long enough. */
+  function sooner(again: Result | undefined, reconsiderAtMs: number | undefined): Result | undefined {
+    if (reconsiderAtMs === undefined) return again;
+    const waitMs = Math.min(LONGEST_WAIT_MS, Math.max(GATHER_MS, reconsiderAtMs - clock.now()));
+    return { requeueAfterMs: Math.min(waitMs, again?.requeueAfterMs ?? waitMs) };
   }
 
   /** Whether a spoke may hold an object of a propagation; so it is as long as nobody knows. */
@@ -452,7 +471,13 @@ export function startPropagator(
       summary,
       suspended: propagation.spec.suspend === true,
       selection: item.selection,
-      placement: describePlacement(decision?.problem, decision?.chosen.length ?? 0, unknown),
+      decision,
+      placement: describePlacement(
+        decision?.problem,
+        decision?.chosen.length ?? 0,
+        unknown,
+        decision?.shortage,
+      ),
       overrides: describeOverrides(item.latest),
       permitted: permitted(item),
     };
@@ -460,9 +485,7 @@ export function startPropagator(
     if (deepEqual(status, propagation.status)) return undefined;
     try {
       // Only over what was read: a plan that was recorded meanwhile must not be undone.
-      const { freshness } = status;
-      // A merge keeps what it is not told of.
-      const patch = { ...status, freshness: { oldestObservedAt: null, ...freshness } };
+      const patch = { ...status, ...withoutLeftovers(status, propagation.status) };
       await propagations.writeStatus(propagation, patch, propagation.metadata.resourceVersion);
     } catch (error) {
       if (hasCode(error, 409)) return { requeueAfterMs: REPORT_MS };
@@ -512,6 +535,7 @@ export function startPropagator(
         retracting: propagation.status?.dispatchDigest === RETRACTED,
       };
       tracked.add(item);
+      if (propagation.status?.decision) placer.restore(key, propagation.status.decision);
     }
     return item;
   }
@@ -560,6 +584,17 @@ function trackedRetraction(dispatch: string, spec: Retraction['spec']): Tracked 
 /** The history once the present generation is of the past. */
 function remember({ history, generation, digest }: Tracked): readonly string[] {
   return generation === 0 ? history : extendHistory(history, generation, digest);
+}
+
+/** A merge keeps what it is not told of: fields of records that are gone are taken away by name. */
+function withoutLeftovers(next: PropagationStatus, before: PropagationStatus | undefined): StatusPatch {
+  const out: Record<string, object> = {};
+  for (const name of ['freshness', 'decision'] as const) {
+    const gone = Object.keys(before?.[name] ?? {}).filter((field) => !(field in (next[name] ?? {})));
+    if (gone.length > 0)
+      out[name] = { ...next[name], ...Object.fromEntries(gone.map((field) => [field, null])) };
+  }
+  return out;
 }
 
 function isChosen(item: Tracked, spoke: string): boolean {

@@ -9,7 +9,10 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 
 /** `null` takes a field away. */
-export type StatusPatch = Omit<PropagationStatus, 'freshness'> & { freshness?: object };
+export type StatusPatch = Omit<PropagationStatus, 'freshness' | 'decision'> & {
+  freshness?: object;
+  decision?: object;
+};
 
 /** The Propagations and ClusterPropagations of the hub, by key (`kind/namespace/name`). */
 export interface Propagations {

@@ -1,10 +1,8 @@
-import { SPOKE_CONTRACT } from '../engine/contract/index.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
-import { RESOURCE_RULE } from '../engine/rules/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
-import { installKinds, resourceIdOf } from '../kube/custom-resource.ts';
+import { resourceIdOf } from '../kube/custom-resource.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { nodes } from '../kube/well-known.ts';
@@ -53,7 +51,7 @@ const BUNDLES_KEY = ' bundles';
  * hub: no address, no credential, no connection. Restarting it, or the hub being away for months, changes nothing.
  *
  * Three loops: one brings each dispatch to the cluster (`holdings`, `converge`), one corrects single objects (`drift`), one
- * tells how things are (`report`).
+ * tells how things are (`report`). Its kinds must be served already.
  */
 export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promise<Spoke> {
   const { client, name: spoke } = options;
@@ -61,7 +59,6 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   const log = runtime.log.with({ spoke });
   const memory = spokeMemory(client);
   const content = contentStore(client);
-  await installKinds(clock, client, [RESOURCE_RULE, SPOKE_CONTRACT]);
   await memory.load();
   /** Dispatches held before a restart of which nothing is known yet: until then there is nothing to report. */
   const recalling = new Set(memory.names());

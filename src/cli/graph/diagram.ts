@@ -24,16 +24,18 @@ function label(node: GraphNode): string {
 
 /** A flowchart of Mermaid: nodes that are left out under a condition are dashed, external ones are rounded. */
 export function mermaid(graph: CompiledGraph): string {
+  // Words of the notation, such as `end`, may be ids of nodes.
+  const name = (id: string): string => `n_${id}`;
   const lines = ['flowchart TD', `  schema[["${graph.instance.kind}"]]`];
   for (const node of graph.nodes) {
     const text = `"${node.id}<br/><i>${escaped(label(node))}</i>"`;
-    lines.push(`  ${node.id}${isExternal(node.kind) ? `(${text})` : `[${text}]`}`);
+    lines.push(`  ${name(node.id)}${isExternal(node.kind) ? `(${text})` : `[${text}]`}`);
   }
   for (const node of graph.nodes) {
-    if (node.dependencies.length === 0) lines.push(`  schema --> ${node.id}`);
-    for (const other of node.dependencies) lines.push(`  ${other} --> ${node.id}`);
+    if (node.dependencies.length === 0) lines.push(`  schema --> ${name(node.id)}`);
+    for (const other of node.dependencies) lines.push(`  ${name(other)} --> ${name(node.id)}`);
   }
-  const optional = graph.nodes.filter(({ includeWhen }) => includeWhen.length > 0).map(({ id }) => id);
+  const optional = graph.nodes.filter(({ includeWhen }) => includeWhen.length > 0).map(({ id }) => name(id));
   if (optional.length > 0) {
     lines.push('  classDef optional stroke-dasharray: 5 5', `  class ${optional.join(',')} optional`);
   }

@@ -157,7 +157,7 @@ describe('graph diagram', () => {
     const shop = file('draw.yaml', SHOP);
     expect(drawGraphs({ filename: [shop], format: 'mermaid' })).toBe(0);
     expect(out).toBe(
-      'flowchart TD\n  schema[["Shop"]]\n  web["web<br/><i>Deployment</i>"]\n  address["address<br/><i>ConfigMap</i>"]\n  schema --> web\n  web --> address\n',
+      'flowchart TD\n  schema[["Shop"]]\n  n_web["web<br/><i>Deployment</i>"]\n  n_address["address<br/><i>ConfigMap</i>"]\n  schema --> n_web\n  n_web --> n_address\n',
     );
     out = '';
     expect(drawGraphs({ filename: [shop], format: 'svg' })).toBe(0);

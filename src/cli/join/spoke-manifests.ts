@@ -1,8 +1,6 @@
 import { stringify } from 'yaml';
 import { HUB_GROUPS, HUB_PREFIX } from '../../engine/access/index.ts';
-import { SPOKE_CONTRACT } from '../../engine/contract/index.ts';
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
-import { RESOURCE_RULE } from '../../engine/rules/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { HUB_USER, hubAccess, hubUserBindings, hubUserRoles, withMark } from '../../spoke/hub-access.ts';
 import { ENGINE_KINDS } from '../engine.ts';
@@ -98,9 +96,7 @@ function ownRules(): Rule[] {
 }
 
 function clusterRules(users: readonly string[]): Rule[] {
-  const definitions = [...ENGINE_KINDS, RESOURCE_RULE, SPOKE_CONTRACT].map(
-    ({ plural, group }) => `${plural}.${group}`,
-  );
+  const definitions = ENGINE_KINDS.map(({ plural, group }) => `${plural}.${group}`);
   const hubRules = [...hubAccess(), ...hubUserRoles()]
     .filter(({ kind }) => kind === 'ClusterRole')
     .flatMap((object) => object['rules'] as Rule[]);

@@ -64,7 +64,7 @@ beforeAll(async () => {
 });
 
 describe('ResourceGraphDefinitions', () => {
-  it('[R1] are served with their columns and short name', async () => {
+  it('are served with their columns and short name', async () => {
     await server.post(RGDS, rgd(SIMPLE, 'columns'));
     const table = await server.get(RGDS, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
     expect(

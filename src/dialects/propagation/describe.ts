@@ -37,6 +37,7 @@ export function describePlacement(
   problem: string | undefined,
   chosen: number,
   unknown: readonly string[],
+  shortage?: string,
 ): PropagationFindings['placement'] {
   if (problem !== undefined) return { ok: false, reason: 'InvalidPlacement', message: problem };
   if (unknown.length > 0)
@@ -51,6 +52,7 @@ export function describePlacement(
       reason: 'NoCluster',
       message: 'no cluster matches the placement; see: kubectl get spokeclusters -A --show-labels',
     };
+  if (shortage !== undefined) return { ok: false, reason: 'Shortage', message: shortage };
   return { ok: true, reason: 'Placed', message: `${chosen} clusters are chosen` };
 }
 

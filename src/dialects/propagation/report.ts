@@ -1,3 +1,4 @@
+import type { Decision } from '../../engine/place/index.ts';
 import type { FleetSummary } from '../../engine/summarise/summarise.ts';
 import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
@@ -12,6 +13,8 @@ export interface PropagationFindings {
   readonly dispatchGeneration: number;
   readonly dispatchDigest: string;
   readonly dispatchHistory: readonly string[];
+  /** Absent where none was made since the hub started: then the one that is recorded stands. */
+  readonly decision?: Decision | undefined;
   readonly dispatchedTo: readonly string[];
   readonly summary: FleetSummary;
   readonly suspended: boolean;
@@ -135,6 +138,7 @@ export function reportPropagation(
     dispatchDigest: found.dispatchDigest,
     ...(found.dispatchHistory.length === 0 ? {} : { dispatchHistory: [...found.dispatchHistory] }),
     dispatchedTo: [...found.dispatchedTo],
+    ...(found.decision === undefined ? {} : { decision: found.decision }),
     notReady: summary.notReady
       .slice(0, MAX_NOT_READY)
       .map(({ cluster, word, reason, message }) => ({ cluster, state: word, reason, message })),

@@ -25,8 +25,12 @@ export interface Plan {
 }
 
 /** The plan of an intent. Pure: the same objects and clusters give the same plan; `known` only saves packing again. */
-export function planIntent(intent: Intent, clusters: readonly ClusterFacts[], known?: Plan): Plan {
-  const decision = decide(intent.placement, clusters);
+export function planIntent(
+  intent: Intent,
+  clusters: readonly ClusterFacts[],
+  known?: Plan,
+  decision: Decision = decide(intent.placement, clusters),
+): Plan {
   const facts = new Map(clusters.map((cluster) => [cluster.name, cluster]));
   const patches = new Map<string, readonly ObjectPatch[]>();
   const blocked = new Map<string, string>();

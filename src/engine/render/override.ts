@@ -2,6 +2,7 @@ import { type KubeObject, type ObjectRef, parseApiVersion, refOf, refText } from
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
 import type { ClusterFacts, ImageOverride, Override, OverrideTarget, PatchOperation } from '../intent.ts';
+import { saysWhich } from '../place/cluster-match.ts';
 import { rejectionOf } from '../place/decide.ts';
 import { applyPatches } from './render.ts';
 
@@ -36,8 +37,7 @@ export function compileOverrides(
   const patches: ObjectPatch[] = [];
   const problems: OverrideProblem[] = [];
   overrides.forEach((override, index) => {
-    const everywhere = override.clusterNames === undefined && override.clusterSelector === undefined;
-    if (!everywhere && rejectionOf(override, cluster) !== undefined) return;
+    if (saysWhich(override) && rejectionOf(override, cluster) !== undefined) return;
     const targets = objects.filter((object) => isTarget(override.target, object));
     if (targets.length === 0) {
       // All of no objects is no mistake: the last one was deleted.

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../runtime/random.ts';
 import {
+  type Observation,
   permittedRevision,
   type Revision,
   type RevisionHistory,
@@ -70,7 +71,7 @@ describe('any rollout', () => {
       { name: 'three' },
     ]),
     maxConcurrency: fc.integer({ min: 1, max: 4 }),
-    startsPerMinute: fc.integer({ min: 1, max: 6 }),
+    startsPerMinute: fc.integer({ min: 2, max: 12 }),
     jitterPercent: fc.nat(100),
     degradedSeconds: fc.nat(40),
     rollback: fc.record({
@@ -81,19 +82,12 @@ describe('any rollout', () => {
   });
   const action = fc.record({
     wait: fc.nat(40),
-    kind: fc.constantFrom(
-      'ready',
-      'ready',
-      'ready',
-      'ready',
-      'stale',
-      'degraded',
-      'old',
-      'restart',
-      'pause',
-      'resume',
-      'start',
-      'retry',
+    kind: fc.oneof(
+      { weight: 5, arbitrary: fc.constantFrom('all', 'ready', 'stale') },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('degraded', 'old', 'restart', 'pause', 'resume', 'start', 'retry'),
+      },
     ),
     cluster: fc.nat(count - 1),
   });
@@ -151,13 +145,12 @@ describe('any rollout', () => {
             now += wait * 1000;
             send({ type: 'tick' });
             const name = names[cluster] ?? '';
-            const has = permitted.get(name) ?? '';
-            const sight = {
-              cluster: name,
+            const sightOf = (at: string): Observation => ({
+              cluster: at,
               live: kind !== 'stale',
-              revision: kind === 'old' ? 'r-old' : has,
-              word: kind === 'degraded' ? ('Degraded' as const) : ('Ready' as const),
-            };
+              revision: kind === 'old' ? 'r-old' : (permitted.get(at) ?? ''),
+              word: kind === 'degraded' ? 'Degraded' : 'Ready',
+            });
             if (kind === 'restart') {
               settled.clear();
               if (state) state = recoverRollout(state);
@@ -166,7 +159,7 @@ describe('any rollout', () => {
             else if (kind === 'start') {
               if (wait % 5 === 0)
                 send({ type: 'start', revision: `r${++revision}`, clusters, strategy: chosen });
-            } else send({ type: 'observe', observations: [sight] });
+            } else send({ type: 'observe', observations: (kind === 'all' ? names : [name]).map(sightOf) });
           }
           const rate = chosen.startsPerMinute ?? 1;
           for (const [index, at] of starts.entries())

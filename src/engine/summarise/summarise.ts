@@ -49,16 +49,14 @@ export function summariseCluster(observation: ClusterObservation): ClusterSummar
   ): ClusterSummary => ({ cluster, word, reason, message, objects });
   if (!observation.live)
     return summary('Stale', 'NotConnected', observation.staleReason ?? 'the spoke is not connected');
+  const { epoch = 0, generation = 0 } = status?.position ?? {};
+  const behind = epoch < (observation.wantedEpoch ?? 0) || generation < observation.wantedGeneration;
+  const refused = status?.conditions?.find(({ type, status: is }) => type === 'Accepted' && is === 'False');
+  // What the spoke says of it is nearer to the cause than that the hub therefore sends nothing.
+  if (behind && refused) return summary('Degraded', refused.reason, refused.message);
   if (observation.dispatchProblem !== undefined)
     return summary('Degraded', 'NotDispatched', observation.dispatchProblem);
-  const { epoch = 0, generation = 0 } = status?.position ?? {};
-  if (epoch < (observation.wantedEpoch ?? 0) || generation < observation.wantedGeneration) {
-    const refused = status?.conditions?.find(
-      (condition) => condition.type === 'Accepted' && condition.status === 'False',
-    );
-    if (refused) return summary('Degraded', refused.reason, refused.message);
-    return summary('Waiting', 'NotAccepted', 'the spoke has not taken the newest revision yet');
-  }
+  if (behind) return summary('Waiting', 'NotAccepted', 'the spoke has not taken the newest revision yet');
   const applied = status?.conditions?.find((condition) => condition.type === 'Applied');
   const objects = status?.objects ?? [];
   if (applied?.status === 'False' && applied.reason !== 'Applying')

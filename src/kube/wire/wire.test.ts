@@ -55,6 +55,52 @@ describe('handlers over HTTP/2', () => {
     await expect(wire.ask(get('/'))).rejects.toThrow(ExchangeError);
   });
 
+  it('lets a stream flow as fast as it is read, and stops it when the reader goes', async () => {
+    let stopped: () => void = () => {};
+    const isStopped = new Promise<void>((resolve) => {
+      stopped = resolve;
+    });
+    let given = 0;
+    let resumes = 0;
+    const wire = ends(async () => ({
+      status: 200,
+      headers: {},
+      body: {
+        flow(take: (chunk: Uint8Array) => boolean, end: () => void) {
+          const go = (): void => {
+            do given += 1;
+            while (take(Buffer.alloc(64 * 1024, given)) && given < 10_000);
+          };
+          go();
+          return {
+            resume() {
+              resumes += 1;
+              go();
+            },
+            stop() {
+              end();
+              stopped();
+            },
+          };
+        },
+        [Symbol.asyncIterator]: () => {
+          throw new Error('it is let flow');
+        },
+      },
+    }));
+    const response = await wire.ask(get('/'));
+    if (response.body instanceof Uint8Array) throw new Error('no stream');
+    let read = 0;
+    for await (const chunk of response.body) {
+      read += chunk.byteLength;
+      if (read > 8 * 1024 * 1024) break;
+    }
+    await isStopped;
+    expect(resumes).toBeGreaterThan(0);
+    expect(given).toBeLessThan(1_000);
+    await wire.close();
+  });
+
   it('fails a stream that its producer broke off, and one whose session died', async () => {
     const wire = ends(async (request) => ({
       status: 200,

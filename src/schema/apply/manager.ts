@@ -8,6 +8,7 @@ import {
   equalSets,
   type FieldSet,
   isEmptySet,
+  isSubset,
   pathsOf,
   setOf,
   union,
@@ -178,8 +179,20 @@ function settingOf(write: Write): Setting {
       versions.set(apiVersion, version);
       return version;
     },
-    reset: decodeFieldsV1(write.resetFields) ?? EMPTY_SET,
+    reset: resetSet(write.resetFields),
   };
+}
+
+/** By kind: they are the same at each write. */
+const resetSets = new WeakMap<JsonObject, FieldSet>();
+
+function resetSet(fields: JsonObject): FieldSet {
+  let set = resetSets.get(fields);
+  if (set === undefined) {
+    set = decodeFieldsV1(fields) ?? EMPTY_SET;
+    resetSets.set(fields, set);
+  }
+  return set;
 }
 
 /** Whose ownership an update starts from: what the body says, unless it says nothing, nonsense, or may not speak. */
@@ -210,7 +223,8 @@ function updatedManagers(
   managers.set(me.id, {
     ...me.entry,
     time: write.time,
-    set: before === undefined ? set : union(before.set, set),
+    // Who writes the same fields again is written back as it was read.
+    set: before === undefined ? set : isSubset(set, before.set) ? before.set : union(before.set, set),
     source: before?.source,
   });
   return managers;

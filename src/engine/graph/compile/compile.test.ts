@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
 import { compiled, definitionIn, someKinds, wrong } from '../graph.fixture.ts';
 import { compileGraph, pluralOf } from './index.ts';
 
@@ -412,10 +413,10 @@ resources:
 `;
 
   it('[R48] have the schema of the spec, the inferred one of the status, and the usual columns', async () => {
-    const text = (yaml: string): string => `${JSON.stringify(compiled(yaml).definition, null, 2)}\n`;
-    await expect(text(full)).toMatchFileSnapshot('../testdata/shop.crd.json');
+    const text = (yaml: string): string => stringify(compiled(yaml).definition, { lineWidth: 0 });
+    await expect(text(full)).toMatchFileSnapshot('../testdata/shop.crd.yaml');
     await expect(text('schema: {kind: Empty, apiVersion: v1alpha1}')).toMatchFileSnapshot(
-      '../testdata/empty.crd.json',
+      '../testdata/empty.crd.yaml',
     );
   });
 

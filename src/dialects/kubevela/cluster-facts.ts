@@ -1,0 +1,33 @@
+import type { ClusterFacts } from '../../engine/intent.ts';
+import type { SpokeCluster } from './types.ts';
+
+const CLOUDS = new Set(['aws', 'azure', 'gcp']);
+const PROVIDER_OF_PLATFORM: Readonly<Record<string, string>> = { eks: 'aws', aks: 'azure', gke: 'gcp' };
+
+/** What placement may know of a cluster, from its entry in the inventory: what people said, and what the hub read last. */
+export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
+  const { metadata, spec, status } = spoke;
+  const { kubernetesVersion, platform, region, totalCPU, totalMemory } = status?.clusterInfo ?? {};
+  const provider = CLOUDS.has(spec.credential.type)
+    ? spec.credential.type
+    : PROVIDER_OF_PLATFORM[platform ?? ''];
+  const fields = {
+    ...(provider === undefined ? {} : { provider }),
+    ...(platform === undefined ? {} : { platform }),
+    ...(region === undefined ? {} : { region }),
+    ...(kubernetesVersion === undefined ? {} : { version: kubernetesVersion }),
+  };
+  const allocatable = {
+    ...(totalCPU === undefined ? {} : { cpu: totalCPU }),
+    ...(totalMemory === undefined ? {} : { memory: totalMemory }),
+  };
+  const taints = [...(spec.taints ?? []), ...(status?.taints ?? [])];
+  return {
+    name: metadata.name ?? '',
+    labels: metadata.labels ?? {},
+    ...(Object.keys(fields).length === 0 ? {} : { fields }),
+    ...(taints.length === 0 ? {} : { taints }),
+    ...(spec.unschedulable === true ? { unschedulable: true } : {}),
+    ...(Object.keys(allocatable).length === 0 ? {} : { resources: { allocatable } }),
+  };
+}
