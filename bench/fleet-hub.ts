@@ -23,7 +23,7 @@ import type { KeyPair } from '../src/kube/pki.ts';
 import { createClient } from '../src/kube/rest-client.ts';
 import { configMaps, namespaces } from '../src/kube/well-known.ts';
 import { type Link, startTunnelListener, type TunnelListener } from '../src/link/index.ts';
-import { systemRuntime } from '../src/runtime/index.ts';
+import { errorText, systemRuntime } from '../src/runtime/index.ts';
 import { answerCommands, HEARTBEAT_MS, now } from './fleet-process.ts';
 import { heapByClass, startProfile } from './fleet-profile.ts';
 
@@ -37,7 +37,7 @@ export interface HubStart {
 }
 
 export type HubCommand =
-  | ({ readonly do: 'engine' | 'floor' } & HubStart)
+  | { readonly do: 'engine' | 'floor'; readonly start: HubStart }
   /** Puts spokes into the inventory, and objects and a Propagation for all of them beside. */
   | { readonly do: 'enlist'; readonly spokes: readonly string[] }
   /** Resolves when the hub sees so many spokes; to when it saw each for the first time since `watch`. */
@@ -45,7 +45,7 @@ export type HubCommand =
   | { readonly do: 'forget-seen' }
   /** Writes another value to one of the objects. Resolves to when that began. */
   | { readonly do: 'change'; readonly value: string }
-  /** When the hub's own status said that all of them carry out its newest order. */
+  /** When the hub's own status said that all carried out this generation or a later one, and which. */
   | { readonly do: 'reported'; readonly count: number; readonly generation: number }
   | { readonly do: 'state' }
   | { readonly do: 'profile' }
@@ -55,7 +55,9 @@ export type HubCommand =
 export interface HubState {
   readonly rss: number;
   readonly heap: number;
+  /** Before and after this was found out, which takes some. */
   readonly cpuMs: number;
+  readonly cpuAfterMs: number;
   /** Durable writes so far. */
   readonly revision: number;
 }
@@ -74,7 +76,7 @@ let stopProfile: ((path: string) => Promise<void>) | undefined;
 /** When each spoke was seen for the first time. */
 const seen = new Map<string, number>();
 const waiting = new Set<() => void>();
-const floor = new Map<string, { readonly client: Client; dispatch: Dispatch }>();
+const floor = new Set<Client>();
 let floorGeneration = 0;
 
 function noteSeen(spoke: string, live: boolean): void {
@@ -134,15 +136,19 @@ async function startFloor(start: HubStart): Promise<number> {
       const watches = [DISPATCHES, resourceIdOf(CLUSTER)].map(async (resource) => {
         await spoke.list(resource, SYSTEM_NAMESPACE);
         const events = spoke.watch(resource, SYSTEM_NAMESPACE, { onOpen: () => noteSeen(link.spoke, true) });
-        for await (const { object } of events)
-          if (object.kind === DISPATCH.kind)
-            floor.set(link.spoke, { client: spoke, dispatch: object as Dispatch });
+        for await (const { type } of events) if (type === 'ERROR') throw new Error('the watch failed');
       });
-      const made = await spoke.create(DISPATCHES, floorDispatch());
-      floor.set(link.spoke, { client: spoke, dispatch: made });
+      await spoke.create(DISPATCHES, floorDispatch());
+      floor.add(spoke);
       await Promise.all(watches);
     };
-    follow().catch(() => {});
+    const stop = link.onChange(({ up }) => {
+      if (!up) return;
+      stop();
+      follow().catch((error: unknown) =>
+        process.stderr.write(`a bare watch of ${link.spoke} ended: ${errorText(error)}\n`),
+      );
+    });
   });
   return listener.port;
 }
@@ -212,15 +218,11 @@ async function change(value: string): Promise<number> {
     return began;
   }
   floorGeneration += 1;
-  await Promise.all(
-    [...floor.values()].map(({ client: spoke, dispatch }) =>
-      spoke.update(DISPATCHES, { ...dispatch, spec: floorDispatch().spec }),
-    ),
-  );
+  await Promise.all([...floor].map((spoke) => spoke.update(DISPATCHES, floorDispatch())));
   return began;
 }
 
-async function whenReported(count: number, generation: number): Promise<number> {
+async function whenReported(count: number, generation: number): Promise<{ at: number; reached: number }> {
   const abort = new AbortController();
   const events = started(client).watch<Propagation>(PROPAGATIONS, NAMESPACE, {
     sendInitialEvents: true,
@@ -231,22 +233,24 @@ async function whenReported(count: number, generation: number): Promise<number> 
     const { ready, dispatchGeneration = 0 } = (object as Propagation).status ?? {};
     if (ready !== count || dispatchGeneration < generation) continue;
     abort.abort();
-    return now();
+    return { at: now(), reached: dispatchGeneration };
   }
   throw new Error('the watch of Propagations ended');
 }
 
 async function state(): Promise<HubState> {
+  const cpuMs = cpu();
   globalThis.gc?.();
   globalThis.gc?.();
   const list = await client?.list(namespaces, '');
+  const { rss, heapUsed: heap } = process.memoryUsage();
+  const revision = Number(list?.metadata.resourceVersion ?? 0);
+  return { rss, heap, cpuMs, cpuAfterMs: cpu(), revision };
+}
+
+function cpu(): number {
   const { user, system } = process.cpuUsage();
-  return {
-    rss: process.memoryUsage.rss(),
-    heap: process.memoryUsage().heapUsed,
-    cpuMs: (user + system) / 1_000,
-    revision: Number(list?.metadata.resourceVersion ?? 0),
-  };
+  return (user + system) / 1_000;
 }
 
 function started<T>(value: T | undefined): T {
@@ -257,9 +261,9 @@ function started<T>(value: T | undefined): T {
 answerCommands<HubCommand>(async (command) => {
   switch (command.do) {
     case 'engine':
-      return startEngineHub(command);
+      return startEngineHub(command.start);
     case 'floor':
-      return startFloor(command);
+      return startFloor(command.start);
     case 'enlist':
       await enlist(command.spokes);
       return propagate();

@@ -41,7 +41,8 @@ export function startProcess<C extends { readonly do: string }>(file: string): B
       const id = last;
       return new Promise<T>((resolve, reject) => {
         const timer = setTimeout(
-          () => reject(new Error(`${file} did not finish ${command.do} within ${COMMAND_LIMIT_MS / 1_000} s`)),
+          () =>
+            reject(new Error(`${file} did not finish ${command.do} within ${COMMAND_LIMIT_MS / 1_000} s`)),
           COMMAND_LIMIT_MS,
         );
         const settled = (): void => clearTimeout(timer);
@@ -72,7 +73,10 @@ export function answerCommands<C>(run: (command: C) => Promise<unknown>): void {
     run(command).then(
       (value) => process.send?.({ id, value: value ?? null }),
       (error: unknown) =>
-        process.send?.({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+        process.send?.({
+          id,
+          error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        }),
     );
   });
   // Nobody is there to be answered any more.

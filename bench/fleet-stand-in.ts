@@ -82,12 +82,16 @@ export function standInSpoke(name: string, onApplied: (generation: number) => vo
   function write(shelf: Shelf, request: Request, present: KubeObject | undefined): Response {
     writes += 1;
     const object = JSON.parse(Buffer.from(request.body ?? []).toString()) as KubeObject;
-    const stale = object.metadata.resourceVersion !== present?.metadata.resourceVersion;
+    const read = object.metadata.resourceVersion;
+    const stale = read !== undefined && read !== present?.metadata.resourceVersion;
     if (present && (request.method === 'POST' || stale)) return status(409, 'Conflict');
     const generation = (present?.metadata.generation ?? 0) + 1;
     const stored = put(
       shelf,
-      { ...object, metadata: { ...object.metadata, generation, creationTimestamp: STARTED } },
+      {
+        ...object,
+        metadata: { ...present?.metadata, ...object.metadata, generation, creationTimestamp: STARTED },
+      },
       present ? 'MODIFIED' : 'ADDED',
     );
     if (shelf.kind === DISPATCH) carryOut(shelf, stored as Dispatch);

@@ -20,7 +20,7 @@ export const linksBenchmark: Benchmark = {
   run,
 };
 
-interface Authorities {
+export interface Authorities {
   readonly serving: KeyPair;
   readonly hubCa: KeyPair;
   readonly linkCa: KeyPair;
@@ -87,7 +87,7 @@ async function run(context: BenchmarkContext): Promise<readonly Measurement[]> {
   return out;
 }
 
-async function makeAuthorities(count: number): Promise<Authorities> {
+export async function makeAuthorities(count: number): Promise<Authorities> {
   const runtime = systemRuntime();
   const hubCa = await createCertificateAuthority(runtime, 'hub-ca');
   const linkCa = await createCertificateAuthority(runtime, 'link-ca');

@@ -17,6 +17,7 @@ export interface Measurement {
     | 'MiB'
     | 'KiB'
     | 'bytes'
+    | 'writes'
     | '% of a core';
   readonly floor?: { readonly name: string; readonly value: number };
   /** What the project wants to stay below (ms, MiB) or above (rates). */

@@ -7,6 +7,7 @@ import { apiServerBenchmark } from './apiserver.ts';
 import { celBenchmark } from './cel.ts';
 import { divideBenchmark } from './divide.ts';
 import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
+import { fleetBenchmark } from './fleet-scale.ts';
 import { linksBenchmark } from './links.ts';
 import { type Benchmark, describeMeasurement, writeResults } from './measure.ts';
 import { placeBenchmark } from './place.ts';
@@ -17,6 +18,7 @@ const benchmarks: readonly Benchmark[] = [
   footprintBenchmark,
   celBenchmark,
   linksBenchmark,
+  fleetBenchmark,
   placeBenchmark,
   divideBenchmark,
 ];

@@ -133,7 +133,7 @@ export function planPropagation(
   for (const problem of compiled.problems) blockers.add(problem);
   const before = propagation.status?.decision;
   const decision = decide(compiled.intent.placement, clusters, before);
-  const plan = planIntent(compiled.intent, clusters, undefined, decision);
+  const plan = planIntent(compiled.intent, clusters, undefined, decision, propagation.status?.replicas);
   return { propagation, compiled, plan, blockers: [...blockers] };
 }
 

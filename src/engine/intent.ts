@@ -1,6 +1,7 @@
 import type { KubeObject } from '../kube/object.ts';
 import type { JsonValue } from '../schema/json.ts';
 import type { LabelSelector } from '../schema/label-selector.ts';
+import type { DivisionOptions } from './divide/index.ts';
 import type { ClusterMatch, Placement } from './place/placement.ts';
 
 export type { ClusterFacts, ClusterMatch, Placement } from './place/placement.ts';
@@ -30,6 +31,8 @@ export interface Intent {
   readonly objects: readonly KubeObject[];
   readonly placement: Placement;
   readonly overrides: readonly Override[];
+  /** How replicas are divided among the clusters; every cluster gets all of them where nothing is said. */
+  readonly replicas?: DivisionOptions;
   /** While true nothing is dispatched; what is on the spokes stays. */
   readonly suspend: boolean;
   /** How many objects one change may take away from a cluster by no longer selecting them (`"50%"`, `3`). */

@@ -24,7 +24,7 @@ import { hasCode, StatusError } from '../kube/status-error.ts';
 import { customResourceDefinitions } from '../kube/well-known.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual } from '../schema/json.ts';
+import { deepEqual, isObject } from '../schema/json.ts';
 import { authorize, readingRights } from './author/index.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
 import { createDispatcher, lacksContent } from './dispatcher.ts';
@@ -274,7 +274,13 @@ export function startPropagator(
       nowMs: clock.now(),
       requires: requiredApis(intent.objects),
     });
-    const next = planIntent(intent, inventory.clusters(), item.latest, decision);
+    const next = planIntent(
+      intent,
+      inventory.clusters(),
+      item.latest,
+      decision,
+      item.latest?.replicas ?? propagation.status?.replicas,
+    );
     item.latest = next;
     // While suspended, what was recorded before is sent and nothing newer.
     if (!intent.suspend) await commit(propagation, item, next);
@@ -472,11 +478,12 @@ export function startPropagator(
       suspended: propagation.spec.suspend === true,
       selection: item.selection,
       decision,
+      replicas: item.latest?.replicas,
       placement: describePlacement(
         decision?.problem,
         decision?.chosen.length ?? 0,
         unknown,
-        decision?.shortage,
+        decision?.shortage ?? item.latest?.replicaProblems[0],
       ),
       overrides: describeOverrides(item.latest),
       permitted: permitted(item),
@@ -589,12 +596,20 @@ function remember({ history, generation, digest }: Tracked): readonly string[] {
 /** A merge keeps what it is not told of: fields of records that are gone are taken away by name. */
 function withoutLeftovers(next: PropagationStatus, before: PropagationStatus | undefined): StatusPatch {
   const out: Record<string, object> = {};
-  for (const name of ['freshness', 'decision'] as const) {
-    const gone = Object.keys(before?.[name] ?? {}).filter((field) => !(field in (next[name] ?? {})));
-    if (gone.length > 0)
-      out[name] = { ...next[name], ...Object.fromEntries(gone.map((field) => [field, null])) };
-  }
+  for (const name of ['freshness', 'decision', 'replicas'] as const)
+    if (before?.[name] !== undefined) out[name] = mergeTo(before[name], next[name] ?? {});
   return out;
+}
+
+/** The merge patch that makes one record of another. */
+function mergeTo(before: object, next: object): object {
+  const patch: Record<string, unknown> = { ...next };
+  for (const [field, value] of Object.entries(before)) {
+    const wanted = (next as Record<string, unknown>)[field];
+    if (wanted === undefined) patch[field] = null;
+    else if (isObject(wanted) && isObject(value)) patch[field] = mergeTo(value, wanted);
+  }
+  return patch;
 }
 
 function isChosen(item: Tracked, spoke: string): boolean {

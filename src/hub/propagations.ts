@@ -9,8 +9,9 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 
 /** `null` takes a field away. */
-export type StatusPatch = Omit<PropagationStatus, 'freshness' | 'decision'> & {
+export type StatusPatch = Omit<PropagationStatus, 'freshness' | 'decision' | 'replicas'> & {
   freshness?: object;
+  replicas?: object;
   decision?: object;
 };
 

@@ -116,7 +116,8 @@ function clusterPart(chain: ClusterChain, now: number, paint: Paint): string {
       out += line('overrides', paint('bad', `${chain.blocked}; the cluster keeps what it has`));
     else if (chain.overrides.length === 0) out += line('overrides', 'none change it here');
     for (const { override, operations } of chain.overrides)
-      for (const operation of operations) out += line(`overrides[${override}]`, operationText(operation));
+      for (const operation of operations)
+        out += line(override < 0 ? 'replicas' : `overrides[${override}]`, operationText(operation));
   }
   if (chain.dispatch) out += dispatchPart(chain, chain.dispatch, now, paint, line);
   if (chain.health) {

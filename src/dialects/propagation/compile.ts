@@ -118,6 +118,7 @@ export function compilePropagation(
       overrides,
       suspend,
       deletionBudget,
+      ...(propagation.spec.replicas === undefined ? {} : { replicas: propagation.spec.replicas }),
       ...(apply === undefined ? {} : { applyStrategy: apply }),
     },
     skipped,

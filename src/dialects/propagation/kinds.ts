@@ -23,6 +23,31 @@ const selectorFields = {
   expression: text('CEL over `object`, which must be true.', { minLength: 1, maxLength: 4096 }),
 };
 
+const replicas = record(
+  {
+    strategy: oneOf(
+      ['Duplicated', 'Balanced', 'StaticWeight', 'Planner', 'Whole'],
+      'Balanced: the minimum of each cluster, then by weight, up to its maximum; scaling up never takes a replica away.',
+      { default: 'Balanced' },
+    ),
+    preferences: list(
+      record({
+        clusterNames,
+        clusterSelector,
+        weight: integer('1 by default; with 0 a cluster gets its minimum only.', { minimum: 0 }),
+        minReplicas: integer(undefined, { minimum: 0 }),
+        maxReplicas: integer(undefined, { minimum: 0 }),
+        tier: integer('Clusters of a tier are filled before those of the next.', { minimum: 0 }),
+      }),
+      'The first that means a cluster holds for it. A cluster that none means gets no replicas.',
+      { maxItems: 256 },
+    ),
+    rebalance: flag('Planner only: move what runs already.'),
+    replicasPath: text('Where replicas are in kinds that are not known: spec.size.'),
+  },
+  'How replicas are divided among the chosen clusters. Without it every cluster gets all of them.',
+);
+
 const override = record(
   {
     clusterNames,
@@ -82,6 +107,7 @@ function spec(selector: OpenApiSchema): OpenApiSchema {
         'Which of several that select the same object goes first: the larger. 0 by default.',
         { format: 'int32' },
       ),
+      replicas,
       overrides: list(override, 'Differences between clusters, applied in order.', { maxItems: 256 }),
       apply: applyStrategySchema,
       suspend: flag('Hold all changes back. What is on the spokes stays and is kept as it is.'),
@@ -113,6 +139,7 @@ const status = record({
   ),
   objects: integer('Objects selected.'),
   revision: text('Digest of the selected content.'),
+  replicas: anything('How many replicas each cluster has of each object, where they are divided.'),
   decision: {
     ...anything('Where it is placed and why not elsewhere: what the next decision starts from.'),
     type: 'object',

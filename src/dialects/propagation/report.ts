@@ -1,4 +1,5 @@
 import type { Decision } from '../../engine/place/index.ts';
+import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
 import type { FleetSummary } from '../../engine/summarise/summarise.ts';
 import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
@@ -15,6 +16,7 @@ export interface PropagationFindings {
   readonly dispatchHistory: readonly string[];
   /** Absent where none was made since the hub started: then the one that is recorded stands. */
   readonly decision?: Decision | undefined;
+  readonly replicas?: ReplicaRecord | undefined;
   readonly dispatchedTo: readonly string[];
   readonly summary: FleetSummary;
   readonly suspended: boolean;
@@ -139,6 +141,9 @@ export function reportPropagation(
     ...(found.dispatchHistory.length === 0 ? {} : { dispatchHistory: [...found.dispatchHistory] }),
     dispatchedTo: [...found.dispatchedTo],
     ...(found.decision === undefined ? {} : { decision: found.decision }),
+    ...(found.replicas === undefined || Object.keys(found.replicas).length === 0
+      ? {}
+      : { replicas: found.replicas }),
     notReady: summary.notReady
       .slice(0, MAX_NOT_READY)
       .map(({ cluster, word, reason, message }) => ({ cluster, state: word, reason, message })),

@@ -1,6 +1,8 @@
 import type { ClosureOptions } from '../../engine/closure/index.ts';
+import type { DivisionOptions } from '../../engine/divide/index.ts';
 import type { ApplyStrategy, Author, Override, Placement } from '../../engine/intent.ts';
 import type { Decision } from '../../engine/place/index.ts';
+import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
 import type { ResourceSelector } from '../../engine/select/select.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
 
@@ -18,6 +20,7 @@ export interface PropagationSpec {
   readonly dependencies?: PropagationDependencies;
   /** Which of several that select the same object goes first: the larger. */
   readonly priority?: number;
+  readonly replicas?: DivisionOptions;
   readonly overrides?: readonly Override[];
   readonly apply?: ApplyStrategy;
   readonly suspend?: boolean;
@@ -45,6 +48,8 @@ export interface PropagationStatus {
   revision?: string;
   /** What the next decision starts from, as plain JSON. */
   decision?: Decision;
+  /** How many replicas each cluster has of each object, where they are divided. */
+  replicas?: ReplicaRecord;
   dispatchGeneration?: number;
   dispatchDigest?: string;
   dispatchHistory?: string[];

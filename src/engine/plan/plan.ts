@@ -4,6 +4,7 @@ import { type Bundle, type DispatchSpec, packBundles, type Tombstone } from '../
 import type { ClusterFacts, Intent, IntentSource } from '../intent.ts';
 import { type Decision, decide } from '../place/decide.ts';
 import { compileOverrides, type ObjectPatch } from '../render/override.ts';
+import { divideReplicas, type ReplicaRecord } from './divided-replicas.ts';
 
 /** What an intent comes to on the fleet as it is now: content, clusters, patches. Computed whole, never in steps. */
 export interface Plan {
@@ -13,6 +14,9 @@ export interface Plan {
   readonly bundles: readonly Bundle[];
   readonly objects: readonly ObjectRef[];
   readonly patches: ReadonlyMap<string, readonly ObjectPatch[]>;
+  /** How many replicas each cluster gets, where they are divided. */
+  readonly replicas: ReplicaRecord;
+  readonly replicaProblems: readonly string[];
   /** Clusters that keep what they have because an override fails there, with the reason. */
   readonly blocked: ReadonlyMap<string, string>;
   /** Overrides that change nothing anywhere, or fail; one text each, without repetition. */
@@ -30,15 +34,18 @@ export function planIntent(
   clusters: readonly ClusterFacts[],
   known?: Plan,
   decision: Decision = decide(intent.placement, clusters),
+  replicasBefore?: ReplicaRecord,
 ): Plan {
   const facts = new Map(clusters.map((cluster) => [cluster.name, cluster]));
+  const chosen = decision.chosen.map((name) => facts.get(name)).filter((cluster) => cluster !== undefined);
+  const divided = divideReplicas(intent.objects, intent.replicas, chosen, replicasBefore);
   const patches = new Map<string, readonly ObjectPatch[]>();
   const blocked = new Map<string, string>();
   const problems = new Map<string, string[]>();
-  for (const name of decision.chosen) {
-    const cluster = facts.get(name);
-    if (!cluster) continue;
-    const result = compileOverrides(intent.objects, intent.overrides, cluster);
+  for (const cluster of chosen) {
+    const { name } = cluster;
+    const first = divided.patches.get(name);
+    const result = compileOverrides(intent.objects, intent.overrides, cluster, first);
     for (const { override, message } of result.problems) {
       const text = `overrides[${override}]: ${message}`;
       problems.set(text, [...(problems.get(text) ?? []), name]);
@@ -70,6 +77,8 @@ export function planIntent(
     bundles,
     objects: intent.objects.map(refOf),
     patches,
+    replicas: divided.record,
+    replicaProblems: divided.problems,
     blocked,
     overrideProblems: [...problems].map(
       ([text, names]) => `${text} (on ${names.length > 3 ? `${names.length} clusters` : names.join(', ')})`,

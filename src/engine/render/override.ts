@@ -10,7 +10,7 @@ import { applyPatches } from './render.ts';
 export interface ObjectPatch {
   readonly target: ObjectRef;
   readonly operations: readonly PatchOperation[];
-  /** Which override of the intent they come from, for explanations (0-based). */
+  /** Which override of the intent they come from, for explanations (0-based); below 0 the division of replicas. */
   readonly override: number;
 }
 
@@ -27,14 +27,15 @@ export interface OverrideProblem {
 
 /**
  * What an intent's overrides mean on one cluster: concrete patches, checked by applying them. Image shorthands become
- * patch operations here, so that a spoke needs to know one form only.
+ * patch operations here, so that a spoke needs to know one form only. `first` comes before them all.
  */
 export function compileOverrides(
   objects: readonly KubeObject[],
   overrides: readonly Override[],
   cluster: ClusterFacts,
+  first: readonly ObjectPatch[] = [],
 ): CompiledOverrides {
-  const patches: ObjectPatch[] = [];
+  const patches: ObjectPatch[] = [...first];
   const problems: OverrideProblem[] = [];
   overrides.forEach((override, index) => {
     if (saysWhich(override) && rejectionOf(override, cluster) !== undefined) return;

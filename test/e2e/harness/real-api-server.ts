@@ -109,6 +109,8 @@ export async function startRealApiServers(): Promise<RealApiServers> {
     ...['--initial-cluster', `default=${peer}`],
   ]);
 
+  // Each its own, so that an address tells whose it is.
+  let servers = 0;
   return {
     async start(name): Promise<RealApiServer> {
       const directory = join(home, name);
@@ -129,7 +131,7 @@ export async function startRealApiServers(): Promise<RealApiServers> {
         '--service-account-issuer=https://kubernetes.default.svc',
         `--service-account-signing-key-file=${files.key}`,
         `--service-account-key-file=${files.publicKey}`,
-        '--service-cluster-ip-range=10.0.0.0/24',
+        `--service-cluster-ip-range=10.${servers++}.0.0/24`,
         '--disable-admission-plugins=ServiceAccount',
         `--audit-policy-file=${files.auditPolicy}`,
         `--audit-log-path=${files.audit}`,
