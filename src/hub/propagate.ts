@@ -1,19 +1,10 @@
-import { compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
-import { describeOverrides, describePlacement, describeSelection } from '../dialects/propagation/describe.ts';
-import { type PropagationFindings, reportPropagation } from '../dialects/propagation/report.ts';
-import type { Propagation, PropagationStatus } from '../dialects/propagation/types.ts';
-import {
-  type Dispatch,
-  dispatchName,
-  extendHistory,
-  packOrigin,
-  verifyDispatch,
-} from '../engine/dispatch/index.ts';
+import { compilePropagation, concernedBy } from '../dialects/propagation/compile.ts';
+import { describeSelection } from '../dialects/propagation/describe.ts';
+import type { Propagation } from '../dialects/propagation/types.ts';
+import { dispatchName, extendHistory, packOrigin } from '../engine/dispatch/index.ts';
 import { createPlacer, requiredApis } from '../engine/place/index.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import { portable } from '../engine/render/portable.ts';
-import { selects } from '../engine/select/select.ts';
-import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
 import type { Client } from '../kube/client.ts';
 import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
@@ -24,7 +15,7 @@ import { hasCode, StatusError } from '../kube/status-error.ts';
 import { customResourceDefinitions } from '../kube/well-known.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual, isObject } from '../schema/json.ts';
+import { deepEqual } from '../schema/json.ts';
 import { authorize, readingRights } from './author/index.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
 import { createDispatcher, lacksContent } from './dispatcher.ts';
@@ -32,12 +23,14 @@ import type { Fleet } from './fleet.ts';
 import { currentEpoch, type HubIdentity } from './identity.ts';
 import type { Inventory } from './inventory.ts';
 import { createLanes } from './lanes.ts';
+import { createMeeting } from './meeting.ts';
 import type { HubMode } from './mode.ts';
 import type { PoliciesInForce } from './policies/index.ts';
-import { openPropagations, type StatusPatch } from './propagations.ts';
+import { openPropagations } from './propagations.ts';
+import { createReporter } from './report.ts';
 import { openRetractions, type Retraction } from './retractions.ts';
 import { createSources } from './sources.ts';
-import { type Tracked, trackedTable } from './tracked.ts';
+import { isChosen, RETRACTION_KEY, type Tracked, trackedTable } from './tracked.ts';
 
 export interface Propagator {
   stop(): Promise<void>;
@@ -53,10 +46,6 @@ const BEHIND_MS = 1_000;
 const LONGEST_WAIT_MS = 3_600_000;
 /** Until rights are asked for again that the author of an intent lacks. */
 const ASK_RIGHTS_MS = 30_000;
-/** Until what is at the hub is known, after a start. */
-const UNKNOWN_MS = 250;
-/** Prefix of the keys of retractions, beside those of propagations. */
-const RETRACTION_KEY = 'Retraction/';
 /** Prefix of the keys of spokes whose orders are to be looked through. */
 const MEETING_KEY = 'Meeting/';
 /** Recorded instead of a plan's digest when everything is to go. */
@@ -97,7 +86,21 @@ export function startPropagator(
   );
   const planLoop = startController(runtime, { name: 'propagate', concurrency: 4, reconcile: plan });
   const lanes = createLanes(runtime, 'dispatch', dispatch);
-  const reportLoop = startController(runtime, { name: 'summarise', concurrency: 4, reconcile: report });
+  const reportLoop = startController(runtime, {
+    name: 'summarise',
+    concurrency: 4,
+    reconcile: createReporter({ clock, propagations, tracked, fleet, mode, refusals, epoch: () => epoch }),
+  });
+  const meeting = createMeeting({
+    identity,
+    epoch: () => epoch,
+    fleet,
+    mode,
+    propagations,
+    retractions,
+    tracked,
+    onFound: (key) => planLoop.enqueue(key),
+  });
 
   mode.onChange(() => {
     resume().catch((error: unknown) =>
@@ -154,54 +157,9 @@ export function startPropagator(
       return;
     }
     reportLoop.enqueue(item.key, REPORT_MS);
-    const leaving = item.retracting || !item.plan?.decision.chosen.includes(spoke);
-    if (order === true || leaving || lacksContent(session?.dispatch(name))) lanes.enqueue(spoke, item.key);
+    if (order === true || !isChosen(item, spoke) || lacksContent(session?.dispatch(name)))
+      lanes.enqueue(spoke, item.key);
   });
-
-  /**
-   * A spoke has an order that this hub does not know of there: the spoke was restored from a backup, or the hub was. What the
-   * hub remembers having taken back is taken back again; what it does not remember it must have forgotten.
-   */
-  async function meet(spoke: string): Promise<Result | undefined> {
-    const session = fleet.session(spoke);
-    if (!session?.live || mode.observing !== undefined) return undefined;
-    if (!everythingKnown()) return { requeueAfterMs: UNKNOWN_MS };
-    for (const dispatch of session.dispatches()) await meetOrder(spoke, dispatch);
-    // Orders that someone deleted on the spoke are still kept there.
-    for (const { name, kept } of session.cluster()?.status?.dispatches ?? [])
-      if (kept) claimFound(spoke, tracked.ofDispatch(name));
-    return undefined;
-  }
-
-  function claimFound(spoke: string, item: Tracked | undefined): void {
-    if (!item || item.dispatchedTo.has(spoke) || item.found.has(spoke)) return;
-    item.found.add(spoke);
-    planLoop.enqueue(item.key);
-  }
-
-  async function meetOrder(spoke: string, dispatch: Dispatch): Promise<void> {
-    const name = dispatch.metadata.name ?? '';
-    const { lineage, epoch: said } = dispatch.spec.position;
-    if (lineage !== identity.lineage) return;
-    const item = tracked.ofDispatch(name);
-    if (item?.dispatchedTo.has(spoke)) return;
-    if (!verifyDispatch(identity.publicKey, spoke, name, dispatch.spec)) return;
-    if (item) claimFound(spoke, item);
-    else if (said >= epoch && dispatch.spec.objects.length > 0) {
-      await mode.observe(
-        `${spoke} has the order ${name}, which this hub does not remember: it was restored from an old state`,
-      );
-    }
-  }
-
-  /** Before that, an order that is not known may only not be known yet. */
-  function everythingKnown(): boolean {
-    if (!propagations.synced || !retractions.synced) return false;
-    for (const [key] of propagations.entries()) if (!tracked.has(key)) return false;
-    for (const { metadata } of retractions.entries())
-      if (!tracked.has(RETRACTION_KEY + (metadata.name ?? ''))) return false;
-    return true;
-  }
 
   function planAll(afterMs: number): void {
     for (const [key] of propagations.entries()) planLoop.enqueue(key, afterMs);
@@ -216,8 +174,9 @@ export function startPropagator(
 
   function onSourceChange({ object, previous }: Change): void {
     for (const [key, propagation] of propagations.entries()) {
-      const hit = effectiveSelectors(propagation).some(
-        (selector) => selects(selector, object) || (previous !== undefined && selects(selector, previous)),
+      const compiled = tracked.get(key)?.compiled;
+      const hit = [object, previous].some(
+        (state) => state !== undefined && concernedBy(propagation, compiled, state),
       );
       if (hit) planLoop.enqueue(key, GATHER_MS);
     }
@@ -225,7 +184,7 @@ export function startPropagator(
 
   async function plan(key: string): Promise<Result | undefined> {
     if (key.startsWith(RETRACTION_KEY)) return takeBack(key);
-    if (key.startsWith(MEETING_KEY)) return meet(key.slice(MEETING_KEY.length));
+    if (key.startsWith(MEETING_KEY)) return meeting(key.slice(MEETING_KEY.length));
     const propagation = propagations.get(key);
     if (!propagation) {
       tracked.remove(key);
@@ -458,72 +417,6 @@ export function startPropagator(
     reportLoop.enqueue(key, REPORT_MS);
   }
 
-  async function report(key: string): Promise<Result | undefined> {
-    const propagation = propagations.get(key);
-    const item = tracked.get(key);
-    if (!propagation || !item) return undefined;
-    const summary = summariseFleet(observe(item));
-    const decision = item.latest?.decision;
-    const unknown = decision?.unknown ?? [];
-    const found: PropagationFindings = {
-      generation: propagation.metadata.generation ?? 0,
-      objects: item.compiled?.intent.objects.length ?? propagation.status?.objects ?? 0,
-      revision: item.plan?.revision ?? propagation.status?.revision ?? '',
-      dispatchGeneration: item.generation,
-      dispatchDigest: item.digest,
-      dispatchHistory: item.history,
-      observing: mode.observing,
-      dispatchedTo: [...item.dispatchedTo].sort(),
-      summary,
-      suspended: propagation.spec.suspend === true,
-      selection: item.selection,
-      decision,
-      replicas: item.latest?.replicas,
-      placement: describePlacement(
-        decision?.problem,
-        decision?.chosen.length ?? 0,
-        unknown,
-        decision?.shortage ?? item.latest?.replicaProblems[0],
-      ),
-      overrides: describeOverrides(item.latest),
-      permitted: permitted(item),
-    };
-    const status = reportPropagation(found, propagation.status, clock.now());
-    if (deepEqual(status, propagation.status)) return undefined;
-    try {
-      // Only over what was read: a plan that was recorded meanwhile must not be undone.
-      const patch = { ...status, ...withoutLeftovers(status, propagation.status) };
-      await propagations.writeStatus(propagation, patch, propagation.metadata.resourceVersion);
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: REPORT_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-  }
-
-  function permitted({ compiled, latest, dispatch: name }: Tracked): PropagationFindings['permitted'] {
-    if (!compiled || !latest) return undefined;
-    return refusals.of(compiled.intent, latest, (cluster) => fleet.session(cluster)?.dispatch(name));
-  }
-
-  function observe(item: Tracked): ClusterObservation[] {
-    const known = item.retracting || !item.plan ? [...item.dispatchedTo] : item.plan.decision.chosen;
-    return known.map((cluster) => {
-      const session = fleet.session(cluster);
-      const seen = session?.dispatch(item.dispatch);
-      const problem = item.problems.get(cluster);
-      return {
-        cluster,
-        live: session?.live ?? false,
-        staleReason: session?.staleReason ?? 'the spoke has not connected since this hub started',
-        ...(session?.seenUntil === undefined ? {} : { observedAt: session.seenUntil }),
-        wantedGeneration: item.generation,
-        wantedEpoch: epoch,
-        ...(seen?.status === undefined ? {} : { status: seen.status }),
-        ...(problem === undefined ? {} : { dispatchProblem: problem }),
-      };
-    });
-  }
-
   function track(key: string, propagation: Propagation): Tracked {
     const { uid = '' } = propagation.metadata;
     let item = tracked.get(key);
@@ -591,27 +484,4 @@ function trackedRetraction(dispatch: string, spec: Retraction['spec']): Tracked 
 /** The history once the present generation is of the past. */
 function remember({ history, generation, digest }: Tracked): readonly string[] {
   return generation === 0 ? history : extendHistory(history, generation, digest);
-}
-
-/** A merge keeps what it is not told of: fields of records that are gone are taken away by name. */
-function withoutLeftovers(next: PropagationStatus, before: PropagationStatus | undefined): StatusPatch {
-  const out: Record<string, object> = {};
-  for (const name of ['freshness', 'decision', 'replicas'] as const)
-    if (before?.[name] !== undefined) out[name] = mergeTo(before[name], next[name] ?? {});
-  return out;
-}
-
-/** The merge patch that makes one record of another. */
-function mergeTo(before: object, next: object): object {
-  const patch: Record<string, unknown> = { ...next };
-  for (const [field, value] of Object.entries(before)) {
-    const wanted = (next as Record<string, unknown>)[field];
-    if (wanted === undefined) patch[field] = null;
-    else if (isObject(wanted) && isObject(value)) patch[field] = mergeTo(value, wanted);
-  }
-  return patch;
-}
-
-function isChosen(item: Tracked, spoke: string): boolean {
-  return !item.retracting && (item.plan?.decision.chosen.includes(spoke) ?? false);
 }

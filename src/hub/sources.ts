@@ -26,9 +26,11 @@ export interface Sources {
 interface Source {
   informer?: Informer;
   unknown?: string;
+  /** Why it could not be listed at first. */
+  failure?: string;
 }
 
-/** `onChange` hears of every change of a watched kind; `onReady` when a kind can be had that could not before. */
+/** `onChange` hears of every change of a watched kind; `onReady` when a kind can be had that could not before, or it is known why not. */
 export function createSources(
   runtime: Runtime,
   client: Client,
@@ -40,7 +42,12 @@ export function createSources(
   async function open(key: string, apiVersion: string, kind: string, source: Source): Promise<void> {
     try {
       const resource = await client.resourceFor(apiVersion, kind);
-      const informer = startInformer(runtime, client, resource);
+      const informer = startInformer(runtime, client, resource, {
+        onFailure(error) {
+          source.failure = errorText(error);
+          if (!informer.synced) onReady();
+        },
+      });
       source.informer = informer;
       informer.onChange((change) => {
         if (informer.synced) onChange(change);
@@ -68,7 +75,12 @@ export function createSources(
       }
       if (source.unknown !== undefined) return { unknown: source.unknown };
       if (source.informer?.synced) return { objects: source.informer.list() };
-      return { waiting: `objects of kind ${kind} are being read` };
+      return {
+        waiting:
+          source.failure === undefined
+            ? `objects of kind ${kind} are being read`
+            : `objects of kind ${kind} cannot be read by the hub: ${source.failure}`,
+      };
     },
     async exists(ref: ObjectRef): Promise<boolean> {
       const informer = sources.get(`${gvkOf(ref).group}/${ref.kind}`)?.informer;

@@ -2,6 +2,9 @@ import type { Compiled } from '../dialects/propagation/compile.ts';
 import type { PropagationFindings } from '../dialects/propagation/report.ts';
 import type { Plan } from '../engine/plan/plan.ts';
 
+/** Prefix of the keys of retractions, beside those of propagations. */
+export const RETRACTION_KEY: string = 'Retraction/';
+
 /** What is known of one propagation, in memory. Everything here can be computed again from the API server and the spokes. */
 export interface Tracked {
   readonly key: string;
@@ -97,4 +100,17 @@ export function trackedTable(): TrackedTable {
       (item as { dispatchedTo: ReadonlySet<string> }).dispatchedTo = next;
     },
   };
+}
+
+const chosenOf = new WeakMap<Plan, ReadonlySet<string>>();
+
+/** Whether a spoke is to have what is tracked. */
+export function isChosen({ retracting, plan }: Tracked, spoke: string): boolean {
+  if (retracting || !plan) return false;
+  let chosen = chosenOf.get(plan);
+  if (!chosen) {
+    chosen = new Set(plan.decision.chosen);
+    chosenOf.set(plan, chosen);
+  }
+  return chosen.has(spoke);
 }

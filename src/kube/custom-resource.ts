@@ -16,7 +16,12 @@ export interface CustomKind {
   readonly categories?: readonly string[];
   readonly scope: 'Namespaced' | 'Cluster';
   readonly description?: string;
-  readonly spec: OpenApiSchema;
+  /** Absent where the kind has none. */
+  readonly spec?: OpenApiSchema;
+  /** Fields beside metadata, spec and status. */
+  readonly fields?: Readonly<Record<string, OpenApiSchema>>;
+  /** Which of the fields beside metadata must be given. */
+  readonly required?: readonly string[];
   /** Absent where the kind has no status subresource. */
   readonly status?: OpenApiSchema;
   readonly columns?: readonly PrinterColumn[];
@@ -61,9 +66,11 @@ export function customResourceDefinition(kind: CustomKind): KubeObject {
                 apiVersion: { type: 'string' },
                 kind: { type: 'string' },
                 metadata: { type: 'object' },
-                spec: kind.spec,
+                ...kind.fields,
+                ...(kind.spec === undefined ? {} : { spec: kind.spec }),
                 ...(kind.status === undefined ? {} : { status: kind.status }),
               },
+              ...(kind.required === undefined ? {} : { required: [...kind.required] }),
             },
           },
           ...(kind.status === undefined ? {} : { subresources: { status: {} } }),

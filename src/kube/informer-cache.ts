@@ -15,6 +15,8 @@ export interface InformerOptions {
    * restored from a backup meanwhile, so that the same revision means another state.
    */
   resume?: boolean;
+  /** Hears why the server cannot be listed or watched, once for each reason. It is tried again in any case. */
+  onFailure?: (error: unknown) => void;
 }
 
 const FIRST_DELAY_MS = 200;
@@ -135,9 +137,14 @@ export function startInformer<T extends KubeObject = KubeObject>(
   function note(error: unknown): void {
     const message = errorText(error);
     const line = { error: message, failures };
-    if (message === lastMessage) log.debug('list or watch failed again', line);
-    else log.warn('list or watch failed', line);
+    const isNew = message !== lastMessage;
     lastMessage = message;
+    if (!isNew) {
+      log.debug('list or watch failed again', line);
+      return;
+    }
+    log.warn('list or watch failed', line);
+    options.onFailure?.(error);
   }
 
   async function run(): Promise<void> {

@@ -106,6 +106,7 @@ function textOf(file: JoinFile, name: string | undefined, options: JoinCommandOp
       image: options.image ?? `atoll:${atollVersion()}`,
       usualKinds: options.usualKinds,
       hubUsers: options.hubUsers ?? [],
+      hubGroups: options.hubGroups ?? [],
     }),
   );
 }

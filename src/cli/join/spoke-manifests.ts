@@ -28,6 +28,8 @@ export interface SpokeManifestOptions {
   readonly usualKinds: boolean;
   /** Users of the hub who may look into the cluster through it, by their names there. */
   readonly hubUsers?: readonly string[];
+  /** Groups of the hub that they are in: whoever acts as somebody needs the right to each of their groups. */
+  readonly hubGroups?: readonly string[];
 }
 
 /** All that a real cluster needs to be a spoke: rights, join data, and the engine. Its definitions the engine brings along. */
@@ -37,11 +39,12 @@ export function spokeManifests({
   image,
   usualKinds,
   hubUsers = [],
+  hubGroups = [],
 }: SpokeManifestOptions): KubeObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } },
     ...hubObjects(),
-    ...rights(hubUsers),
+    ...rights(hubUsers, hubGroups),
     ...(usualKinds ? [usualKindsRole()] : []),
     joinSecret(hub),
     deployment(cluster, image),
@@ -53,7 +56,8 @@ function hubObjects(): KubeObject[] {
   return [...hubAccess(), ...hubUserRoles().map(withMark), ...hubUserBindings()];
 }
 
-function rights(hubUsers: readonly string[] = []): KubeObject[] {
+function rights(hubUsers: readonly string[] = [], hubGroups: readonly string[] = []): KubeObject[] {
+  const prefixed = (names: readonly string[]): string[] => names.map((name) => `${HUB_PREFIX}${name}`);
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: ACCOUNT, namespace: SYSTEM_NAMESPACE } },
     role('Role', ENGINE_ROLE, ownRules()),
@@ -61,7 +65,7 @@ function rights(hubUsers: readonly string[] = []): KubeObject[] {
     role(
       'ClusterRole',
       ENGINE_ROLE,
-      clusterRules([HUB_USER, ...hubUsers.map((name) => `${HUB_PREFIX}${name}`)]),
+      clusterRules([HUB_USER, ...prefixed(hubUsers)], [...HUB_GROUPS, ...prefixed(hubGroups)]),
     ),
     binding('ClusterRole', ENGINE_ROLE),
     {
@@ -95,7 +99,7 @@ function ownRules(): Rule[] {
   ];
 }
 
-function clusterRules(users: readonly string[]): Rule[] {
+function clusterRules(users: readonly string[], groups: readonly string[]): Rule[] {
   const definitions = ENGINE_KINDS.map(({ plural, group }) => `${plural}.${group}`);
   const hubRules = [...hubAccess(), ...hubUserRoles()]
     .filter(({ kind }) => kind === 'ClusterRole')
@@ -131,7 +135,7 @@ function clusterRules(users: readonly string[]): Rule[] {
     // A hub's requests are made as the hub, or as a user of it, whom the cluster authorizes itself. Whoever may be any user may
     // be an administrator: each is named.
     { apiGroups: [''], resources: ['users'], resourceNames: users, verbs: ['impersonate'] },
-    { apiGroups: [''], resources: ['groups'], resourceNames: [...HUB_GROUPS], verbs: ['impersonate'] },
+    { apiGroups: [''], resources: ['groups'], resourceNames: groups, verbs: ['impersonate'] },
     // Nobody may grant what they do not have: what it keeps granted to the hub.
     ...hubRules,
   ];

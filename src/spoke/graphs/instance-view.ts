@@ -1,0 +1,147 @@
+import { type CompiledGraph, isExternal, type Observed, type Read } from '../../engine/graph/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { type KubeObject, type ObjectRef, refKey, refText } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { errorText } from '../../runtime/log.ts';
+import { groupKindKey } from './cluster-schemas.ts';
+import type { InstanceMemory } from './instance-memory.ts';
+import { type Interest, matches } from './interest.ts';
+import { type KindWatches, START_MS, type WatchWish } from './kind-watch.ts';
+import { lean } from './served-graph.ts';
+
+/** What one pass over an instance knows of the cluster. */
+export interface InstanceView {
+  readonly observed: Observed;
+  /** Looks at what a step asks for. Says whether anything more is known than before. */
+  look(reads: readonly Read[]): Promise<boolean>;
+  /** What the pass looked at, so that changes of it are heard of. */
+  readonly interest: Interest;
+  readonly wishes: readonly WatchWish[];
+  /** What could not be read, and why. */
+  readonly problems: readonly string[];
+  /** Milliseconds after which to look again where no watch will tell. */
+  readonly againAfterMs: number | undefined;
+}
+
+/** Where no watch tells of changes, they are looked for. */
+const POLL_MS = 15_000;
+const LIST_LIMIT = 5_000;
+
+export interface ViewOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly watches: KindWatches;
+  readonly graph: CompiledGraph;
+  readonly memory: InstanceMemory;
+}
+
+export function instanceView({ client, clock, watches, graph, memory }: ViewOptions): InstanceView {
+  const external = new Set(
+    graph.nodes.filter(({ kind }) => isExternal(kind)).map(({ of }) => `${of.group}/${of.kind}`),
+  );
+  const wishes = new Map<string, WatchWish>();
+  for (const { of, apiVersion } of graph.nodes) {
+    const key = `${of.group}/${of.kind}`;
+    wishes.set(key, { apiVersion, kind: of.kind, all: external.has(key) });
+  }
+  const refs = new Set<string>();
+  const queries = new Map<string, Interest['queries'][number]>();
+  const byHand = new Map<string, KubeObject | null>();
+  const listedByHand = new Map<string, readonly KubeObject[]>();
+  const problems: string[] = [];
+  let againAfterMs: number | undefined;
+
+  const again = (ms: number): void => {
+    againAfterMs = Math.min(againAfterMs ?? ms, ms);
+  };
+  const wishOf = (of: { apiVersion: string; kind: string }): WatchWish =>
+    wishes.get(groupKindKey(of)) ?? { apiVersion: of.apiVersion, kind: of.kind, all: false };
+  const queryKey = (query: Interest['queries'][number]): string => JSON.stringify(query);
+
+  function object(ref: ObjectRef): KubeObject | null | undefined {
+    const key = refKey(ref);
+    refs.add(key);
+    const watch = watches.open(wishOf(ref));
+    if (watch.state === 'Live') return memory.seen(key, watch.get(ref.namespace, ref.name), clock.now());
+    const found = byHand.get(key);
+    return found === undefined ? undefined : memory.seen(key, found ?? undefined, clock.now());
+  }
+
+  async function getByHand(ref: ObjectRef): Promise<boolean> {
+    try {
+      const resource = await client.resourceFor(ref.apiVersion, ref.kind);
+      byHand.set(refKey(ref), lean(await client.get(resource, ref.namespace, ref.name)));
+    } catch (error) {
+      if (!hasCode(error, 404) || (hasCode(error, 404) && error.reason === 'NoKindMatch')) {
+        problems.push(`${refText(ref)} cannot be read: ${errorText(error)}`);
+        return false;
+      }
+      byHand.set(refKey(ref), null);
+    }
+    return true;
+  }
+
+  async function listByHand(query: Interest['queries'][number]): Promise<boolean> {
+    try {
+      const resource = await client.resourceFor(query.apiVersion, query.kind);
+      const { items } = await client.list(resource, query.namespace, { limit: LIST_LIMIT });
+      const { apiVersion, kind } = query;
+      const found = items.map((item) => lean({ ...item, apiVersion, kind }));
+      listedByHand.set(
+        queryKey(query),
+        found.filter((item) => matches(query, item)),
+      );
+      return true;
+    } catch (error) {
+      problems.push(`${query.kind} by selector cannot be read: ${errorText(error)}`);
+      return false;
+    }
+  }
+
+  return {
+    observed: {
+      object,
+      selected(query) {
+        queries.set(queryKey(query), query);
+        const watch = watches.open(wishOf(query));
+        if (watch.state === 'Live')
+          return watch.list(query.namespace).filter((item) => matches(query, item));
+        return listedByHand.get(queryKey(query));
+      },
+      applied(ref) {
+        const live = object(ref);
+        return live ? memory.applied(refKey(ref), live, clock.now()) : undefined;
+      },
+      failure: (ref) => memory.failures.get(refKey(ref)),
+    },
+    async look(reads) {
+      const looks = reads.map((read) => {
+        const of = read.kind === 'Object' ? read.ref : read.query;
+        if (watches.open(wishOf(of)).state === 'Starting') {
+          // The watch tells when it is live; this is for one that never is.
+          again(START_MS);
+          return false;
+        }
+        again(POLL_MS);
+        return read.kind === 'Object' ? getByHand(read.ref) : listByHand(read.query);
+      });
+      return (await Promise.all(looks)).some((more) => more);
+    },
+    get interest() {
+      return { refs, queries: [...queries.values()] };
+    },
+    get wishes() {
+      return [...wishes.values()];
+    },
+    problems,
+    get againAfterMs() {
+      return againAfterMs;
+    },
+  };
+}
+
+/** The watches that tell of objects that are being deleted. */
+export function wishesFor(refs: readonly ObjectRef[]): WatchWish[] {
+  return refs.map(({ apiVersion, kind }) => ({ apiVersion, kind, all: false }));
+}

@@ -1,0 +1,72 @@
+import type { ObjectQuery } from '../../engine/graph/index.ts';
+import type { Change } from '../../kube/informer.ts';
+import { type KubeObject, parseApiVersion, refKey, refOf } from '../../kube/object.ts';
+import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
+
+/** What an instance looked at, so that a change of it is a reason to look again. */
+export interface Interest {
+  /** By `refKey`. */
+  readonly refs: ReadonlySet<string>;
+  readonly queries: readonly ObjectQuery[];
+}
+
+/** Which instances a change concerns. */
+export interface Interests {
+  set(owner: string, interest: Interest | undefined): void;
+  of(change: Change): Set<string>;
+}
+
+export function createInterests(): Interests {
+  const interests = new Map<string, Interest>();
+  const byRef = new Map<string, Set<string>>();
+  const byKind = new Map<string, Set<string>>();
+
+  function add(index: Map<string, Set<string>>, key: string, owner: string): void {
+    const owners = index.get(key);
+    if (owners) owners.add(owner);
+    else index.set(key, new Set([owner]));
+  }
+  function remove(index: Map<string, Set<string>>, key: string, owner: string): void {
+    const owners = index.get(key);
+    owners?.delete(owner);
+    if (owners?.size === 0) index.delete(key);
+  }
+
+  return {
+    set(owner, interest) {
+      const before = interests.get(owner);
+      for (const key of before?.refs ?? []) if (!interest?.refs.has(key)) remove(byRef, key, owner);
+      for (const query of before?.queries ?? []) remove(byKind, kindKey(query), owner);
+      if (!interest) {
+        interests.delete(owner);
+        return;
+      }
+      interests.set(owner, interest);
+      for (const key of interest.refs) add(byRef, key, owner);
+      for (const query of interest.queries) add(byKind, kindKey(query), owner);
+    },
+    of({ object, previous }) {
+      const found = new Set(byRef.get(refKey(refOf(object))));
+      for (const owner of byKind.get(kindKey(object)) ?? []) {
+        if (found.has(owner)) continue;
+        const queries = interests.get(owner)?.queries ?? [];
+        // What no longer matches has left, which is a change as well.
+        if (queries.some((query) => matches(query, object) || (previous && matches(query, previous))))
+          found.add(owner);
+      }
+      return found;
+    },
+  };
+}
+
+/** Whether an object is one of those that a query asks for. */
+export function matches(query: ObjectQuery, object: KubeObject): boolean {
+  if (kindKey(query) !== kindKey(object)) return false;
+  if (query.namespace !== '' && query.namespace !== object.metadata.namespace) return false;
+  const { selector } = selectorFromObject(query.selector);
+  return matchesSelector(selector, object.metadata.labels ?? {});
+}
+
+function kindKey({ apiVersion, kind }: { apiVersion: string; kind: string }): string {
+  return `${parseApiVersion(apiVersion).group}/${kind}`;
+}

@@ -1,0 +1,142 @@
+import type { Client } from '../../kube/client.ts';
+import type { Change, Informer } from '../../kube/informer.ts';
+import { startInformer } from '../../kube/informer-cache.ts';
+import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import type { Timer } from '../../runtime/clock.ts';
+import { errorText } from '../../runtime/log.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { LABELS } from '../../engine/graph/index.ts';
+
+/** What is to be watched of a kind: what graphs made, or everything, as references to what is external need. */
+export interface WatchWish {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly all: boolean;
+}
+
+export interface KindWatch {
+  /**
+   * `Live`: what is known is how things are. `Starting`: that will be so in a moment, and whoever holds the watch is told.
+   * `Failing`: the API does not answer list or watch; look by hand.
+   */
+  readonly state: 'Live' | 'Starting' | 'Failing';
+  get(namespace: string, name: string): KubeObject | undefined;
+  list(namespace: string): KubeObject[];
+}
+
+/** One stream a kind, shared by all instances of all graphs, which is there as long as somebody holds it. */
+export interface KindWatches {
+  /** Starts the watch when it is not running. Never waits: a watch that fails holds nobody up. */
+  open(wish: WatchWish): KindWatch;
+  /** Says which watches an instance needs; those that nobody needs are closed. */
+  hold(owner: string, wishes: Iterable<WatchWish>): void;
+  readonly size: number;
+  stop(): void;
+}
+
+export interface KindWatchEvents {
+  readonly onChange: (change: Change) => void;
+  /** A watch became live or was lost. */
+  readonly onState: (owners: Iterable<string>) => void;
+}
+
+interface Entry {
+  readonly wish: WatchWish;
+  readonly owners: Set<string>;
+  readonly startedAt: number;
+  informer?: Informer;
+  retry?: Timer;
+  stopped: boolean;
+}
+
+/** A watch that is not live after this time is not waited for. */
+export const START_MS = 2_000;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+
+export function kindWatches(runtime: Runtime, client: Client, events: KindWatchEvents): KindWatches {
+  const { clock } = runtime;
+  const entries = new Map<string, Entry>();
+  const held = new Map<string, ReadonlySet<string>>();
+
+  function entryOf(wish: WatchWish): Entry {
+    const key = watchKey(wish);
+    let entry = entries.get(key);
+    if (!entry) {
+      entry = { wish, owners: new Set(), startedAt: clock.monotonic(), stopped: false };
+      entries.set(key, entry);
+      begin(entry, 0);
+    }
+    return entry;
+  }
+
+  function begin(entry: Entry, failures: number): void {
+    const { apiVersion, kind, all } = entry.wish;
+    client.resourceFor(apiVersion, kind).then(
+      (resource) => {
+        if (entry.stopped) return;
+        const informer = startInformer(runtime, client, resource, {
+          ...(all ? {} : { labelSelector: `${LABELS.owned}=true` }),
+        });
+        entry.informer = informer;
+        informer.onChange(events.onChange);
+        informer.onLive(() => {
+          if (!entry.stopped) events.onState(entry.owners);
+        });
+      },
+      (error: unknown) => {
+        if (entry.stopped) return;
+        const delay = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
+        runtime.log.debug('a kind cannot be watched yet', { apiVersion, kind, error: errorText(error) });
+        entry.retry = clock.after(delay, () => begin(entry, failures + 1));
+      },
+    );
+  }
+
+  function close(key: string, entry: Entry): void {
+    entry.stopped = true;
+    entry.retry?.cancel();
+    entry.informer?.stop();
+    entries.delete(key);
+  }
+
+  return {
+    open(wish) {
+      const entry = entryOf(wish);
+      return {
+        get state() {
+          if (entry.informer?.synced && entry.informer.live) return 'Live';
+          return clock.monotonic() - entry.startedAt < START_MS ? 'Starting' : 'Failing';
+        },
+        get: (namespace, name) => entry.informer?.get(namespace, name),
+        list: (namespace) => entry.informer?.list(namespace === '' ? undefined : namespace) ?? [],
+      };
+    },
+    hold(owner, wishes) {
+      const wanted = new Set<string>();
+      for (const wish of wishes) {
+        wanted.add(watchKey(wish));
+        entryOf(wish).owners.add(owner);
+      }
+      for (const key of held.get(owner) ?? []) {
+        if (wanted.has(key)) continue;
+        const entry = entries.get(key);
+        entry?.owners.delete(owner);
+        if (entry && entry.owners.size === 0) close(key, entry);
+      }
+      if (wanted.size > 0) held.set(owner, wanted);
+      else held.delete(owner);
+    },
+    get size() {
+      return entries.size;
+    },
+    stop() {
+      for (const [key, entry] of entries) close(key, entry);
+      held.clear();
+    },
+  };
+}
+
+function watchKey({ apiVersion, kind, all }: WatchWish): string {
+  return `${parseApiVersion(apiVersion).group}/${kind}/${all ? 'all' : 'owned'}`;
+}

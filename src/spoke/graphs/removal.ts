@@ -1,0 +1,86 @@
+import {
+  type CompiledGraph,
+  type Deletion,
+  FINALIZER,
+  type InstanceStep,
+  type Inventory,
+  pruneWaves,
+  readInventory,
+  stepDeletion,
+} from '../../engine/graph/index.ts';
+import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import type { Members } from './members.ts';
+
+/** More rounds than this are left to the next pass. */
+const MAX_ROUNDS = 100;
+const AT_ONCE = 20;
+const SHOWN = 3;
+
+export type Removal =
+  | { readonly kind: 'Done' }
+  /** Objects are being deleted; those before them in the order wait. */
+  | { readonly kind: 'Waiting'; readonly refs: readonly ObjectRef[] }
+  /** Somebody made one of them anew meanwhile, or there is more than one pass has time for. */
+  | { readonly kind: 'Again' };
+
+/** Removes what is desired no longer, one wave after the other is gone. */
+export async function prune(
+  members: Members,
+  instance: KubeObject,
+  graph: CompiledGraph,
+  step: InstanceStep,
+): Promise<Removal> {
+  return inWaves(members, instance, step.inventory, (present) => {
+    const wave = pruneWaves(graph, step, present)[0] ?? [];
+    const leaving = new Set(
+      present
+        .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+        .map((item) => refKey(refOf(item))),
+    );
+    return {
+      delete: wave.filter(({ ref }) => !leaving.has(refKey(ref))),
+      waiting: wave.filter(({ ref }) => leaving.has(refKey(ref))).map(({ ref }) => ref),
+    };
+  });
+}
+
+/** Removes all objects of an instance, from what they say of themselves. */
+export function removeAll(members: Members, instance: KubeObject, inventory: Inventory): Promise<Removal> {
+  return inWaves(members, instance, inventory, stepDeletion);
+}
+
+async function inWaves(
+  members: Members,
+  instance: KubeObject,
+  inventory: Inventory,
+  next: (present: readonly KubeObject[]) => { delete: readonly Deletion[]; waiting: readonly ObjectRef[] },
+): Promise<Removal> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const { delete: wave, waiting } = next(await members.list(instance, inventory));
+    if (wave.length === 0) return waiting.length === 0 ? { kind: 'Done' } : { kind: 'Waiting', refs: waiting };
+    for (let at = 0; at < wave.length; at += AT_ONCE) {
+      const same = await Promise.all(wave.slice(at, at + AT_ONCE).map((item) => members.remove(item)));
+      if (same.includes(false)) return { kind: 'Again' };
+    }
+  }
+  return { kind: 'Again' };
+}
+
+/** What of an instance that is being deleted is there to remove, or why that cannot be said. */
+export function removable(
+  instance: KubeObject,
+): { readonly inventory: Inventory } | { readonly blocked: string } | undefined {
+  if (!instance.metadata.finalizers?.includes(FINALIZER)) return undefined;
+  const reading = readInventory(instance);
+  if (reading.kind === 'Read') return { inventory: reading.inventory };
+  const problem =
+    reading.kind === 'Invalid' ? reading.problem : 'the annotations that hold the inventory are gone';
+  return {
+    blocked: `deletion blocked: ${problem}; restore it, or remove the finalizer ${FINALIZER} after removing the objects by hand`,
+  };
+}
+
+export function waitingMessage(refs: readonly ObjectRef[]): string {
+  const more = refs.length > SHOWN ? ` and ${refs.length - SHOWN} more` : '';
+  return `waits until ${refs.slice(0, SHOWN).map(refText).join(', ')}${more} are gone`;
+}

@@ -1,0 +1,45 @@
+import type { CompiledGraph, GraphOwner, InstanceKind, RevisionRecord } from '../../engine/graph/index.ts';
+import type { ResourceId } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { stringAt } from '../../schema/json.ts';
+
+/** A definition whose instances this cluster looks after. */
+export interface ServedGraph {
+  readonly owner: GraphOwner;
+  readonly kind: InstanceKind;
+  readonly revisions: readonly RevisionRecord[];
+  /** By number; those that compile. */
+  readonly graphs: ReadonlyMap<number, CompiledGraph>;
+  /** The revision that all instances of this cluster are held at, where they do not say otherwise. */
+  readonly pinned: number | undefined;
+}
+
+/** On an instance, or on a definition for all its instances of the cluster: the number of the revision to stay at. */
+export const REVISION_PIN = 'atoll.dev/graph-revision';
+
+/** The revision that an object is pinned to; what is no number pins to one that does not exist, and so is told. */
+export function pinOf(object: KubeObject): number | undefined {
+  const text = stringAt(object, 'metadata', 'annotations', REVISION_PIN)?.trim();
+  if (text === undefined || text === '') return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : 0;
+}
+
+export function instanceResource({ group, version, plural, kind, namespaced }: InstanceKind): ResourceId {
+  return { group, version, resource: plural, kind, namespaced };
+}
+
+/** Of two copies of an object the one that was written later. Revisions of one API server are numbers in order. */
+export function laterOf<T extends KubeObject>(a: T, b: T | undefined): T {
+  return b !== undefined && revisionOf(b) > revisionOf(a) ? b : a;
+}
+
+function revisionOf(object: KubeObject): bigint {
+  const text = object.metadata.resourceVersion ?? '';
+  return /^\d+$/.test(text) ? BigInt(text) : -1n;
+}
+
+/** Without what no reader here needs, and what is often half of an object. */
+export function lean<T extends KubeObject>(object: T): T {
+  delete object.metadata.managedFields;
+  return object;
+}
