@@ -157,8 +157,8 @@ export function startPropagator(
       return;
     }
     reportLoop.enqueue(item.key, REPORT_MS);
-    if (order === true || !isChosen(item, spoke) || lacksContent(session?.dispatch(name)))
-      lanes.enqueue(spoke, item.key);
+    const unsettled = !isChosen(item, spoke) || item.problems.has(spoke);
+    if (order === true || unsettled || lacksContent(session?.dispatch(name))) lanes.enqueue(spoke, item.key);
   });
 
   function planAll(afterMs: number): void {

@@ -118,7 +118,11 @@ const as = (on: RealApiServer, user: string, args: string[], input?: object): Pr
 describeReal('the engine on real API servers, as hub and as spoke', () => {
   beforeAll(async () => {
     servers = await startRealApiServers();
-    [hub, spoke, second] = await Promise.all(['hub', 'spoke', 'second'].map((name) => servers.start(name)));
+    [hub, spoke, second] = await Promise.all([
+      servers.start('hub'),
+      servers.start('spoke'),
+      servers.start('second'),
+    ]);
     await hub.apply({
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRole',

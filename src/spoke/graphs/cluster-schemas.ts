@@ -84,7 +84,9 @@ export function clusterSchemas(client: Client, definitions: () => readonly KubeO
       }
       const similar = (kind: GroupVersionKind): string[] =>
         custom
-          .filter((item) => stringAt(item, 'spec', 'names', 'kind')?.toLowerCase() === kind.kind.toLowerCase())
+          .filter(
+            (item) => stringAt(item, 'spec', 'names', 'kind')?.toLowerCase() === kind.kind.toLowerCase(),
+          )
           .map((item) => `${stringAt(item, 'spec', 'group')} ${stringAt(item, 'spec', 'names', 'kind')}`);
       return schemaSources(source, { find: (kind) => found.get(kindKey(kind)), similar });
     },

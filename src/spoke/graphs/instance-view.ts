@@ -105,8 +105,7 @@ export function instanceView({ client, clock, watches, graph, memory }: ViewOpti
       selected(query) {
         queries.set(queryKey(query), query);
         const watch = watches.open(wishOf(query));
-        if (watch.state === 'Live')
-          return watch.list(query.namespace).filter((item) => matches(query, item));
+        if (watch.state === 'Live') return watch.list(query.namespace).filter((item) => matches(query, item));
         return listedByHand.get(queryKey(query));
       },
       applied(ref) {

@@ -1,3 +1,4 @@
+import { LABELS } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
@@ -5,7 +6,6 @@ import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { LABELS } from '../../engine/graph/index.ts';
 
 /** What is to be watched of a kind: what graphs made, or everything, as references to what is external need. */
 export interface WatchWish {

@@ -57,7 +57,8 @@ async function inWaves(
 ): Promise<Removal> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const { delete: wave, waiting } = next(await members.list(instance, inventory));
-    if (wave.length === 0) return waiting.length === 0 ? { kind: 'Done' } : { kind: 'Waiting', refs: waiting };
+    if (wave.length === 0)
+      return waiting.length === 0 ? { kind: 'Done' } : { kind: 'Waiting', refs: waiting };
     for (let at = 0; at < wave.length; at += AT_ONCE) {
       const same = await Promise.all(wave.slice(at, at + AT_ONCE).map((item) => members.remove(item)));
       if (same.includes(false)) return { kind: 'Again' };

@@ -1,0 +1,243 @@
+import { digestOf } from '../../engine/digest.ts';
+import {
+  type CompiledGraph,
+  chooseRevision,
+  covers,
+  type DesiredObject,
+  type InstanceStep,
+  instanceStatus,
+  isSuspended,
+  MANAGERS,
+  readInventory,
+  type StatusInput,
+  stepInstance,
+} from '../../engine/graph/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { type KubeObject, type ObjectRef, refKey, refText } from '../../kube/object.ts';
+import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { errorText } from '../../runtime/log.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { InstanceMemory } from './instance-memory.ts';
+import { type InstanceView, instanceView, wishesFor } from './instance-view.ts';
+import { type InstanceWrites, instanceWrites } from './instance-writes.ts';
+import type { Interest } from './interest.ts';
+import type { KindWatches, WatchWish } from './kind-watch.ts';
+import type { Members } from './members.ts';
+import { prune, removable, removeAll, waitingMessage } from './removal.ts';
+import { instanceResource, lean, pinOf, type ServedGraph } from './served-graph.ts';
+
+export interface PassContext {
+  readonly runtime: Runtime;
+  readonly client: Client;
+  readonly watches: KindWatches;
+  readonly members: Members;
+}
+
+export interface PassResult {
+  /** What to be told of from now on. */
+  readonly interest: Interest;
+  readonly wishes: readonly WatchWish[];
+  readonly requeueAfterMs?: number;
+  /** The instance is gone. */
+  readonly gone?: boolean;
+}
+
+/** Objects of one instance written at the same time. */
+const AT_ONCE = 20;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+/** Watches tell when objects are gone; this is for one that was missed. */
+const LEAVING_POLL_MS = 30_000;
+const NOTHING: Interest = { refs: new Set(), queries: [] };
+
+/**
+ * One pass over an instance: from how things are to what is to be done next, done. A pass may end anywhere: the finalizer is there
+ * before anything else, the inventory before the objects that it names, and objects are gone before the inventory forgets them.
+ */
+export async function passInstance(
+  context: PassContext,
+  served: ServedGraph,
+  instance: KubeObject,
+  memory: InstanceMemory,
+): Promise<PassResult> {
+  const writes = instanceWrites(context.client, instanceResource(served.kind), served.owner);
+  if (instance.metadata.deletionTimestamp !== undefined)
+    return removeInstance(context, instance, memory, writes);
+  const { clock } = context.runtime;
+  const tell = async (input: Omit<StatusInput, 'instance' | 'now'>): Promise<void> => {
+    const now = memory.instance ?? instance;
+    const { status } = instanceStatus({ ...input, instance: now, now: clock.now() });
+    memory.instance = await writes.status(now, status);
+  };
+
+  const choice = chooseRevision(served.revisions, pinOf(instance) ?? served.pinned);
+  const graph = choice.kind === 'Use' ? served.graphs.get(choice.number) : undefined;
+  if (!graph) {
+    await tell({ unresolved: choice.kind === 'Use' ? 'the graph is not compiled' : choice.message });
+    return { interest: NOTHING, wishes: [] };
+  }
+  const before = readInventory(instance);
+  if (before.kind === 'Invalid') {
+    await tell({
+      graph,
+      unmanaged: `${before.problem}; restore it, or remove the applyset annotations to have them written anew`,
+    });
+    return { interest: NOTHING, wishes: [] };
+  }
+  memory.instance = await writes.manage(instance);
+  if (isSuspended(memory.instance)) {
+    await tell({ graph, suspended: true });
+    return { interest: NOTHING, wishes: [] };
+  }
+
+  const pass: Pass = { context, graph, served, memory, writes, problems: [] };
+  const view = instanceView({ client: context.client, clock, watches: context.watches, graph, memory });
+  memory.failures.clear();
+  const step = await bringAbout(pass, view);
+  const waiting = await tidy(pass, step);
+  memory.forgetOthers(new Set(step.objects.map(({ ref }) => refKey(ref))));
+  const problems = [...view.problems, ...pass.problems];
+  await tell({ graph, step, ...(problems.length > 0 && { failure: problems.join('; ') }) });
+
+  const failed = problems.length > 0 || memory.failures.size > 0;
+  memory.attempts = failed ? memory.attempts + 1 : 0;
+  const retry = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(memory.attempts - 1, 10));
+  const times = [
+    failed ? retry : undefined,
+    view.againAfterMs,
+    memory.due(clock.now()),
+    waiting.length > 0 ? LEAVING_POLL_MS : undefined,
+  ].filter((time) => time !== undefined);
+  return {
+    interest: {
+      refs: new Set([...view.interest.refs, ...waiting.map(refKey)]),
+      queries: view.interest.queries,
+    },
+    wishes: [...view.wishes, ...wishesFor(waiting)],
+    ...(times.length > 0 && { requeueAfterMs: Math.min(...times) }),
+  };
+}
+
+interface Pass {
+  readonly context: PassContext;
+  readonly graph: CompiledGraph;
+  readonly served: ServedGraph;
+  readonly memory: InstanceMemory;
+  readonly writes: InstanceWrites;
+  /** What went wrong around the step. */
+  readonly problems: string[];
+}
+
+/** Looks and applies until nothing more can be done now. */
+async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep> {
+  const { memory, served, graph, writes } = pass;
+  const tried = new Set<string>();
+  for (;;) {
+    const instance = memory.instance as KubeObject;
+    const step = stepInstance(graph, instance, view.observed, { owner: served.owner });
+    const looked = step.reads.length > 0 && (await view.look(step.reads));
+    if (looked) continue;
+    const due = step.objects.filter(
+      ({ ref, digest }) =>
+        !tried.has(refKey(ref)) &&
+        // Whose it is must be known first.
+        view.observed.object(ref) !== undefined &&
+        view.observed.applied?.(ref) !== digest,
+    );
+    if (due.length === 0) return step;
+    const remembered = readInventory(instance);
+    if (remembered.kind !== 'Read' || !covers(remembered.inventory, step.inventory))
+      memory.instance = await writes.inventory(instance, step.inventory);
+    for (const { ref } of due) tried.add(refKey(ref));
+    for (let at = 0; at < due.length; at += AT_ONCE)
+      await Promise.all(due.slice(at, at + AT_ONCE).map((desired) => applyObject(pass, desired)));
+  }
+}
+
+async function applyObject(
+  { context: { client, runtime }, memory }: Pass,
+  desired: DesiredObject,
+): Promise<void> {
+  const { ref, object } = desired;
+  try {
+    const resource = await client.resourceFor(ref.apiVersion, ref.kind);
+    const result = await client.apply(resource, object, { fieldManager: MANAGERS.children, force: true });
+    memory.wrote(desired, lean(result), runtime.clock.now());
+  } catch (error) {
+    if (!(error instanceof StatusError))
+      runtime.log.debug('an object could not be applied', told(ref, error));
+    memory.failures.set(refKey(ref), errorText(error));
+  }
+}
+
+function told(ref: ObjectRef, error: unknown): { object: string; error: string } {
+  return { object: refText(ref), error: errorText(error) };
+}
+
+/** Removes what is desired no longer. Returns the objects that are about to go. */
+async function tidy(pass: Pass, step: InstanceStep): Promise<readonly ObjectRef[]> {
+  const { memory, graph, context, writes } = pass;
+  if (!step.settled || memory.failures.size > 0) return [];
+  const instance = memory.instance as KubeObject;
+  const wanted = digestOf([graph.digest.digest, ...step.objects.map(({ ref }) => refKey(ref)).toSorted()]);
+  const reading = readInventory(instance);
+  const wide = reading.kind !== 'Read' || !covers(step.shrunkInventory, reading.inventory);
+  if (memory.prunedFor === wanted && !wide) return [];
+  try {
+    const removal = await prune(context.members, instance, graph, step);
+    if (removal.kind === 'Waiting') return removal.refs;
+    if (removal.kind === 'Again') {
+      pass.problems.push('objects that are not wanted any more were made anew while they were removed');
+      return [];
+    }
+    if (wide) memory.instance = await writes.inventory(instance, step.shrunkInventory);
+    memory.prunedFor = wanted;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    pass.problems.push(`what is not wanted any more cannot be removed: ${errorText(error)}`);
+  }
+  return [];
+}
+
+async function removeInstance(
+  { client, members, runtime }: PassContext,
+  copy: KubeObject,
+  memory: InstanceMemory,
+  writes: InstanceWrites,
+): Promise<PassResult> {
+  const gone: PassResult = { interest: NOTHING, wishes: [], gone: true };
+  const resource = await client.resourceFor(copy.apiVersion, copy.kind);
+  const { namespace = '', name = '', uid } = copy.metadata;
+  let instance: KubeObject;
+  try {
+    instance = lean(await client.get(resource, namespace, name));
+  } catch (error) {
+    if (hasCode(error, 404)) return gone;
+    throw error;
+  }
+  const what = removable(instance);
+  if (instance.metadata.uid !== uid || what === undefined) return gone;
+  const tell = async (deleting: string): Promise<void> => {
+    const { status } = instanceStatus({ instance, now: runtime.clock.now(), deleting });
+    memory.instance = await writes.status(instance, status);
+  };
+  if ('blocked' in what) {
+    await tell(what.blocked);
+    return { interest: NOTHING, wishes: [] };
+  }
+  const removal = await removeAll(members, instance, what.inventory);
+  switch (removal.kind) {
+    case 'Done':
+      await writes.release(instance);
+      return gone;
+    case 'Again':
+      return { interest: NOTHING, wishes: [], requeueAfterMs: FIRST_RETRY_MS };
+    case 'Waiting':
+      await tell(waitingMessage(removal.refs));
+      return {
+        interest: { refs: new Set(removal.refs.map(refKey)), queries: [] },
+        wishes: wishesFor(removal.refs),
+        requeueAfterMs: LEAVING_POLL_MS,
+      };
+  }
+}

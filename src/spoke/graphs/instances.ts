@@ -1,0 +1,169 @@
+import type { Client } from '../../kube/client.ts';
+import type { Result } from '../../kube/controller.ts';
+import { startController } from '../../kube/controller-loop.ts';
+import type { Change, Informer } from '../../kube/informer.ts';
+import { startInformer } from '../../kube/informer-cache.ts';
+import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual } from '../../schema/json.ts';
+import { type InstanceMemory, instanceMemory } from './instance-memory.ts';
+import { type PassContext, passInstance } from './instance-pass.ts';
+import { createInterests } from './interest.ts';
+import { kindWatches } from './kind-watch.ts';
+import { createMembers } from './members.ts';
+import { instanceResource, laterOf, pinOf, type ServedGraph } from './served-graph.ts';
+
+/** All instances of all definitions of this cluster, by one queue. */
+export interface Instances {
+  /** Looks after the instances of a definition from now on, by what it says now. */
+  serve(served: ServedGraph): void;
+  /** Stops looking after them. */
+  drop(definition: string): void;
+  /** How many instances of a definition there are; `undefined` where that is not known. */
+  count(definition: string): number | undefined;
+  /** The revisions that instances of a definition are pinned to. */
+  pins(definition: string): ReadonlySet<number>;
+  stop(): Promise<void>;
+}
+
+export interface InstancesOptions {
+  readonly client: Client;
+  /** An instance of the definition came or went. */
+  readonly onCount: (definition: string) => void;
+  readonly concurrency?: number;
+}
+
+interface Served {
+  graph: ServedGraph;
+  readonly informer: Informer;
+}
+
+export function startInstances(runtime: Runtime, options: InstancesOptions): Instances {
+  const { client } = options;
+  const served = new Map<string, Served>();
+  const memories = new Map<string, InstanceMemory>();
+  const interests = createInterests();
+  const watches = kindWatches(runtime, client, {
+    onChange: (change) => enqueueAll(interests.of(change)),
+    onState: enqueueAll,
+  });
+  const context: PassContext = { runtime, client, watches, members: createMembers(client) };
+  const queue = startController(runtime, {
+    name: 'graph instances',
+    concurrency: options.concurrency ?? 8,
+    reconcile,
+  });
+
+  function enqueueAll(keys: Iterable<string>): void {
+    for (const key of keys) queue.enqueue(key);
+  }
+
+  function changed(definition: string, { type, object, previous }: Change): void {
+    if (type !== 'updated' || !previous || concernsUs(object, previous))
+      queue.enqueue(keyOf(definition, object));
+    if (type !== 'updated') options.onCount(definition);
+  }
+
+  function forget(key: string): void {
+    memories.delete(key);
+    interests.set(key, undefined);
+    watches.hold(key, []);
+  }
+
+  async function reconcile(key: string): Promise<Result | undefined> {
+    const [definition = '', namespace = '', name = ''] = key.split('\n');
+    const of = served.get(definition);
+    const copy = of?.informer.get(namespace, name);
+    if (!of || !copy) {
+      forget(key);
+      return undefined;
+    }
+    const known = memories.get(key);
+    const same = known?.instance === undefined || known.instance.metadata.uid === copy.metadata.uid;
+    const memory = known && same ? known : instanceMemory();
+    memories.set(key, memory);
+    const { group, version, kind } = of.graph.kind;
+    const instance = {
+      ...laterOf(copy, memory.instance),
+      apiVersion: formatApiVersion(group, version),
+      kind,
+    };
+    try {
+      const result = await passInstance(context, of.graph, instance, memory);
+      if (result.gone) {
+        forget(key);
+        return undefined;
+      }
+      watches.hold(key, result.wishes);
+      interests.set(key, result.interest);
+      return result.requeueAfterMs === undefined ? undefined : { requeueAfterMs: result.requeueAfterMs };
+    } catch (error) {
+      // It went away while it was looked at; the watch tells the rest.
+      if (hasCode(error, 404) && of.informer.get(namespace, name) === undefined) return undefined;
+      memory.instance = undefined;
+      throw error;
+    }
+  }
+
+  return {
+    serve(graph) {
+      const definition = graph.owner.name;
+      const before = served.get(definition);
+      if (before) {
+        const same = deepEqual(signature(before.graph), signature(graph));
+        before.graph = graph;
+        if (same) return;
+      } else {
+        const informer = startInformer(runtime, client, instanceResource(graph.kind));
+        served.set(definition, { graph, informer });
+        informer.onChange((change) => changed(definition, change));
+        return;
+      }
+      for (const instance of before.informer.list()) queue.enqueue(keyOf(definition, instance));
+    },
+    drop(definition) {
+      const before = served.get(definition);
+      if (!before) return;
+      served.delete(definition);
+      before.informer.stop();
+      for (const instance of before.informer.list()) forget(keyOf(definition, instance));
+    },
+    count(definition) {
+      const of = served.get(definition);
+      return of?.informer.synced ? of.informer.list().length : undefined;
+    },
+    pins(definition) {
+      const pinned = served.get(definition)?.informer.list().map(pinOf) ?? [];
+      return new Set(pinned.filter((number) => number !== undefined));
+    },
+    async stop() {
+      watches.stop();
+      for (const { informer } of served.values()) informer.stop();
+      await queue.stop();
+    },
+  };
+}
+
+function keyOf(definition: string, { metadata: { namespace = '', name = '' } }: KubeObject): string {
+  return `${definition}\n${namespace}\n${name}`;
+}
+
+/** What makes instances be looked at anew when it changes. */
+function signature({ owner, revisions, graphs, pinned }: ServedGraph): object {
+  return {
+    owner,
+    pinned: pinned ?? null,
+    revisions: revisions.map(({ number, state, message = '' }) => ({ number, state, message })),
+    digests: [...graphs].map(([number, { digest }]) => [number, digest.digest]),
+  };
+}
+
+/** Everything but the status: labels and annotations may be used by expressions. */
+function concernsUs(object: KubeObject, previous: KubeObject): boolean {
+  const relevant = ({ metadata, status: _status, ...rest }: KubeObject): object => {
+    const { resourceVersion: _version, ...kept } = metadata;
+    return { ...rest, metadata: kept };
+  };
+  return !deepEqual(relevant(object), relevant(previous));
+}
