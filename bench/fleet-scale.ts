@@ -240,19 +240,21 @@ async function measureFleet(
   add('writes on the spokes for a storm', delta(calmWrites, await writes()), 'writes', { aim: 0 });
 
   context.progress(`${of}: the hub starts again`);
-  const restart = async (): Promise<{ began: number; loaded: number }> => {
+  const restart = async (profiled?: typeof profile): Promise<{ began: number; loaded: number }> => {
     await hub.kill();
     const began = now();
     hub = startProcess<HubCommand>('./fleet-hub.ts');
     await hub.tell({ do: 'forget-seen' });
     const loaded = now() - began;
+    await profiled?.begin();
     await hub.tell({ do: 'engine', start });
     return { began, loaded };
   };
   try {
     const quiet = await writes();
-    const { began } = await restart();
+    const { began } = await restart(profile);
     const sights = (await hub.tell<number[]>({ do: 'seen', count: size })).map((at) => at - began);
+    await profile?.end('restart');
     await pause(SETTLE_MS);
     const restarted = await stateOf({ hub });
     add('all seen after a restart of the hub', percentile(sights, 1), 'ms');

@@ -1,3 +1,4 @@
+import { GRAPH_REVISION, RESOURCE_GRAPH_DEFINITION } from '../dialects/kro/index.ts';
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
 import { SPOKE_CONTRACT } from '../engine/contract/index.ts';
@@ -15,6 +16,7 @@ import type { Informer } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { type Graphs, startGraphs } from '../spoke/graphs/index.ts';
 import { grantHubAccess } from '../spoke/hub-access.ts';
 import { type Spoke, startSpoke } from '../spoke/spoke.ts';
 
@@ -30,6 +32,8 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   OWNERSHIP_RECORD,
   RESOURCE_RULE,
   SPOKE_CONTRACT,
+  RESOURCE_GRAPH_DEFINITION,
+  GRAPH_REVISION,
 ];
 
 export interface EngineOptions {
@@ -57,7 +61,8 @@ export interface Engine {
 
 /**
  * The one engine. The objects on a cluster decide its role: SpokeClusters make it a hub, Dispatches make it a spoke, both
- * make it the middle of a tree. Roles start when their first object appears and stay.
+ * make it the middle of a tree; ResourceGraphDefinitions make it run graphs, whatever else it is. Roles start when their first
+ * object appears and stay.
  */
 export async function startEngine(runtime: Runtime, options: EngineOptions): Promise<Engine> {
   const { client } = options;
@@ -66,7 +71,7 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   // What is written before the first cluster joins has an author as well.
   if (!options.roles?.hub && !options.roles?.spoke) await installPolicies(client, runtime.log);
   const started: { hub?: Promise<Hub>; spoke?: Promise<Spoke> } = {};
-  const running: { hub?: Hub; access?: Access; spoke?: Spoke } = {};
+  const running: { hub?: Hub; access?: Access; spoke?: Spoke; graphs?: Graphs } = {};
   const watches: Informer[] = [];
 
   function beHub(): Promise<Hub> {
@@ -100,6 +105,9 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
     });
     return started.spoke;
   }
+  async function runGraphs(): Promise<void> {
+    running.graphs ??= startGraphs(runtime, { client, version: options.version });
+  }
   function onFirst(informer: Informer, role: string, begin: () => Promise<unknown>): void {
     watches.push(informer);
     informer.onChange(() => {
@@ -120,6 +128,8 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
       beSpoke,
     );
 
+  onFirst(startInformer(runtime, client, resourceIdOf(RESOURCE_GRAPH_DEFINITION)), 'graphs', runGraphs);
+
   return {
     hub: () => running.hub,
     access: () => running.access,
@@ -127,7 +137,7 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
     async stop(): Promise<void> {
       for (const watch of watches) watch.stop();
       running.access?.stop();
-      await Promise.all([running.hub?.stop(), running.spoke?.stop()]);
+      await Promise.all([running.hub?.stop(), running.spoke?.stop(), running.graphs?.stop()]);
     },
   };
 }

@@ -9,6 +9,7 @@ import { createClient } from '../kube/rest-client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import { DEFAULT_DIRECTORY } from './hub-options.ts';
+import { wayToSpokes } from './way-to-spokes.ts';
 
 export interface AccessOptions {
   readonly dir: string;
@@ -72,7 +73,11 @@ export function openHub(
   const next = found.own
     ? `npx atoll start hub${dirOption(options.dir)}`
     : `check --kubeconfig (${found.path}) and --context (${options.context})`;
-  const handler = bounded(clock, http, HUB_TIMEOUT_MS, (error) => {
+  const way = wayToSpokes(http, ({ server, ca }) => {
+    const { serverName: _ofTheApiServer, insecureSkipTlsVerify: _verified, ...credential } = endpoint;
+    return httpHandler({ ...credential, url: server, ca });
+  });
+  const handler = bounded(clock, way.handler, HUB_TIMEOUT_MS, (error) => {
     const why = error instanceof Error && error.cause !== undefined ? error.cause : error;
     return Promise.reject(
       new HubUnreachable(`the hub at ${endpoint.url} cannot be reached: ${errorText(why)}`, next),
@@ -90,7 +95,10 @@ export function openHub(
     server: endpoint.url,
     context: options.context,
     namespace: context.context.namespace ?? 'default',
-    close: () => http.close(),
+    async close(): Promise<void> {
+      await way.close();
+      await http.close();
+    },
   };
 }
 

@@ -57,6 +57,14 @@ const BUNDLES = resourceIdOf(BUNDLE);
 const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 const WRITE_TIMEOUT_MS = 15_000;
 
+/** A spoke did not answer a write in time: whether it was done there is not known. */
+export class SpokeTimedOut extends Error {
+  constructor() {
+    super(`the spoke did not answer a write within ${WRITE_TIMEOUT_MS / 1000} s`);
+    this.name = 'SpokeTimedOut';
+  }
+}
+
 export interface Dispatcher {
   /** Brings an order to a spoke; idempotent. Rejects when the spoke cannot be reached. */
   send(session: SpokeSession, order: Order): Promise<DispatchOutcome>;
@@ -288,11 +296,11 @@ export function createDispatcher(
   /** A slow spoke must not hold a worker for ever. */
   async function within<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
-    const timer = runtime.clock.after(WRITE_TIMEOUT_MS, () =>
-      controller.abort(new Error(`the spoke did not answer a write within ${WRITE_TIMEOUT_MS / 1000} s`)),
-    );
+    const timer = runtime.clock.after(WRITE_TIMEOUT_MS, () => controller.abort());
     try {
       return await act(controller.signal);
+    } catch (error) {
+      throw controller.signal.aborted ? new SpokeTimedOut() : error;
     } finally {
       timer.cancel();
     }

@@ -18,7 +18,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 import { authorize, readingRights } from './author/index.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
-import { createDispatcher, lacksContent } from './dispatcher.ts';
+import { createDispatcher, lacksContent, SpokeTimedOut } from './dispatcher.ts';
 import type { Fleet } from './fleet.ts';
 import { currentEpoch, type HubIdentity } from './identity.ts';
 import type { Inventory } from './inventory.ts';
@@ -405,15 +405,22 @@ export function startPropagator(
         item,
         spoke,
         error instanceof StatusError ? `the spoke answers ${error.code}: ${error.message}` : errorText(error),
+        error instanceof SpokeTimedOut,
       );
       throw error;
     }
   }
 
-  function noteProblem(key: string, item: Tracked, spoke: string, problem: string | undefined): void {
-    if (item.problems.get(spoke) === problem) return;
-    if (problem === undefined) item.problems.delete(spoke);
-    else item.problems.set(spoke, problem);
+  function noteProblem(
+    key: string,
+    item: Tracked,
+    spoke: string,
+    message: string | undefined,
+    late = false,
+  ): void {
+    if (item.problems.get(spoke)?.message === message) return;
+    if (message === undefined) item.problems.delete(spoke);
+    else item.problems.set(spoke, { message, ...(late ? { late } : {}) });
     reportLoop.enqueue(key, REPORT_MS);
   }
 

@@ -48,7 +48,8 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
         wantedGeneration: item.generation,
         wantedEpoch: options.epoch(),
         ...(seen?.status === undefined ? {} : { status: seen.status }),
-        ...(problem === undefined ? {} : { dispatchProblem: problem }),
+        ...(problem === undefined ? {} : { dispatchProblem: problem.message }),
+        ...(problem?.late === true ? { dispatchTimedOut: true } : {}),
       };
     });
   }

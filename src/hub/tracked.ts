@@ -5,6 +5,12 @@ import type { Plan } from '../engine/plan/plan.ts';
 /** Prefix of the keys of retractions, beside those of propagations. */
 export const RETRACTION_KEY: string = 'Retraction/';
 
+export interface DispatchProblem {
+  readonly message: string;
+  /** The spoke did not answer: whether it got the order is not known. */
+  readonly late?: true;
+}
+
 /** What is known of one propagation, in memory. Everything here can be computed again from the API server and the spokes. */
 export interface Tracked {
   readonly key: string;
@@ -28,7 +34,7 @@ export interface Tracked {
   /** Clusters that hold a dispatch of it though nothing says so here: a spoke that was restored from a backup. */
   readonly found: Set<string>;
   /** Why a cluster did not get its order. */
-  readonly problems: Map<string, string>;
+  readonly problems: Map<string, DispatchProblem>;
   selection: PropagationFindings['selection'];
   retracting: boolean;
 }

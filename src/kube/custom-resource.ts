@@ -25,6 +25,8 @@ export interface CustomKind {
   /** Absent where the kind has no status subresource. */
   readonly status?: OpenApiSchema;
   readonly columns?: readonly PrinterColumn[];
+  /** JSON paths by which objects can be listed (`--field-selector`), such as `.spec.name`. */
+  readonly selectable?: readonly string[];
 }
 
 export interface PrinterColumn {
@@ -41,7 +43,10 @@ export function customResourceDefinition(kind: CustomKind): KubeObject {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${kind.plural}.${kind.group}` },
+    metadata: {
+      name: `${kind.plural}.${kind.group}`,
+      ...(kind.annotations === undefined ? {} : { annotations: { ...kind.annotations } }),
+    },
     spec: {
       group: kind.group,
       scope: kind.scope,
@@ -77,6 +82,9 @@ export function customResourceDefinition(kind: CustomKind): KubeObject {
           ...(kind.columns === undefined
             ? {}
             : { additionalPrinterColumns: kind.columns.map((column) => ({ ...column })) }),
+          ...(kind.selectable === undefined
+            ? {}
+            : { selectableFields: kind.selectable.map((jsonPath) => ({ jsonPath })) }),
         },
       ],
     },

@@ -261,7 +261,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
 
   /** Writes down what was made, unless a newer word was accepted meanwhile: then that has the say. */
   async function rememberUids(current: Held): Promise<void> {
-    if (holdings.get(current.name) !== current) return;
+    if (holdings.get(current.name) !== current || holdings.accepting(current.name)) return;
     const owned = [...current.owned.values()];
     if (!deepEqual(memory.record(current.name)?.owned, owned))
       await memory.save(current.name, { accepted: current.accepted, owned });

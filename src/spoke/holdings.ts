@@ -1,4 +1,10 @@
-import { type Dispatch, type DispatchSpec, judgeDispatch, strategyOf } from '../engine/dispatch/index.ts';
+import {
+  type Dispatch,
+  type DispatchSpec,
+  judgeDispatch,
+  type OwnedObject,
+  strategyOf,
+} from '../engine/dispatch/index.ts';
 import type { ApplyStrategy } from '../engine/intent.ts';
 import { type Rendered, render } from '../engine/render/render.ts';
 import type { Result } from '../kube/controller.ts';
@@ -38,6 +44,8 @@ export interface Holdings {
   forget(name: string): Promise<void>;
   /** Orders of a hub that the spoke belonged to before. They are kept up until the hub of now orders the same. */
   inherited(): readonly string[];
+  /** Whether the next word of a dispatch is being taken: then only that may write what is remembered of it. */
+  accepting(name: string): boolean;
   /** Whether an order of a hub before is over: all that it made belongs to orders of the hub of now, durably. */
   superseded(name: string): boolean;
 }
@@ -167,10 +175,12 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     const applied = [before && { ...before, position: before.accepted.position }, dispatch?.status].find(
       (known) => known?.position?.epoch === epoch,
     );
+    // Somebody may have edited the record: what is accepted is claimed, as it was when it was accepted.
+    const owned = missing === undefined ? claim(record.owned, record.accepted, strategies) : record.owned;
     const next: Held = {
       name,
       accepted: record.accepted,
-      owned: new Map(record.owned.map((object) => [refKey(object.ref), object])),
+      owned: ownedNow(owned, before),
       wanted,
       strategies,
       acceptedAt: options.clock.monotonic(),
@@ -314,12 +324,24 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     accept,
     recall,
     superseded,
+    accepting: (name) => accepting.has(name),
     inherited: () => [...held.values()].filter(isInherited).map(({ name }) => name),
     async forget(name: string): Promise<void> {
       await memory.forget(name);
       held.delete(name);
     },
   };
+}
+
+/** What is recorded as owned, with the UIDs that were learned while it was being written. */
+function ownedNow(recorded: readonly OwnedObject[], before: Held | undefined): Map<string, OwnedObject> {
+  const owned = new Map<string, OwnedObject>();
+  for (const object of recorded) {
+    const key = refKey(object.ref);
+    const uid = before?.owned.get(key)?.uid || object.uid;
+    owned.set(key, uid === object.uid ? object : { ...object, uid });
+  }
+  return owned;
 }
 
 /** Whether a dispatch would answer for an object if it had it. */

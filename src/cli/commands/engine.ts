@@ -1,8 +1,9 @@
 import { lookup } from 'node:dns/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { HttpsServer } from '../../apiserver/index.ts';
 import { impersonationHeaders, type SpokeIdentity } from '../../engine/access/index.ts';
-import { publishedClientCa, startAccessListener } from '../../hub/access/index.ts';
+import { publishAccessNotice, publishedClientCa, startAccessListener } from '../../hub/access/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Request } from '../../kube/exchange.ts';
 import { PROCESS_TITLE } from '../../runtime/pid-file.ts';
@@ -166,7 +167,8 @@ async function listenForPeople(
   if (access === undefined) throw new Error('--access-port is for hubs');
   const host = options.accessHost ?? '127.0.0.1';
   const directory = join(options.data ?? DATA_DIRECTORY, 'access-pki');
-  const { server } = await serverCertificates(runtime, directory, name, host);
+  const reached = host === '0.0.0.0' || host === '::' ? hostname() : host;
+  const { authority, server } = await serverCertificates(runtime, directory, name, reached);
   const clientCa = await publishedClientCa(client);
   const listener = await startAccessListener(runtime, {
     client,
@@ -177,8 +179,10 @@ async function listenForPeople(
     key: server.key,
     ...(clientCa === undefined ? {} : { clientCa }),
   });
+  const url = `https://${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
+  await publishAccessNotice(client, { server: url, ca: authority.certificate });
   runtime.log.info('people get to the spokes here', {
-    server: `https://${host}:${listener.port}/clusters/<name>`,
+    server: `${url}/clusters/<name>`,
     certificateAuthority: join(directory, 'ca.crt'),
     clientCertificates: clientCa !== undefined,
   });

@@ -188,7 +188,9 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
     ...(blocked === undefined
       ? noted?.reason === 'NotDispatched'
         ? { dispatchProblem: noted.message }
-        : {}
+        : noted?.reason === 'DispatchTimedOut'
+          ? { dispatchProblem: noted.message, dispatchTimedOut: true }
+          : {}
       : { dispatchProblem: blocked }),
   });
   return {
@@ -209,7 +211,7 @@ function lastKnownOf({ lastSynced, dispatchedRevision, appliedRevision, objects 
 }
 
 /** Troubles of a cluster that are troubles of every object, whatever the spoke says of each. */
-const OF_ALL_OBJECTS = new Set(['NotDispatched', 'RenderFailed']);
+const OF_ALL_OBJECTS = new Set(['NotDispatched', 'DispatchTimedOut', 'RenderFailed']);
 
 /** The state of this object: troubles of others in the same dispatch do not count. */
 function ofObject(

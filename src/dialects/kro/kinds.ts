@@ -1,6 +1,5 @@
 import { type CustomKind, customResourceDefinition } from '../../kube/custom-resource.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { clone, isObject, listAt } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import {
   conditionsSchema,
@@ -194,14 +193,12 @@ export const GRAPH_REVISION: CustomKind = {
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
+  selectable: ['.spec.snapshot.name'],
 };
 
-/** The CustomResourceDefinition of revisions, by which they can be listed for one definition. */
+/** The CustomResourceDefinition of revisions. */
 export function graphRevisionDefinition(): KubeObject {
-  const definition = clone(customResourceDefinition(GRAPH_REVISION));
-  for (const version of listAt(definition, 'spec', 'versions'))
-    if (isObject(version)) version['selectableFields'] = [{ jsonPath: '.spec.snapshot.name' }];
-  return definition;
+  return customResourceDefinition(GRAPH_REVISION);
 }
 
 export function resourceGraphDefinitionDefinition(): KubeObject {

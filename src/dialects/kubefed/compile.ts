@@ -1,5 +1,12 @@
 import { readReplicas, replicasPatch, replicasPathOf } from '../../engine/divide/index.ts';
-import type { ApplyStrategy, Author, ClusterFacts, ClusterMatch, Intent, Override } from '../../engine/intent.ts';
+import type {
+  ApplyStrategy,
+  Author,
+  ClusterFacts,
+  ClusterMatch,
+  Intent,
+  Override,
+} from '../../engine/intent.ts';
 import { compileMatch, matchesCluster } from '../../engine/place/index.ts';
 import { type FieldPath, formatFieldPath } from '../../engine/retain/index.ts';
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
@@ -160,7 +167,13 @@ function strategyOf(
 
 /** The object that a federated object stands for. Of the template's metadata only labels count. */
 function targetOf(federated: FederatedObject, type: FederatedType, warnings: FederatedWarning[]): KubeObject {
-  const { metadata, status: _status, apiVersion, kind: _kind, ...rest } = clone(federated.spec.template ?? {});
+  const {
+    metadata,
+    status: _status,
+    apiVersion,
+    kind: _kind,
+    ...rest
+  } = clone(federated.spec.template ?? {});
   const given = isObject(metadata) ? metadata : {};
   const name = federated.metadata.name ?? '';
   if (isObject(given['annotations']) && Object.keys(given['annotations']).length > 0)
@@ -177,7 +190,8 @@ function targetOf(federated: FederatedObject, type: FederatedType, warnings: Fed
   const namespace = scope === 'Namespaced' ? federated.metadata.namespace : undefined;
   const labels = stringsAt(given, 'labels');
   return {
-    apiVersion: typeof apiVersion === 'string' && apiVersion !== '' ? apiVersion : formatApiVersion(group, version),
+    apiVersion:
+      typeof apiVersion === 'string' && apiVersion !== '' ? apiVersion : formatApiVersion(group, version),
     kind,
     metadata: {
       name,

@@ -1,6 +1,6 @@
 import { parseDuration } from '../../cel/values/time.ts';
-import { isObject } from '../../schema/json.ts';
 import type { FieldIssue } from '../../schema/field-issue.ts';
+import { isObject } from '../../schema/json.ts';
 import type { KubeFedConfigSpec } from './types.ts';
 
 /** The gates that there are, and whether they are on where nothing is said. */
@@ -17,7 +17,13 @@ export const DEFAULT_NAMESPACE = 'kube-federation-system';
 /** The name of the one KubeFedConfig. */
 export const CONFIG_NAME = 'kubefed';
 
-type Complete<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> extends readonly unknown[] ? NonNullable<T[K]> : NonNullable<T[K]> extends object ? Complete<NonNullable<T[K]>> : NonNullable<T[K]> };
+type Complete<T> = {
+  readonly [K in keyof T]-?: NonNullable<T[K]> extends readonly unknown[]
+    ? NonNullable<T[K]>
+    : NonNullable<T[K]> extends object
+      ? Complete<NonNullable<T[K]>>
+      : NonNullable<T[K]>;
+};
 
 /** Settings that leave nothing open. */
 export type FullKubeFedConfig = Complete<KubeFedConfigSpec>;

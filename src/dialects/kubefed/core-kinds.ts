@@ -21,12 +21,19 @@ export const KUBEFED_CLUSTER: CustomKind = {
   spec: record(
     {
       apiEndpoint: text('URL of its API server: host, host:port or http(s)://host[:port].'),
-      caBundle: text('PEM of the authorities that its certificate is checked with; those of the system without it.', {
-        format: 'byte',
-      }),
-      secretRef: record({ name: text('In the namespace of this object.') }, 'Secret that holds the key `token`.', {
-        required: ['name'],
-      }),
+      caBundle: text(
+        'PEM of the authorities that its certificate is checked with; those of the system without it.',
+        {
+          format: 'byte',
+        },
+      ),
+      secretRef: record(
+        { name: text('In the namespace of this object.') },
+        'Secret that holds the key `token`.',
+        {
+          required: ['name'],
+        },
+      ),
       disabledTLSValidations: list(
         text(),
         'Checks of its certificate that are left out: SubjectName, ValidityPeriod, or * alone for all of them.',
@@ -68,7 +75,9 @@ const resource = (required: readonly string[], description: string): OpenApiSche
       group: text('Empty for the core group.'),
       version: text(),
       kind: text(),
-      pluralName: text('As in URLs; made from the kind, or from the name of this object, where it is left out.'),
+      pluralName: text(
+        'As in URLs; made from the kind, or from the name of this object, where it is left out.',
+      ),
       scope: oneOf(['Cluster', 'Namespaced']),
     },
     description,
@@ -84,7 +93,8 @@ export const FEDERATED_TYPE_CONFIG: CustomKind = {
   shortNames: ['ftc'],
   scope: 'Namespaced',
   required: ['spec'],
-  description: 'Which kind of object is made on members from which federated kind. Named <plural> or <plural>.<group>.',
+  description:
+    'Which kind of object is made on members from which federated kind. Named <plural> or <plural>.<group>.',
   spec: record(
     {
       targetType: resource(['kind', 'scope', 'version'], 'What is made on members.'),
@@ -120,9 +130,13 @@ export const KUBEFED_CONFIG: CustomKind = {
   description: 'Settings of the federation. Only the object named kubefed is read.',
   spec: record(
     {
-      scope: oneOf(['Cluster', 'Namespaced'], 'What is federated: everything, or one namespace. It stays as it is.', {
-        'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'scope cannot be changed' }],
-      }),
+      scope: oneOf(
+        ['Cluster', 'Namespaced'],
+        'What is federated: everything, or one namespace. It stays as it is.',
+        {
+          'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'scope cannot be changed' }],
+        },
+      ),
       controllerDuration: record({
         availableDelay: duration('How long to wait after a member became ready. 20s by default.'),
         unavailableDelay: duration('How long to wait after a member became unready. 60s by default.'),

@@ -36,7 +36,8 @@ export function deletionOptionsOf(annotations: Readonly<Record<string, string>> 
   const policy = POLICIES.find((known) => known === propagationPolicy);
   if (propagationPolicy !== undefined && policy === undefined)
     return problem(`propagationPolicy must be one of ${POLICIES.join(', ')}`);
-  const seconds = typeof gracePeriodSeconds === 'number' && Number.isInteger(gracePeriodSeconds) && gracePeriodSeconds >= 0;
+  const seconds =
+    typeof gracePeriodSeconds === 'number' && Number.isInteger(gracePeriodSeconds) && gracePeriodSeconds >= 0;
   if (gracePeriodSeconds !== undefined && !seconds)
     return problem('gracePeriodSeconds must be a whole number that is not negative');
   const options: DeletionOptions = {

@@ -5,7 +5,9 @@ const GROUP = 'multiclusterdns.kubefed.io';
 const VERSION = 'v1alpha1';
 
 const loadBalancer = record({
-  ingress: list(record({ ip: text(), hostname: text() }, undefined, { 'x-kubernetes-preserve-unknown-fields': true })),
+  ingress: list(
+    record({ ip: text(), hostname: text() }, undefined, { 'x-kubernetes-preserve-unknown-fields': true }),
+  ),
 });
 const ttl = integer('Seconds that answers may be kept; 180 by default.', { format: 'int64' });
 

@@ -7,6 +7,9 @@ import type { ApiResource } from './types.ts';
 export const EARLY_GROUP = 'core.federation.k8s.io';
 export const EARLY_VERSION = 'v1alpha1';
 
+/** API servers take kinds of Kubernetes' own groups only where somebody says whether they were reviewed. */
+const annotations = { 'api-approved.kubernetes.io': 'unapproved, from the time before such reviews' };
+
 /** The one field that each of the first types let clusters override, and where it is in the target. */
 export const EARLY_OVERRIDE_FIELDS: Readonly<Record<string, { field: string; path: readonly string[] }>> = {
   ConfigMap: { field: 'data', path: ['data'] },
@@ -29,6 +32,7 @@ export function earlyKinds(target: ApiResource, group: string = EARLY_GROUP): re
     scope: isNamespaceType(target) ? 'Namespaced' : target.scope,
     description,
     spec,
+    annotations,
   });
   const kind = `Federated${target.kind}`;
   const placement = base(
@@ -76,6 +80,7 @@ export const FEDERATION_PLACEMENT: CustomKind = {
   plural: 'federationplacements',
   scope: 'Namespaced',
   description: 'Places objects of its namespace, by their labels, on clusters, by theirs.',
+  annotations,
   spec: record({
     resourceSelector: { ...labelSelectorSchema, description: 'Objects of this namespace; {} means all.' },
     clusterSelector: { ...labelSelectorSchema, description: 'Clusters; {} means all.' },

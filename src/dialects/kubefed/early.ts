@@ -18,7 +18,10 @@ export interface EarlyParts {
   readonly namespacePlacement?: KubeObject | undefined;
 }
 
-export type EarlyContext = Omit<FederatedContext, 'federatedNamespace' | 'preference' | 'ready' | 'workloads'> & {
+export type EarlyContext = Omit<
+  FederatedContext,
+  'federatedNamespace' | 'preference' | 'ready' | 'workloads'
+> & {
   /** Which typed field of an override means which field of the target, for types beyond the first ones. */
   readonly overridePaths?: Readonly<Record<string, readonly string[]>>;
 };

@@ -1,12 +1,27 @@
 import type { CustomKind } from '../../kube/custom-resource.ts';
 import { dereference, type OpenApiSchema, type TypeSchema } from '../../schema/open-api-schema.ts';
-import { anything, flag, integer, labelSelectorSchema, list, oneOf, record, text } from '../../schema/schema-of.ts';
+import {
+  anything,
+  flag,
+  integer,
+  labelSelectorSchema,
+  list,
+  oneOf,
+  record,
+  text,
+} from '../../schema/schema-of.ts';
 import type { FederatedType } from './types.ts';
 
 const placement = record(
   {
-    clusters: list(record({ name: text() }, undefined, { required: ['name'] }), 'Wins over the selector, an empty list too.'),
-    clusterSelector: { ...labelSelectorSchema, description: 'By labels of the KubeFedCluster; {} means all.' },
+    clusters: list(
+      record({ name: text() }, undefined, { required: ['name'] }),
+      'Wins over the selector, an empty list too.',
+    ),
+    clusterSelector: {
+      ...labelSelectorSchema,
+      description: 'By labels of the KubeFedCluster; {} means all.',
+    },
   },
   'Where to. Nothing given means nowhere.',
 );
@@ -87,7 +102,11 @@ export function federatedKind(
       placement,
       overrides,
       ...(target !== undefined && hasReplicas(target)
-        ? { retainReplicas: flag('Whether each cluster has its own number of replicas once the object is there.') }
+        ? {
+            retainReplicas: flag(
+              'Whether each cluster has its own number of replicas once the object is there.',
+            ),
+          }
         : {}),
     }),
     status,

@@ -27,13 +27,17 @@ export function compileFederationPlacement(
 ): CompiledFederationPlacement {
   const { resourceSelector, clusterSelector } = policy.spec;
   const { name = '', namespace = '', uid = '', generation = 0 } = policy.metadata;
-  const read = resourceSelector === undefined ? undefined : selectorFromObject(resourceSelector, 'spec.resourceSelector');
+  const read =
+    resourceSelector === undefined
+      ? undefined
+      : selectorFromObject(resourceSelector, 'spec.resourceSelector');
   const issues = (read?.issues ?? []).map(({ path, detail }) => `${path}: ${detail}`);
   const objects: KubeObject[] = [];
   const skipped: { ref: ObjectRef; reason: string }[] = [];
   for (const object of read && issues.length === 0 ? candidates : []) {
     if (object.metadata.namespace !== namespace) continue;
-    if (!matchesSelector(read?.selector ?? { requirements: [], nothing: true }, object.metadata.labels)) continue;
+    if (!matchesSelector(read?.selector ?? { requirements: [], nothing: true }, object.metadata.labels))
+      continue;
     const reason = neverPropagated(object);
     if (reason === undefined) objects.push(portable(object));
     else skipped.push({ ref: refOf(object), reason });

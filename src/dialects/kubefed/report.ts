@@ -37,7 +37,8 @@ export function clusterWord(
   const { epoch = 0, generation = 0 } = status?.position ?? {};
   const behind = epoch < (observation.wantedEpoch ?? 0) || generation < observation.wantedGeneration;
   if (behind) {
-    if (status?.conditions?.some(({ type, status: is }) => type === 'Accepted' && is === 'False')) return failed;
+    if (status?.conditions?.some(({ type, status: is }) => type === 'Accepted' && is === 'False'))
+      return failed;
     if (observation.dispatchProblem !== undefined) return 'ClientRetrievalFailed';
     return has ? 'UpdateTimedOut' : 'CreationTimedOut';
   }
@@ -51,7 +52,10 @@ export function clusterWord(
   return undefined;
 }
 
-function wordIn(objects: readonly ObjectState[] | undefined, target: ObjectRef): ClusterStatusWord | undefined {
+function wordIn(
+  objects: readonly ObjectState[] | undefined,
+  target: ObjectRef,
+): ClusterStatusWord | undefined {
   const key = refKey(target);
   const word = objects?.find(({ ref }) => refKey(ref) === key)?.word;
   if (word === undefined || word === 'Propagated') return undefined;
@@ -76,7 +80,8 @@ export function reportFederated(
 ): FederatedStatus {
   const { target, blocked, remote } = found;
   const words = new Map<string, ClusterStatusWord | undefined>();
-  for (const observation of found.removing ?? []) words.set(observation.cluster, removalWord(observation, target));
+  for (const observation of found.removing ?? [])
+    words.set(observation.cluster, removalWord(observation, target));
   let collected = true;
   for (const observation of found.observations) {
     const { cluster } = observation;

@@ -16,7 +16,9 @@ export const REPLICA_SCHEDULING_PREFERENCE: CustomKind = {
       targetKind: text('FederatedDeployment, FederatedReplicaSet, or another federated kind with replicas.'),
       totalReplicas: integer('How many there are in all.', { format: 'int32' }),
       rebalance: flag('Whether running replicas are moved to where the weights want them.'),
-      intersectWithClusterSelector: flag('Whether the placement of the target still holds; otherwise every ready cluster counts.'),
+      intersectWithClusterSelector: flag(
+        'Whether the placement of the target still holds; otherwise every ready cluster counts.',
+      ),
       clusters: {
         ...mapOf(
           record({
@@ -25,7 +27,8 @@ export const REPLICA_SCHEDULING_PREFERENCE: CustomKind = {
             weight: integer('0 by default: nothing above the minimum.', { format: 'int64' }),
           }),
         ),
-        description: 'By cluster name; * means every cluster that is not named. Without any all weigh the same.',
+        description:
+          'By cluster name; * means every cluster that is not named. Without any all weigh the same.',
       },
     },
     undefined,

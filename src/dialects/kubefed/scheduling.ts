@@ -111,6 +111,7 @@ function preferenceProblem(
   if (bad(total)) return `totalReplicas must be a whole number that is not negative, not ${total}`;
   for (const [name, wishes] of Object.entries(clusters))
     for (const [field, value] of Object.entries(wishes))
-      if (bad(value)) return `clusters.${name}.${field} must be a whole number that is not negative, not ${value}`;
+      if (bad(value))
+        return `clusters.${name}.${field} must be a whole number that is not negative, not ${value}`;
   return undefined;
 }

@@ -31,6 +31,7 @@ export interface PropagationFindings {
 }
 
 const MAX_NOT_READY = 50;
+const NOT_DISPATCHED: ReadonlySet<string> = new Set(['NotDispatched', 'DispatchTimedOut']);
 
 /** A hub that restarted has not seen a cluster that was away before: what it knew then stands. */
 function oldestSight(
@@ -83,7 +84,7 @@ export function reportPropagation(
     );
   else {
     const waiting = found.summary.notReady.filter(
-      (item) => item.word === 'Waiting' || item.reason === 'NotDispatched',
+      ({ word, reason }) => word === 'Waiting' || NOT_DISPATCHED.has(reason),
     );
     const first = waiting[0];
     if (first)

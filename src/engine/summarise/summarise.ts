@@ -16,6 +16,8 @@ export interface ClusterObservation {
   readonly status?: DispatchStatus;
   /** Set when the hub could not write its order. */
   readonly dispatchProblem?: string;
+  /** Set where that is that the spoke did not answer in time: whether it has the order is not known. */
+  readonly dispatchTimedOut?: boolean;
 }
 
 export type ClusterWord = 'Ready' | 'Progressing' | 'Degraded' | 'Waiting' | 'Stale';
@@ -55,7 +57,11 @@ export function summariseCluster(observation: ClusterObservation): ClusterSummar
   // What the spoke says of it is nearer to the cause than that the hub therefore sends nothing.
   if (behind && refused) return summary('Degraded', refused.reason, refused.message);
   if (observation.dispatchProblem !== undefined)
-    return summary('Degraded', 'NotDispatched', observation.dispatchProblem);
+    return summary(
+      'Degraded',
+      observation.dispatchTimedOut === true ? 'DispatchTimedOut' : 'NotDispatched',
+      observation.dispatchProblem,
+    );
   if (behind) return summary('Waiting', 'NotAccepted', 'the spoke has not taken the newest revision yet');
   const applied = status?.conditions?.find((condition) => condition.type === 'Applied');
   const objects = status?.objects ?? [];

@@ -12,4 +12,5 @@ export { type Access, type AccessOptions, startAccess } from './access.ts';
 export { CLUSTER_ANNOTATION, type MissingCluster } from './fleet/index.ts';
 export { grantPolicy } from './install.ts';
 export { type AccessListenerOptions, publishedClientCa, startAccessListener } from './listener.ts';
+export { type AccessNotice, publishAccessNotice, readAccessNotice } from './notice.ts';
 export type { AccessRules } from './spoke-access.ts';

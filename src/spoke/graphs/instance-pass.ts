@@ -20,7 +20,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import type { InstanceMemory } from './instance-memory.ts';
 import { type InstanceView, instanceView, wishesFor } from './instance-view.ts';
 import { type InstanceWrites, instanceWrites } from './instance-writes.ts';
-import type { Interest } from './interest.ts';
+import type { Interest, Interests } from './interest.ts';
 import type { KindWatches, WatchWish } from './kind-watch.ts';
 import type { Members } from './members.ts';
 import { prune, removable, removeAll, waitingMessage } from './removal.ts';
@@ -31,6 +31,7 @@ export interface PassContext {
   readonly client: Client;
   readonly watches: KindWatches;
   readonly members: Members;
+  readonly interests: Interests;
 }
 
 export interface PassResult {
@@ -56,6 +57,7 @@ const NOTHING: Interest = { refs: new Set(), queries: [] };
  */
 export async function passInstance(
   context: PassContext,
+  key: string,
   served: ServedGraph,
   instance: KubeObject,
   memory: InstanceMemory,
@@ -91,13 +93,15 @@ export async function passInstance(
   }
 
   const pass: Pass = { context, graph, served, memory, writes, problems: [] };
-  const view = instanceView({ client: context.client, clock, watches: context.watches, graph, memory });
+  const { client, watches, interests } = context;
+  const view = instanceView({ client, clock, watches, interests, owner: key, graph, memory });
   memory.failures.clear();
   const step = await bringAbout(pass, view);
   const waiting = await tidy(pass, step);
   memory.forgetOthers(new Set(step.objects.map(({ ref }) => refKey(ref))));
   const problems = [...view.problems, ...pass.problems];
-  await tell({ graph, step, ...(problems.length > 0 && { failure: problems.join('; ') }) });
+  if (!view.starting || problems.length > 0)
+    await tell({ graph, step, ...(problems.length > 0 && { failure: problems.join('; ') }) });
 
   const failed = problems.length > 0 || memory.failures.size > 0;
   memory.attempts = failed ? memory.attempts + 1 : 0;

@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import { groupKindKey } from './cluster-schemas.ts';
 import type { InstanceMemory } from './instance-memory.ts';
-import { type Interest, matches } from './interest.ts';
+import { type Interest, type Interests, matches } from './interest.ts';
 import { type KindWatches, START_MS, type WatchWish } from './kind-watch.ts';
 import { lean } from './served-graph.ts';
 
@@ -18,6 +18,8 @@ export interface InstanceView {
   /** What the pass looked at, so that changes of it are heard of. */
   readonly interest: Interest;
   readonly wishes: readonly WatchWish[];
+  /** Watches are about to tell how things are: until then there is nothing to say. */
+  readonly starting: boolean;
   /** What could not be read, and why. */
   readonly problems: readonly string[];
   /** Milliseconds after which to look again where no watch will tell. */
@@ -32,11 +34,15 @@ export interface ViewOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly watches: KindWatches;
+  readonly interests: Interests;
+  /** The key of the instance. */
+  readonly owner: string;
   readonly graph: CompiledGraph;
   readonly memory: InstanceMemory;
 }
 
-export function instanceView({ client, clock, watches, graph, memory }: ViewOptions): InstanceView {
+export function instanceView(options: ViewOptions): InstanceView {
+  const { client, clock, watches, interests, owner, graph, memory } = options;
   const external = new Set(
     graph.nodes.filter(({ kind }) => isExternal(kind)).map(({ of }) => `${of.group}/${of.kind}`),
   );
@@ -50,7 +56,9 @@ export function instanceView({ client, clock, watches, graph, memory }: ViewOpti
   const byHand = new Map<string, KubeObject | null>();
   const listedByHand = new Map<string, readonly KubeObject[]>();
   const problems: string[] = [];
+  const failed = new Set<string>();
   let againAfterMs: number | undefined;
+  let starting = false;
 
   const again = (ms: number): void => {
     againAfterMs = Math.min(againAfterMs ?? ms, ms);
@@ -61,8 +69,12 @@ export function instanceView({ client, clock, watches, graph, memory }: ViewOpti
 
   function object(ref: ObjectRef): KubeObject | null | undefined {
     const key = refKey(ref);
-    refs.add(key);
-    const watch = watches.open(wishOf(ref));
+    if (!refs.has(key)) {
+      // Before it is looked at, so that no change falls between.
+      refs.add(key);
+      interests.addRef(owner, key);
+    }
+    const watch = watches.open(wishOf(ref), owner);
     if (watch.state === 'Live') return memory.seen(key, watch.get(ref.namespace, ref.name), clock.now());
     const found = byHand.get(key);
     return found === undefined ? undefined : memory.seen(key, found ?? undefined, clock.now());
@@ -73,7 +85,7 @@ export function instanceView({ client, clock, watches, graph, memory }: ViewOpti
       const resource = await client.resourceFor(ref.apiVersion, ref.kind);
       byHand.set(refKey(ref), lean(await client.get(resource, ref.namespace, ref.name)));
     } catch (error) {
-      if (!hasCode(error, 404) || (hasCode(error, 404) && error.reason === 'NoKindMatch')) {
+      if (!hasCode(error, 404) || error.reason === 'NoKindMatch') {
         problems.push(`${refText(ref)} cannot be read: ${errorText(error)}`);
         return false;
       }
@@ -103,8 +115,11 @@ export function instanceView({ client, clock, watches, graph, memory }: ViewOpti
     observed: {
       object,
       selected(query) {
-        queries.set(queryKey(query), query);
-        const watch = watches.open(wishOf(query));
+        if (!queries.has(queryKey(query))) {
+          queries.set(queryKey(query), query);
+          interests.addQuery(owner, query);
+        }
+        const watch = watches.open(wishOf(query), owner);
         if (watch.state === 'Live') return watch.list(query.namespace).filter((item) => matches(query, item));
         return listedByHand.get(queryKey(query));
       },
@@ -116,14 +131,21 @@ export function instanceView({ client, clock, watches, graph, memory }: ViewOpti
     },
     async look(reads) {
       const looks = reads.map((read) => {
+        const key = read.kind === 'Object' ? refKey(read.ref) : queryKey(read.query);
+        if (failed.has(key)) return false;
         const of = read.kind === 'Object' ? read.ref : read.query;
-        if (watches.open(wishOf(of)).state === 'Starting') {
+        if (watches.open(wishOf(of), owner).state === 'Starting') {
           // The watch tells when it is live; this is for one that never is.
+          starting = true;
           again(START_MS);
           return false;
         }
         again(POLL_MS);
-        return read.kind === 'Object' ? getByHand(read.ref) : listByHand(read.query);
+        const look = read.kind === 'Object' ? getByHand(read.ref) : listByHand(read.query);
+        return look.then((found) => {
+          if (!found) failed.add(key);
+          return found;
+        });
       });
       return (await Promise.all(looks)).some((more) => more);
     },
@@ -134,6 +156,9 @@ export function instanceView({ client, clock, watches, graph, memory }: ViewOpti
       return [...wishes.values()];
     },
     problems,
+    get starting() {
+      return starting;
+    },
     get againAfterMs() {
       return againAfterMs;
     },

@@ -48,7 +48,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     onChange: (change) => enqueueAll(interests.of(change)),
     onState: enqueueAll,
   });
-  const context: PassContext = { runtime, client, watches, members: createMembers(client) };
+  const context: PassContext = { runtime, client, watches, interests, members: createMembers(client) };
   const queue = startController(runtime, {
     name: 'graph instances',
     concurrency: options.concurrency ?? 8,
@@ -71,6 +71,14 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     watches.hold(key, []);
   }
 
+  function drop(definition: string): void {
+    const before = served.get(definition);
+    if (!before) return;
+    served.delete(definition);
+    before.informer.stop();
+    for (const instance of before.informer.list()) forget(keyOf(definition, instance));
+  }
+
   async function reconcile(key: string): Promise<Result | undefined> {
     const [definition = '', namespace = '', name = ''] = key.split('\n');
     const of = served.get(definition);
@@ -90,7 +98,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       kind,
     };
     try {
-      const result = await passInstance(context, of.graph, instance, memory);
+      const result = await passInstance(context, key, of.graph, instance, memory);
       if (result.gone) {
         forget(key);
         return undefined;
@@ -101,7 +109,6 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     } catch (error) {
       // It went away while it was looked at; the watch tells the rest.
       if (hasCode(error, 404) && of.informer.get(namespace, name) === undefined) return undefined;
-      memory.instance = undefined;
       throw error;
     }
   }
@@ -110,11 +117,12 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     serve(graph) {
       const definition = graph.owner.name;
       const before = served.get(definition);
-      if (before) {
+      if (before && deepEqual({ ...before.graph.kind }, { ...graph.kind })) {
         const same = deepEqual(signature(before.graph), signature(graph));
         before.graph = graph;
         if (same) return;
       } else {
+        if (before) drop(definition);
         const informer = startInformer(runtime, client, instanceResource(graph.kind));
         served.set(definition, { graph, informer });
         informer.onChange((change) => changed(definition, change));
@@ -122,13 +130,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       }
       for (const instance of before.informer.list()) queue.enqueue(keyOf(definition, instance));
     },
-    drop(definition) {
-      const before = served.get(definition);
-      if (!before) return;
-      served.delete(definition);
-      before.informer.stop();
-      for (const instance of before.informer.list()) forget(keyOf(definition, instance));
-    },
+    drop,
     count(definition) {
       const of = served.get(definition);
       return of?.informer.synced ? of.informer.list().length : undefined;

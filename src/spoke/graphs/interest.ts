@@ -12,12 +12,16 @@ export interface Interest {
 
 /** Which instances a change concerns. */
 export interface Interests {
+  /** Tells of this from now on, besides what was asked before. */
+  addRef(owner: string, key: string): void;
+  addQuery(owner: string, query: ObjectQuery): void;
+  /** Tells of nothing but this from now on. */
   set(owner: string, interest: Interest | undefined): void;
   of(change: Change): Set<string>;
 }
 
 export function createInterests(): Interests {
-  const interests = new Map<string, Interest>();
+  const interests = new Map<string, { refs: Set<string>; queries: ObjectQuery[] }>();
   const byRef = new Map<string, Set<string>>();
   const byKind = new Map<string, Set<string>>();
 
@@ -32,7 +36,23 @@ export function createInterests(): Interests {
     if (owners?.size === 0) index.delete(key);
   }
 
+  function of(owner: string): { refs: Set<string>; queries: ObjectQuery[] } {
+    const before = interests.get(owner);
+    if (before) return before;
+    const made = { refs: new Set<string>(), queries: [] };
+    interests.set(owner, made);
+    return made;
+  }
+
   return {
+    addRef(owner, key) {
+      of(owner).refs.add(key);
+      add(byRef, key, owner);
+    },
+    addQuery(owner, query) {
+      of(owner).queries.push(query);
+      add(byKind, kindKey(query), owner);
+    },
     set(owner, interest) {
       const before = interests.get(owner);
       for (const key of before?.refs ?? []) if (!interest?.refs.has(key)) remove(byRef, key, owner);
@@ -41,7 +61,7 @@ export function createInterests(): Interests {
         interests.delete(owner);
         return;
       }
-      interests.set(owner, interest);
+      interests.set(owner, { refs: new Set(interest.refs), queries: [...interest.queries] });
       for (const key of interest.refs) add(byRef, key, owner);
       for (const query of interest.queries) add(byKind, kindKey(query), owner);
     },

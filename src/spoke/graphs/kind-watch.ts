@@ -26,9 +26,9 @@ export interface KindWatch {
 
 /** One stream a kind, shared by all instances of all graphs, which is there as long as somebody holds it. */
 export interface KindWatches {
-  /** Starts the watch when it is not running. Never waits: a watch that fails holds nobody up. */
-  open(wish: WatchWish): KindWatch;
-  /** Says which watches an instance needs; those that nobody needs are closed. */
+  /** Starts the watch when it is not running, and holds it. Never waits: a watch that fails holds nobody up. */
+  open(wish: WatchWish, owner: string): KindWatch;
+  /** Says which watches an instance needs, and no other; those that nobody needs are closed. */
   hold(owner: string, wishes: Iterable<WatchWish>): void;
   readonly size: number;
   stop(): void;
@@ -57,7 +57,7 @@ const LONGEST_RETRY_MS = 30_000;
 export function kindWatches(runtime: Runtime, client: Client, events: KindWatchEvents): KindWatches {
   const { clock } = runtime;
   const entries = new Map<string, Entry>();
-  const held = new Map<string, ReadonlySet<string>>();
+  const held = new Map<string, Set<string>>();
 
   function entryOf(wish: WatchWish): Entry {
     const key = watchKey(wish);
@@ -101,8 +101,14 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
   }
 
   return {
-    open(wish) {
+    open(wish, owner) {
       const entry = entryOf(wish);
+      if (!entry.owners.has(owner)) {
+        entry.owners.add(owner);
+        const keys = held.get(owner);
+        if (keys) keys.add(watchKey(wish));
+        else held.set(owner, new Set([watchKey(wish)]));
+      }
       return {
         get state() {
           if (entry.informer?.synced && entry.informer.live) return 'Live';

@@ -1,0 +1,320 @@
+import {
+  type DefinitionFindings,
+  definitionOf,
+  definitionStatus,
+  type GraphRevision,
+  issuesMessage,
+  RESOURCE_GRAPH_DEFINITION,
+  type ResourceGraphDefinition,
+} from '../../dialects/kro/index.ts';
+import {
+  type CompiledGraph,
+  decideRevision,
+  FINALIZER,
+  type GraphOwner,
+  LABELS,
+  MANAGERS,
+  newestOf,
+  obsoleteRevisions,
+  revisionDigest,
+} from '../../engine/graph/index.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Result } from '../../kube/controller.ts';
+import { resourceIdOf } from '../../kube/custom-resource.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import { customResourceDefinitions } from '../../kube/well-known.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual, type JsonObject } from '../../schema/json.ts';
+import { definitionNamed, ensureKind, type KindOutcome } from './definition-crd.ts';
+import type { Instances } from './instances.ts';
+import type { CompiledRevision, Revisions } from './revisions.ts';
+import { laterOf, lean, pinOf, type ServedGraph } from './served-graph.ts';
+
+export const GRAPH_DEFINITIONS: ReturnType<typeof resourceIdOf> = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
+
+export interface DefinitionsOptions {
+  readonly runtime: Runtime;
+  readonly client: Client;
+  readonly version: string;
+  readonly definitions: Informer<ResourceGraphDefinition>;
+  readonly stored: Informer<GraphRevision>;
+  readonly revisions: Revisions;
+  readonly instances: Instances;
+  /** Whether a definition takes its kind with it, and so all instances; it waits until there are none otherwise. */
+  readonly allowKindDeletion: boolean;
+}
+
+/** Brings definitions about, one at a time each. */
+export interface Definitions {
+  reconcile(name: string): Promise<Result | undefined>;
+}
+
+/** What one pass over a definition found. */
+interface Outcome {
+  readonly findings: DefinitionFindings;
+  readonly served: ServedGraph | undefined;
+  readonly revisions: readonly CompiledRevision[];
+  readonly again?: boolean;
+}
+
+const NOT_YET_MS = 1_000;
+const LEAVING_MS = 30_000;
+
+/**
+ * A definition's way: checked against the kinds that the cluster serves; its own kind made; what it says kept as a revision; then its
+ * instances looked after. What is wrong stops nothing that worked before: the last revision goes on to serve.
+ */
+export function createDefinitions(options: DefinitionsOptions): Definitions {
+  const { runtime, client, definitions, stored, revisions, instances } = options;
+  const { clock, log } = runtime;
+  /** As they were last written, which the watch may not have told of yet. */
+  const written = new Map<string, ResourceGraphDefinition>();
+  const created = new Map<string, GraphRevision>();
+
+  async function reconcile(name: string): Promise<Result | undefined> {
+    const copy = definitions.get('', name);
+    if (!copy) {
+      written.delete(name);
+      instances.drop(name);
+      return undefined;
+    }
+    const last = written.get(name);
+    const definition = last?.metadata.uid === copy.metadata.uid ? laterOf(copy, last) : copy;
+    if (definition.metadata.deletionTimestamp !== undefined) return remove(definition);
+    if (!definition.metadata.finalizers?.includes(FINALIZER)) {
+      const { apiVersion, kind, metadata } = definition;
+      await client.apply(
+        GRAPH_DEFINITIONS,
+        { apiVersion, kind, metadata: { name, uid: metadata.uid ?? '', finalizers: [FINALIZER] } },
+        { fieldManager: MANAGERS.labels, force: true },
+      );
+    }
+    const outcome = await bringAbout(definition);
+    if (outcome.served) instances.serve(outcome.served);
+    await tell(definition, outcome.findings);
+    const inUse = new Set([...instances.pins(name), ...pinned(definition)]);
+    for (const { object } of obsoleteRevisions(outcome.revisions, inUse)) await revisions.remove(object);
+    return outcome.again ? { requeueAfterMs: NOT_YET_MS } : undefined;
+  }
+
+  function ownerOf({ metadata: { name = '', uid = '' } }: ResourceGraphDefinition): GraphOwner {
+    return { name, uid, version: options.version };
+  }
+
+  async function loaded(name: string): Promise<CompiledRevision[]> {
+    const objects = new Map(stored.list().map((object) => [object.metadata.name ?? '', object]));
+    // What was made just now may not have been told yet.
+    for (const [key, object] of created) {
+      if (objects.has(key)) created.delete(key);
+      else objects.set(key, object);
+    }
+    const own = [...objects.values()].filter(({ spec }) => spec.snapshot.name === name);
+    const found: CompiledRevision[] = [];
+    for (const object of own) found.push(await revisions.load(object));
+    return found;
+  }
+
+  async function bringAbout(object: ResourceGraphDefinition): Promise<Outcome> {
+    const name = object.metadata.name ?? '';
+    const known = await loaded(name);
+    const lastIssued = object.status?.lastIssuedRevision ?? 0;
+    const { definition, issues } = definitionOf(object);
+    if (!definition) return serveLast(object, known, invalid(issuesMessage(issues)), RESOLVED);
+    const { hash } = revisionDigest(definition);
+    const decision = decideRevision({ hash, revisions: known, lastIssued, warm: stored.synced });
+    switch (decision.kind) {
+      case 'Wait': {
+        const { reason, message } = decision;
+        const waiting = await serveLast(object, known, undefined, { status: 'Unknown', reason, message });
+        return { ...waiting, again: true };
+      }
+      case 'Failed': {
+        const { message } = decision;
+        return serveLast(object, known, invalid(message), { status: 'False', reason: 'Failed', message });
+      }
+      case 'Serve': {
+        const graph = known.find(({ number }) => number === decision.number)?.graph;
+        return serve(object, known, graph, VALID, RESOLVED);
+      }
+      case 'Issue': {
+        const { graph, issues: found } = await revisions.compile(definition);
+        if (!graph) return serveLast(object, known, invalid(issuesMessage(found)), RESOLVED);
+        // What would break instances, or belongs to others, becomes no revision.
+        const kind = await ensureKind(client, log, graph, ownerOf(object), object);
+        if (kind.kind === 'Foreign' || kind.kind === 'Refused') {
+          const last = await serveLast(object, known, VALID, RESOLVED);
+          return { ...last, findings: { ...last.findings, kind: failed(kind.message) } };
+        }
+        const made = await issue(object, decision.number);
+        return serve(object, [...known, await revisions.load(made)], graph, VALID, RESOLVED, kind);
+      }
+    }
+  }
+
+  async function issue(object: ResourceGraphDefinition, number: number): Promise<GraphRevision> {
+    const revision = await revisions.create(object, number);
+    created.set(revision.metadata.name ?? '', revision);
+    log.info('a revision was issued', { graph: object.metadata.name ?? '', revision: number });
+    return revision;
+  }
+
+  /** Serves the newest revision that there is, whatever the definition says now. */
+  function serveLast(
+    object: ResourceGraphDefinition,
+    known: readonly CompiledRevision[],
+    accepted: DefinitionFindings['accepted'] | undefined,
+    resolved: DefinitionFindings['revisions'],
+  ): Promise<Outcome> {
+    return serve(object, known, newestOf(known)?.graph, accepted ?? VALID, resolved);
+  }
+
+  async function serve(
+    object: ResourceGraphDefinition,
+    known: readonly CompiledRevision[],
+    graph: CompiledGraph | undefined,
+    accepted: DefinitionFindings['accepted'],
+    resolved: DefinitionFindings['revisions'],
+    done?: KindOutcome,
+  ): Promise<Outcome> {
+    const lastIssuedRevision = newestOf(known)?.number ?? 0;
+    if (!graph) {
+      const message = 'there is no graph to serve';
+      const kind = failed(message);
+      const controller: DefinitionFindings['controller'] = {
+        status: 'Unknown',
+        reason: 'FailedToStart',
+        message,
+      };
+      const findings = { revisions: resolved, accepted, kind, controller, lastIssuedRevision };
+      return { findings, served: undefined, revisions: known };
+    }
+    const owner = ownerOf(object);
+    const kind = done ?? (await ensureKind(client, log, graph, owner, object));
+    const foreign = kind.kind === 'Foreign';
+    const served: ServedGraph | undefined = foreign
+      ? undefined
+      : {
+          owner,
+          kind: graph.instance,
+          revisions: known,
+          graphs: new Map(known.flatMap((item) => (item.graph ? [[item.number, item.graph] as const] : []))),
+          pinned: pinned(object)[0],
+        };
+    return {
+      findings: {
+        revisions: resolved,
+        accepted,
+        kind: kind.kind === 'Ready' ? READY : failed(kind.message),
+        controller: foreign ? { status: 'False', reason: 'FailedToStart', message: kind.message } : RUNNING,
+        graph,
+        lastIssuedRevision,
+      },
+      served,
+      revisions: known,
+      again: kind.kind === 'Pending',
+    };
+  }
+
+  async function tell(object: ResourceGraphDefinition, findings: DefinitionFindings): Promise<void> {
+    const status = definitionStatus(object, findings, clock.now());
+    if (deepEqual(object.status as unknown, status as unknown)) return;
+    const { name = '', uid } = object.metadata;
+    const patch = [
+      { op: 'test', path: '/metadata/uid', value: uid },
+      { op: 'add', path: '/status', value: status as unknown as JsonObject },
+    ];
+    const result = await client.patch<ResourceGraphDefinition>(GRAPH_DEFINITIONS, '', name, 'json', patch, {
+      subresource: 'status',
+    });
+    written.set(name, lean(result));
+  }
+
+  /** A definition goes when nobody needs it: until the last instance is gone somebody must look after them. */
+  async function remove(object: ResourceGraphDefinition): Promise<Result | undefined> {
+    const name = object.metadata.name ?? '';
+    const { finalizers = [], resourceVersion } = object.metadata;
+    if (!finalizers.includes(FINALIZER)) return undefined;
+    const known = await loaded(name);
+    const graph = newestOf(known)?.graph;
+    const left = graph ? await leaving(object, graph, known) : undefined;
+    if (left !== undefined) {
+      const last = await serveLast(object, known, VALID, RESOLVED);
+      await tell(object, { ...last.findings, kind: failed(left) });
+      return { requeueAfterMs: LEAVING_MS };
+    }
+    instances.drop(name);
+    try {
+      await client.patch(GRAPH_DEFINITIONS, '', name, 'merge', {
+        metadata: { resourceVersion, finalizers: finalizers.filter((item) => item !== FINALIZER) },
+      });
+    } catch (error) {
+      if (!hasCode(error, 404)) throw error;
+    }
+    written.delete(name);
+    return undefined;
+  }
+
+  /** What a definition that is being deleted waits for. */
+  async function leaving(
+    object: ResourceGraphDefinition,
+    graph: CompiledGraph,
+    known: readonly CompiledRevision[],
+  ): Promise<string | undefined> {
+    const { uid = '', name = '' } = object.metadata;
+    const crd = await definitionNamed(client, graph.definition.metadata.name ?? '');
+    const owned = crd?.metadata.labels?.[LABELS.graphId] === uid;
+    if (!crd || !owned) return undefined;
+    instances.serve({
+      owner: ownerOf(object),
+      kind: graph.instance,
+      revisions: known,
+      graphs: new Map(known.flatMap((item) => (item.graph ? [[item.number, item.graph] as const] : []))),
+      pinned: pinned(object)[0],
+    });
+    if (options.allowKindDeletion) {
+      if (crd.metadata.deletionTimestamp === undefined)
+        await client.delete(customResourceDefinitions, '', crd.metadata.name ?? '', {
+          preconditions: { uid: crd.metadata.uid ?? '' },
+        });
+      return `waits until the CustomResourceDefinition ${crd.metadata.name} is gone with its instances`;
+    }
+    const count = instances.count(name);
+    if (count === undefined) return 'waits until it is known whether there are instances';
+    return count === 0
+      ? undefined
+      : `waits until its ${count} instances of ${graph.instance.kind} are deleted: nobody would look after them`;
+  }
+
+  return { reconcile };
+}
+
+const RESOLVED: DefinitionFindings['revisions'] = {
+  status: 'True',
+  reason: 'Resolved',
+  message: 'the newest revision is known',
+};
+const VALID: DefinitionFindings['accepted'] = {
+  status: 'True',
+  reason: 'Valid',
+  message: 'the definition is right',
+};
+const READY: DefinitionFindings['kind'] = { status: 'True', reason: 'Ready', message: 'the kind is served' };
+const RUNNING: DefinitionFindings['controller'] = {
+  status: 'True',
+  reason: 'Running',
+  message: 'instances are looked after',
+};
+
+function invalid(message: string): DefinitionFindings['accepted'] {
+  return { status: 'False', reason: 'InvalidResourceGraph', message };
+}
+
+function failed(message: string): DefinitionFindings['kind'] {
+  return { status: 'False', reason: 'Failed', message };
+}
+
+function pinned(object: ResourceGraphDefinition): readonly number[] {
+  const pin = pinOf(object);
+  return pin === undefined ? [] : [pin];
+}

@@ -1,0 +1,130 @@
+import {
+  definitionOfRevision,
+  GRAPH_REVISION,
+  type GraphRevision,
+  graphReport,
+  graphRevisionOf,
+  issuesMessage,
+  type ResourceGraphDefinition,
+} from '../../dialects/kro/index.ts';
+import {
+  type CompiledGraph,
+  compileGraph,
+  type GraphDefinition,
+  type GraphIssue,
+  LABELS,
+  type RevisionRecord,
+} from '../../engine/graph/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { setCondition } from '../../kube/conditions.ts';
+import { resourceIdOf } from '../../kube/custom-resource.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { deepEqual, type JsonObject } from '../../schema/json.ts';
+import { type ClusterSchemas, defines, kindsOf } from './cluster-schemas.ts';
+
+export const GRAPH_REVISIONS: ReturnType<typeof resourceIdOf> = resourceIdOf(GRAPH_REVISION);
+
+/** A revision that is stored, and what became of it when it was compiled. */
+export interface CompiledRevision extends RevisionRecord {
+  readonly object: GraphRevision;
+  readonly graph?: CompiledGraph;
+}
+
+export interface Revisions {
+  /** Compiles a definition against the kinds that the cluster serves now. */
+  compile(
+    definition: GraphDefinition,
+  ): Promise<{ readonly graph?: CompiledGraph; readonly issues: readonly GraphIssue[] }>;
+  /** Compiles a stored revision, or finds it compiled. It serves once its status says so. */
+  load(revision: GraphRevision): Promise<CompiledRevision>;
+  create(definition: ResourceGraphDefinition, number: number): Promise<GraphRevision>;
+  remove(revision: GraphRevision): Promise<void>;
+  /** A kind changed: what was compiled with it is compiled anew. */
+  kindChanged(definition: KubeObject): void;
+  forget(uid: string): void;
+}
+
+interface Compiled {
+  readonly name: string;
+  readonly kinds: ReturnType<typeof kindsOf>;
+  readonly graph?: CompiledGraph;
+  readonly message?: string;
+}
+
+export function createRevisions(client: Client, clock: Clock, schemas: ClusterSchemas): Revisions {
+  /** By UID of the revision, whose content never changes. */
+  const compiled = new Map<string, Compiled>();
+
+  async function compile(definition: GraphDefinition): ReturnType<Revisions['compile']> {
+    const source = await schemas.fetch(kindsOf(definition));
+    const { graph, issues = [] } = compileGraph(definition, { schemas: source });
+    return { ...(graph && { graph }), issues };
+  }
+
+  async function compileRevision(object: GraphRevision): Promise<Compiled> {
+    const name = object.metadata.name ?? '';
+    const { definition, issues } = definitionOfRevision(object);
+    if (!definition) return { name, kinds: [], message: issuesMessage(issues) };
+    const kinds = kindsOf(definition);
+    const result = await compile(definition);
+    return result.graph
+      ? { name, kinds, graph: result.graph }
+      : { name, kinds, message: issuesMessage(result.issues) };
+  }
+
+  async function writeStatus(object: GraphRevision, { graph, message }: Compiled): Promise<void> {
+    const verified = graph
+      ? ({ status: 'True', reason: 'Verified', message: 'the graph compiles' } as const)
+      : ({ status: 'False', reason: 'InvalidGraph', message: message ?? '' } as const);
+    let conditions = object.status?.conditions ?? [];
+    for (const type of ['GraphVerified', 'Ready'])
+      conditions = setCondition(conditions, { type, ...verified }, clock.now()).conditions;
+    const status = { ...(graph && graphReport(graph)), conditions };
+    if (deepEqual(object.status as unknown, status)) return;
+    const patch = [{ op: 'add', path: '/status', value: status as unknown as JsonObject }];
+    await client.patch(GRAPH_REVISIONS, '', object.metadata.name ?? '', 'json', patch, {
+      subresource: 'status',
+    });
+  }
+
+  return {
+    compile,
+    async load(object) {
+      const uid = object.metadata.uid ?? '';
+      let found = compiled.get(uid);
+      if (!found) {
+        found = await compileRevision(object);
+        if (object.metadata.deletionTimestamp === undefined) await writeStatus(object, found);
+        compiled.set(uid, found);
+      }
+      return {
+        object,
+        number: object.spec.revision,
+        hash: object.metadata.labels?.[LABELS.revisionHash] ?? '',
+        state: found.graph ? 'Active' : 'Failed',
+        terminating: object.metadata.deletionTimestamp !== undefined,
+        ...(found.message !== undefined && { message: found.message }),
+        ...(found.graph && { graph: found.graph }),
+      };
+    },
+    create(definition, number) {
+      return client.create(GRAPH_REVISIONS, graphRevisionOf(definition, number));
+    },
+    async remove({ metadata: { name = '', uid = '' } }) {
+      try {
+        await client.delete(GRAPH_REVISIONS, '', name, { preconditions: { uid } });
+      } catch (error) {
+        if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
+      }
+    },
+    kindChanged(definition) {
+      for (const [uid, { kinds }] of compiled)
+        if (kinds.some((kind) => defines(definition, kind))) compiled.delete(uid);
+    },
+    forget(uid) {
+      compiled.delete(uid);
+    },
+  };
+}
