@@ -9,6 +9,7 @@ import {
   type DispatchSpec,
   dispatchName,
   dispatchSigner,
+  dispatchVerifier,
   SYSTEM_NAMESPACE,
   verifyDispatch,
 } from '../engine/dispatch/index.ts';
@@ -35,8 +36,8 @@ export interface Order {
   readonly author?: Author | undefined;
   /** Where everything is taken away: let the objects stay, without marks. */
   readonly release?: boolean;
-  /** The hub's own objects behind the order, packed; '' where they are gone. */
-  readonly origin: string;
+  /** The hub's own objects behind the order, packed; '' where they are gone. Asked for when the order is written only. */
+  readonly origin: () => string;
 }
 
 export type DispatchOutcome =
@@ -81,6 +82,7 @@ export function createDispatcher(
   stillAtHub: (ref: ObjectRef) => Promise<boolean>,
 ): Dispatcher {
   const sign = dispatchSigner(identity.privateKey);
+  const verifyOwn = dispatchVerifier(identity.publicKey);
   const position = (generation: number): DispatchSpec['position'] => ({
     lineage: identity.lineage,
     epoch: epoch(),
@@ -130,12 +132,13 @@ export function createDispatcher(
       ? 'no longer selected'
       : `the cluster is no longer chosen, or the ${order.source.kind} is gone`;
     const tombstones = tombstonesBetween(present?.spec ?? kept, carriedOut, objects, reason);
+    const origin = order.origin();
     const spec = sign(session.name, name, {
       source: order.source,
       position: position(order.generation),
       digest: order.digest,
       history: order.history,
-      ...(order.origin === '' ? {} : { origin: order.origin }),
+      ...(origin === '' ? {} : { origin }),
       revision: order.plan?.revision ?? '',
       bundles: order.plan?.bundles.map((bundle) => bundle.metadata.name ?? '') ?? [],
       objects,
@@ -158,7 +161,9 @@ export function createDispatcher(
 
   /** Whether a dispatch is as its hub signed it. What someone on the spoke wrote there says nothing, and is written over. */
   function isGenuine(spoke: string, name: string, present: Dispatch): boolean {
-    return verifyDispatch(present.spec.publicKey, spoke, name, present.spec);
+    return present.spec.publicKey === identity.publicKey
+      ? verifyOwn(spoke, name, present.spec)
+      : verifyDispatch(present.spec.publicKey, spoke, name, present.spec);
   }
 
   /** A spoke that knows more than this hub: the hub was restored from an old state, or the spoke belongs to another one. */

@@ -73,6 +73,8 @@ interface DirectEntry {
   readonly link: ClosableLink;
 }
 
+/** How long spokes have to come back to a hub that starts again. */
+const START_GRACE_MS = 12_000;
 /** Until the copy here shows what was just written. */
 const CATCH_UP_MS = 20;
 /** Nothing is looked at more often than this, whatever a credential says of its end. */
@@ -91,10 +93,13 @@ export function startInventory(
   const credentials = openCredentials({ ...credentialOptions, client, now: () => clock.now() });
   const objects = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS);
   const listeners: (() => void)[] = [];
+  const startedAt = clock.monotonic();
   let holds: (name: string) => boolean = () => false;
   /** The endpoint that a direct link was made for, so that it is made anew only when the credential changes. */
   const directLinks = new Map<string, DirectEntry>();
   const facts = new Map<string, ClusterFacts>();
+  /** Keys by name: no event of a spoke looks at the whole fleet. */
+  const named = new Map<string, Set<string>>();
   /** Whether each spoke is there, damped. */
   const liveness = new Map<string, Liveness>();
   /** When a spoke was probed last and what that found: changes of other things must not probe again. */
@@ -105,6 +110,7 @@ export function startInventory(
   const loop = startController(runtime, { name: 'inventory', concurrency: 512, reconcile });
 
   objects.onChange(({ type, object, previous }) => {
+    if (type !== 'updated') index(object, type === 'added');
     const relevant =
       type !== 'updated' ||
       object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
@@ -129,16 +135,27 @@ export function startInventory(
     return now;
   }
 
+  function index(object: SpokeCluster, present: boolean): void {
+    const { name = '' } = object.metadata;
+    const keys = named.get(name) ?? new Set<string>();
+    if (present) keys.add(keyOf(object));
+    else keys.delete(keyOf(object));
+    if (keys.size > 0) named.set(name, keys);
+    else named.delete(name);
+  }
+
   function enqueueName(name: string): void {
-    for (const object of objects.list()) if (object.metadata.name === name) loop.enqueue(keyOf(object), 20);
+    for (const key of named.get(name) ?? []) loop.enqueue(key, 20);
   }
 
   /** Of two SpokeClusters with one name the older is the cluster. */
   function ownerOf(name: string): SpokeCluster | undefined {
-    return objects
-      .list()
-      .filter((object) => object.metadata.name === name)
-      .sort((a, b) => (ageKey(a) < ageKey(b) ? -1 : 1))[0];
+    let oldest: SpokeCluster | undefined;
+    for (const key of named.get(name) ?? []) {
+      const object = objects.get(key.slice(0, key.indexOf('/')), name);
+      if (object && (!oldest || ageKey(object) < ageKey(oldest))) oldest = object;
+    }
+    return oldest;
   }
 
   async function reconcile(key: string): Promise<Result | void> {
@@ -172,6 +189,10 @@ export function startInventory(
     const { found, refreshAt } = await look(spoke, name);
     const status = reportSpoke(found, spoke.status, clock.now());
     const intervalMs = (spoke.spec.probeIntervalSeconds ?? 30) * 1000;
+    if (status.connection !== 'Connected' && mayStillCome(spoke, name)) {
+      // A hub that starts again has not lost the spokes that are on their way: it says nothing of them yet.
+      return { requeueAfterMs: START_GRACE_MS / 4 };
+    }
     if (!sameButForProbing(spoke.status, status)) {
       try {
         await client.update(SPOKE_CLUSTERS, { ...spoke, status }, { subresource: 'status' });
@@ -186,6 +207,15 @@ export function startInventory(
       found.liveness && settlesInMs(found.liveness, clock.monotonic()),
     ].filter((wait) => wait !== undefined);
     return { requeueAfterMs: Math.min(...waits) };
+  }
+
+  function mayStillCome(spoke: SpokeCluster, name: string): boolean {
+    const seen = liveness.get(name);
+    return (
+      spoke.status?.connection === 'Connected' &&
+      seen?.word === 'Unknown' &&
+      clock.monotonic() - startedAt < START_GRACE_MS
+    );
   }
 
   /** Whether nothing of this hub is left on a cluster that leaves, or nothing can be done about it. */
@@ -339,7 +369,10 @@ export function startInventory(
   /** What the spoke says of itself, from the session's copies. */
   function pulled(
     name: string,
-  ): Pick<SpokeFindings, 'registered' | 'engine' | 'dispatchedRevision' | 'appliedRevision' | 'health'> {
+  ): Pick<
+    SpokeFindings,
+    'registered' | 'engine' | 'dispatchedRevision' | 'appliedRevision' | 'health' | 'properties'
+  > {
     const session = fleet.session(name);
     const status = session?.cluster()?.status;
     if (session?.engine === false) return { engine: '' };
@@ -356,6 +389,7 @@ export function startInventory(
       ...(status.engine === undefined ? {} : { engine: status.engine }),
       dispatchedRevision: dispatched,
       appliedRevision: status.appliedRevision ?? '',
+      properties: status.properties ?? {},
       ...(status.health === undefined ? {} : { health: status.health }),
     };
   }

@@ -381,7 +381,7 @@ export function startPropagator(
         history: item.history,
         ...(inventory.leaving(spoke) === 'release' ? { release: true } : {}),
         author: propagations.get(key)?.spec.author,
-        origin: chosen ? originOf(propagations.get(key), inventory.get(spoke)) : '',
+        origin: () => (chosen ? originOf(propagations.get(key), inventory.get(spoke)) : ''),
       });
       if (result.outcome === 'held' && result.restored) await mode.observe(`${spoke}: ${result.message}`);
       noteProblem(key, item, spoke, result.outcome === 'held' ? result.message : undefined);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { checkEndpoint } from './cluster-endpoint.ts';
+import { endpointFromKubeconfig } from './kubeconfig-endpoint.ts';
 
 const resolve = async (name: string): Promise<string[]> =>
   ({
@@ -66,3 +67,33 @@ it('[K4] says why a name that cannot be resolved is refused', async () => {
   };
   expect(await checkEndpoint('https://x.example.com', failing)).toMatch(/cannot be resolved: timed out/);
 });
+
+it('[K11] refuses metadata services, this machine, names of clusters, and names that lead there', async () => {
+  for (const url of [
+    'https://169.254.169.254',
+    'https://localhost',
+    'https://api.shop.svc',
+    'https://meta.example.com',
+  ])
+    expect(await checkEndpoint(url, resolve)).toEqual(expect.any(String));
+  expect(await checkEndpoint('https://10.0.0.5', resolve)).toBeUndefined();
+});
+
+it.each(['http://169.254.169.254', 'https://localhost', 'socks5://proxy.kube-system.svc', 'http://10.0.0.5'])(
+  '[K11] takes no proxy from a stored kubeconfig, such as %s',
+  (proxy) => {
+    const kubeconfig = JSON.stringify({
+      kind: 'Config',
+      'current-context': 'c',
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+      clusters: [
+        {
+          name: 'c',
+          cluster: { server: 'https://10.0.0.5', 'certificate-authority-data': 'QQ==', 'proxy-url': proxy },
+        },
+      ],
+      users: [{ name: 'u', user: { token: 't' } }],
+    });
+    expect(() => endpointFromKubeconfig(kubeconfig, { stored: true })).toThrow('proxy-url');
+  },
+);

@@ -6,7 +6,12 @@ import { formatApiVersion, type KubeObject } from './object.ts';
 import { customResourceDefinitions } from './well-known.ts';
 
 /** A custom kind in the few words that differ between kinds. */
-export interface CustomKind {
+export interface CustomKind extends AnyCustomKind {
+  readonly spec: OpenApiSchema;
+}
+
+/** The same, also for the few that have no spec. */
+export interface AnyCustomKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -16,7 +21,6 @@ export interface CustomKind {
   readonly categories?: readonly string[];
   readonly scope: 'Namespaced' | 'Cluster';
   readonly description?: string;
-  /** Absent where the kind has none. */
   readonly spec?: OpenApiSchema;
   /** Fields beside metadata, spec and status. */
   readonly fields?: Readonly<Record<string, OpenApiSchema>>;
@@ -27,6 +31,8 @@ export interface CustomKind {
   readonly columns?: readonly PrinterColumn[];
   /** JSON paths by which objects can be listed (`--field-selector`), such as `.spec.name`. */
   readonly selectable?: readonly string[];
+  /** Of the definition itself. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface PrinterColumn {
@@ -38,7 +44,7 @@ export interface PrinterColumn {
 }
 
 /** The CustomResourceDefinition of a kind, with its single version served and stored. */
-export function customResourceDefinition(kind: CustomKind): KubeObject {
+export function customResourceDefinition(kind: AnyCustomKind): KubeObject {
   const singular = kind.singular ?? kind.kind.toLowerCase();
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -91,7 +97,7 @@ export function customResourceDefinition(kind: CustomKind): KubeObject {
   };
 }
 
-export function resourceIdOf(kind: CustomKind): ResourceId {
+export function resourceIdOf(kind: AnyCustomKind): ResourceId {
   return {
     group: kind.group,
     version: kind.version,
@@ -101,7 +107,7 @@ export function resourceIdOf(kind: CustomKind): ResourceId {
   };
 }
 
-export function apiVersionOf(kind: CustomKind): string {
+export function apiVersionOf(kind: AnyCustomKind): string {
   return formatApiVersion(kind.group, kind.version);
 }
 
@@ -113,7 +119,7 @@ const ESTABLISH_TIMEOUT_MS = 30_000;
 export async function installKinds(
   clock: Clock,
   client: Client,
-  kinds: readonly CustomKind[],
+  kinds: readonly AnyCustomKind[],
 ): Promise<void> {
   await Promise.all(
     kinds.map((kind) =>

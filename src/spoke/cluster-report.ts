@@ -23,6 +23,8 @@ export interface ClusterReport {
   readonly lastCorrection: Record<string, string> | undefined;
   /** One word for the contracts of the cluster's owner, '' where there is none. */
   readonly contract?: string;
+  /** What the cluster says of itself. */
+  readonly properties?: Record<string, string>;
 }
 
 const CLUSTERS = resourceIdOf(CLUSTER);
@@ -93,6 +95,7 @@ export function clusterStatusOf(
   return {
     engine: report.engine,
     clusterInfo: info,
+    ...(Object.keys(report.properties ?? {}).length === 0 ? {} : { properties: report.properties ?? {} }),
     dispatchedRevision: fleetRevision(
       report.dispatches.map((dispatch) => ({
         name: dispatch.metadata.name ?? '',

@@ -29,6 +29,8 @@ export interface ReporterOptions {
   readonly drift: () => DriftRecord;
   /** One word for the contracts of the cluster's owner. */
   readonly contract: () => string;
+  /** What the cluster says of itself. */
+  readonly properties: () => Record<string, string>;
 }
 
 const DISPATCHES = resourceIdOf(DISPATCH);
@@ -72,6 +74,7 @@ export function createReporter(options: ReporterOptions): Reporter {
         corrections,
         lastCorrection: last,
         contract: options.contract(),
+        properties: options.properties(),
       };
       await writeClusterStatus(client, spoke, (previous) => clusterStatusOf(report, previous, clock.now()));
     },

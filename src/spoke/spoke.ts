@@ -18,6 +18,7 @@ import { markComplete } from './held.ts';
 import { createHoldings } from './holdings.ts';
 import { judgeAgain } from './judge.ts';
 import { spokeMemory } from './memory.ts';
+import { followProperties } from './properties.ts';
 import { createReporter } from './report.ts';
 import { followRules } from './rules.ts';
 import { watchTrust } from './trust.ts';
@@ -130,6 +131,9 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     },
     onCorrected: () => reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS),
   });
+  const properties = followProperties(runtime, client, () =>
+    reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS),
+  );
   const reporter = createReporter({
     client,
     clock,
@@ -140,6 +144,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     nodes: nodeCopies,
     drift: drift.record,
     contract: contracts.digest,
+    properties: properties.current,
   });
 
   dispatches.onChange(({ type, object, previous }) => {
@@ -246,6 +251,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       watches.stop();
       rules.stop();
       contracts.stop();
+      properties.stop();
       autoscalers.stop();
       await Promise.all([dispatchLoop.stop(), objectLoop.stop(), reportLoop.stop()]);
     },

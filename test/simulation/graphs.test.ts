@@ -233,10 +233,10 @@ describe('a resource graph', () => {
     await open();
     const each = configMap(
       'parts',
-      '${schema.metadata.name}-${item}',
-      { item: '${item}' },
+      '${schema.metadata.name}-${part}',
+      { part: '${part}' },
       {
-        forEach: [{ item: '${schema.spec.items}' }],
+        forEach: [{ part: '${schema.spec.items}' }],
       },
     );
     await served(definition([each], { items: '[]string | default=["x","y"]' }));
@@ -357,38 +357,29 @@ describe('what fails', () => {
     expect(map('one-far', 'later')).toBeDefined();
   });
 
-  it('[R65] deletes no object that was made anew by somebody else', async () => {
-    await open();
-    await served(definition(CHAIN));
-    await write(instance());
-    await active();
-    await remove('v1', 'ConfigMap', 'one-1-2-3');
-    await write({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'other' }, data: {} });
-    await remove('kro.run/v1alpha1', 'Shop', 'one');
-    await fleet.until(() => shop() === undefined, 'the instance gone');
-    expect(map('other')).toBeDefined();
-    const deleted = a().audit.filter(
-      ({ verb, user, objectRef }) =>
-        verb === 'delete' && user.username === 'atoll:engine' && objectRef?.resource === 'configmaps',
-    );
-    expect(deleted.length).toBeGreaterThan(0);
-  });
-
   it('[R93] watches each kind once, and not at all when nobody needs it', async () => {
     await open();
-    await served(definition(CHAIN));
-    await fleet.rest(1_000);
+    await served(definition([CHAIN[0] ?? {}]));
     a().audit.length = 0;
-    for (let number = 0; number < 20; number++) await write(instance({}, `i${number}`));
-    for (let number = 0; number < 20; number++) await active(`i${number}`);
-    const opened = a().audit.filter(
-      ({ verb, user, objectRef, stage }) =>
-        stage === 'ResponseStarted' &&
-        verb === 'watch' &&
-        user.username === 'atoll:engine' &&
-        objectRef?.resource === 'configmaps',
-    );
-    expect(opened.length).toBeLessThanOrEqual(1);
+    const opened = (): number =>
+      a().audit.filter(
+        ({ verb, user, objectRef, stage }) =>
+          stage === 'ResponseStarted' &&
+          verb === 'watch' &&
+          user.username === 'atoll:engine' &&
+          objectRef?.resource === 'configmaps',
+      ).length;
+    const names = Array.from({ length: 100 }, (_, number) => `i${number}`);
+    for (const name of names) await write(instance({}, name));
+    for (const name of names) await active(name);
+    expect(opened()).toBe(1);
+    for (const name of names) await remove('kro.run/v1alpha1', 'Shop', name);
+    await fleet.until(() => storedBelow(a(), 'kro.run/shops/default').length === 0, 'all gone');
+    await fleet.rest(1_000);
+    await write(instance());
+    await active();
+    // Were the first one still there, no other would be needed.
+    expect(opened()).toBe(2);
   });
 });
 
@@ -453,6 +444,10 @@ describe('a definition', () => {
     await write(instance());
     await active();
     expect(stored(a(), 'example.org/widgets/default/one')).toBeDefined();
+    await remove('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'widgets.example.org');
+    await fleet.until(() => conditionOf(shop(), 'GraphResolved').startsWith('False'), 'its loss told');
+    await remove('kro.run/v1alpha1', 'Shop', 'one');
+    await fleet.until(() => shop() === undefined, 'the instance gone nevertheless');
   });
 
   it('[R50] that would break instances is refused until it is allowed', async () => {
@@ -467,7 +462,7 @@ describe('a definition', () => {
       metadata: { ...changed.metadata, annotations: { 'kro.run/allow-breaking-changes': 'true' } },
     });
     await fleet.until(() => conditionOf(rgd('shop'), 'Ready') === 'True/Ready', 'allowed');
-    expect((rgd('shop')?.['status'] as { lastIssuedRevision: number }).lastIssuedRevision).toBe(2);
+    expect(rgd('shop')?.['status']).toMatchObject({ lastIssuedRevision: 2 });
   });
 
   it('[R51] of a kind that another one serves disturbs nobody', async () => {
@@ -521,6 +516,12 @@ describe('a definition', () => {
     await fleet.until(() => field(map('two'), 'text') === 'new', 'the other follows');
     await fleet.rest(10_000);
     expect(data(map('one'))).toEqual({ text: 'old' });
+    await write(instance({}, 'one', { annotations: { 'atoll.dev/graph-revision': '7' } }));
+    await fleet.until(
+      () => conditionMessage(shop(), 'GraphResolved').includes('revision 7'),
+      'no such revision',
+    );
+    expect(data(map('one'))).toEqual({ text: 'old' });
     await write(instance({}, 'one'));
     await fleet.until(() => field(map('one'), 'text') === 'new', 'it follows when it is free');
   });
@@ -573,6 +574,12 @@ describe('a definition', () => {
   });
 });
 
+function fieldsBefore(count: number): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, number) => [`field${number}`, 'string | default=x']),
+  );
+}
+
 describe('a process that dies', () => {
   it('[R57] starts again without writing anything', async () => {
     await open();
@@ -587,6 +594,30 @@ describe('a process that dies', () => {
     const relevant = (all: Record<string, number>): [string, number][] =>
       Object.entries(all).filter(([key]) => /kro\.run|configmaps/.test(key));
     expect(relevant(everything(a()))).toEqual(relevant(before));
+  });
+
+  it('[R59] while a definition changes issues each revision once', async () => {
+    const disk = faultyStorage();
+    await open({ storage: (name) => (name === 'a' ? disk : faultyStorage()) });
+    const revisions = (): string[] =>
+      storedBelow(a(), 'internal.kro.run/graphrevisions/-').map(({ metadata: { name = '' } }) => name);
+    for (let commits = 0; commits < 8; commits++) {
+      const node = configMap('first', '${schema.metadata.name}', { round: `${commits}` });
+      await write(
+        definition([node], { [`field${commits}`]: 'string | default=x', ...fieldsBefore(commits) }),
+      );
+      disk.crashAfter(commits);
+      await fleet.rest(1_000);
+      await fleet.run(fleet.kill('a'));
+      disk.revive();
+      await fleet.run(fleet.start('a'));
+      const newest = `shop-r0000${commits + 1}`;
+      await fleet.until(() => revisions().includes(newest), newest);
+      await fleet.until(() => conditionOf(rgd('shop'), 'Ready') === 'True/Ready', 'ready');
+      await fleet.rest(1_000);
+      expect(revisions().at(-1)).toBe(newest);
+      expect(rgd('shop')?.['status']).toMatchObject({ lastIssuedRevision: commits + 1 });
+    }
   });
 
   it('between any two writes leaks nothing', { timeout: 120_000 }, async () => {
@@ -652,6 +683,22 @@ describe('a process that dies', () => {
   });
 });
 
+describe('a hub that is away', () => {
+  it('is not missed while instances come, change and go', async () => {
+    await open();
+    await served(definition(CHAIN));
+    fleet.cut('a');
+    await fleet.run(fleet.kill('hub'));
+    await fleet.rest(3_600_000);
+    await write(instance());
+    await active();
+    await write(instance({ colour: 'blue' }));
+    await fleet.until(() => field(map('one-1-2-3'), 'colour') === 'blue', 'the edit');
+    await remove('kro.run/v1alpha1', 'Shop', 'one');
+    await fleet.until(() => shop() === undefined && map('one-1') === undefined, 'all gone');
+  });
+});
+
 const EXAMPLES = join(import.meta.dirname, '../../../shared/data/kro-examples');
 
 describe.skipIf(!existsSync(EXAMPLES))("kro's examples", () => {
@@ -673,12 +720,15 @@ describe.skipIf(!existsSync(EXAMPLES))("kro's examples", () => {
     return { made, now: () => stored(a(), `kro.run/${resource}/default/${made.metadata.name}`) };
   }
 
-  it.each(folders.filter((folder) => folder !== ELSEWHERE))('%s runs unmodified to ACTIVE', async (folder) => {
-    const { made, now } = await bringUp(folder);
-    await fleet.until(() => state(now()) === 'ACTIVE', 'the instance active', 180_000);
-    await remove(made.apiVersion, made.kind, made.metadata.name ?? '');
-    await fleet.until(() => now() === undefined, 'the instance gone');
-  });
+  it.each(folders.filter((folder) => folder !== ELSEWHERE))(
+    '%s runs unmodified to ACTIVE',
+    async (folder) => {
+      const { made, now } = await bringUp(folder);
+      await fleet.until(() => state(now()) === 'ACTIVE', 'the instance active', 180_000);
+      await remove(made.apiVersion, made.kind, made.metadata.name ?? '');
+      await fleet.until(() => now() === undefined, 'the instance gone');
+    },
+  );
 
   it(`${ELSEWHERE} tells which of its objects the server refuses, and why`, async () => {
     const { made, now } = await bringUp(ELSEWHERE);

@@ -361,7 +361,7 @@ describe('a spoke that goes away', () => {
     expect(a().taints).toBeUndefined();
     spoke?.link.cut();
     await fleet.rest(45_000);
-    expect(a().taints).toMatchObject([{ key: 'atoll.dev/unreachable', effect: 'NoSelect' }]);
+    expect(a().taints).toMatchObject([{ key: 'atoll.dev/unreachable', effect: 'NoSelectIfNew' }]);
     spoke?.link.heal();
     await fleet.rest(10_000);
     expect(a()).toMatchObject({ connection: 'Connected', taints: [{ key: 'atoll.dev/unreachable' }] });

@@ -103,6 +103,19 @@ describe('placing by more than names and labels', () => {
     expect(Object.keys(replicas())).toEqual(['a']);
   });
 
+  it('leaves a spoke that is away for long where it is placed, and everything on it', async () => {
+    await open(['a', 'b'], { placement: { clusterSelector: {} } });
+    await fleet.until(() => Object.keys(replicas()).length === 2, 'both clusters');
+    const uid = stored(fleet.spoke('b'), 'apps/deployments/shop/web')?.metadata.uid;
+    fleet.cut('b');
+    await fleet.rest(600_000);
+    expect(shopStatus(fleet)).toMatchObject({ clusters: 2, decision: { chosen: ['a', 'b'] } });
+    fleet.heal('b');
+    await fleet.rest(60_000);
+    expect(stored(fleet.spoke('b'), 'apps/deployments/shop/web')?.metadata.uid).toBe(uid);
+    expect(shopStatus(fleet)).toMatchObject({ clusters: 2, ready: 0, stale: 0 });
+  });
+
   it('says what it cannot have, and takes nothing away for it', async () => {
     await open(['a', 'b'], { placement: { clusterSelector: {} } });
     await fleet.until(() => Object.keys(replicas()).length === 2, 'both clusters');

@@ -8,7 +8,9 @@ import {
   PROPAGATIONS,
   type SimulatedCluster,
   type SimulatedFleet,
+  SPOKE_CLUSTERS,
   simulateFleet,
+  spokeCluster,
   stored,
 } from './fleet.ts';
 import { colour, configMap, merge, openShop, paint, ready, shop, shopStatus } from './shop.ts';
@@ -160,6 +162,7 @@ describe('absence', () => {
     await fleet.kill(fleet.hub);
     (fleet.hub as { storage: unknown }).storage = memoryDriver();
     await fleet.start(fleet.hub);
+    await fleet.run(fleet.hub.client.create(SPOKE_CLUSTERS, spokeCluster('a')));
     await fleet.start('a');
     await fleet.rest(600_000);
     expect(cart('a')?.metadata.uid).toBe(uid);

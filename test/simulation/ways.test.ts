@@ -5,15 +5,18 @@ import type { Client, ResourceId } from '../../src/kube/client.ts';
 import type { Handler } from '../../src/kube/exchange.ts';
 import { createClient } from '../../src/kube/rest-client.ts';
 import { configMaps, secrets } from '../../src/kube/well-known.ts';
+import { HUB_USER } from '../../src/spoke/hub-access.ts';
 import {
   PROPAGATIONS,
   type SimulatedFleet,
   SPOKE_CLUSTERS,
   simulateFleet,
   spokeCluster,
+  stored,
   storedBelow,
+  writesBy,
 } from './fleet.ts';
-import { configMap, openShop, paint, ready, shop, shopStatus } from './shop.ts';
+import { colour, configMap, openShop, paint, ready, shop, shopStatus } from './shop.ts';
 
 /** One member, reached in one of the ways: what is promised of members does not depend on it. */
 interface Member {
@@ -146,7 +149,7 @@ describe.each([
     await openShop(fleet);
     await ready(fleet, 1);
     member.cut();
-    await fleet.rest(60_000);
+    await fleet.rest(15_000);
     expect(shopStatus(fleet)).toMatchObject({ ready: 0, stale: 1 });
     await paint(fleet, fleet.hub, 'blue');
     await paint(fleet, fleet.hub, 'green');
@@ -159,7 +162,7 @@ describe.each([
     await ready(fleet, 1);
   });
 
-  it('[A45] [S68] has only dispatches and bundles written by the hub, and the hub has them written once', async () => {
+  it('[A45] [S68] is written to when something changes, and not again while nothing does', async () => {
     const member = await join();
     await openShop(fleet);
     await ready(fleet, 1);
@@ -177,6 +180,36 @@ describe.each([
 });
 
 describe('a member that dials', () => {
+  it('[F64] repairs by server-side apply while the hub is off, and is spoken to on the way that it dialled only', async () => {
+    const { client } = await pulled();
+    await openShop(fleet);
+    await ready(fleet, 1);
+    const spoke = fleet.spoke('far');
+    await fleet.kill(fleet.hub);
+    await fleet.run(client.delete(configMaps, 'shop', 'settings'));
+    const settings = () => stored(spoke, 'core/configmaps/shop/settings');
+    await fleet.until(() => colour(spoke) === 'red', 'drift repaired', 5_000);
+    expect(settings()?.metadata.managedFields).toMatchObject([{ manager: 'atoll', operation: 'Apply' }]);
+    await fleet.start(fleet.hub);
+    await ready(fleet, 1);
+    fleet.cut('far');
+    await fleet.rest(1_000);
+    const from = spoke.audit.length;
+    await paint(fleet, fleet.hub, 'blue');
+    await fleet.rest(600_000);
+    expect(new Set(spoke.audit.slice(from).map(({ user }) => user.username))).not.toContain(HUB_USER);
+    fleet.heal('far');
+    await fleet.until(() => colour(spoke) === 'blue', 'the newest state');
+    await ready(fleet, 1);
+    // What the member has to tell is its own, and only read there.
+    expect(writesBy(fleet.hub.audit, HUB_USER)).toEqual([]);
+    expect(writesBy(spoke.audit, HUB_USER)).toEqual([
+      'create bundles',
+      'create dispatches',
+      'update dispatches',
+    ]);
+  });
+
   it('[A45] is known at the hub by no address and no credential', async () => {
     await pulled();
     await openShop(fleet);

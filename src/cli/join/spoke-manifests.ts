@@ -115,6 +115,8 @@ function clusterRules(users: readonly string[], groups: readonly string[]): Rule
     { apiGroups: [''], resources: ['nodes'], verbs: READ },
     { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'create'] },
     { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: READ },
+    { apiGroups: ['about.k8s.io'], resources: ['clusterproperties'], verbs: READ },
+    { apiGroups: ['cluster.open-cluster-management.io'], resources: ['clusterclaims'], verbs: READ },
     {
       apiGroups: ['apiextensions.k8s.io'],
       resources: ['customresourcedefinitions'],

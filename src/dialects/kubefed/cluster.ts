@@ -2,9 +2,14 @@ import type { KubeObject } from '../../kube/object.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { FieldIssue } from '../../schema/field-issue.ts';
 import { validateDns1123Subdomain } from '../../schema/names.ts';
-import type { SpokeCluster } from '../kubevela/types.ts';
 import { CORE_GROUP, CORE_VERSION } from './core-kinds.ts';
-import type { ClusterCondition, KubeFedCluster, KubeFedClusterSpec, KubeFedClusterStatus } from './types.ts';
+import type {
+  ClusterCondition,
+  InventoryCluster,
+  KubeFedCluster,
+  KubeFedClusterSpec,
+  KubeFedClusterStatus,
+} from './types.ts';
 
 /** What can be left out of the check of a certificate. */
 const TLS_RELAXATIONS = ['*', 'SubjectName', 'ValidityPeriod'];
@@ -61,7 +66,7 @@ function urlProblem(text: string, schemes: readonly string[]): string | undefine
 const KUBECONFIG_KEY = 'kubeconfig';
 
 /** The entry of the inventory that stands for a KubeFedCluster. It has the same name and labels. */
-export function spokeClusterOf(cluster: KubeFedCluster): SpokeCluster {
+export function spokeClusterOf(cluster: KubeFedCluster): InventoryCluster {
   const { name = '', namespace, labels } = cluster.metadata;
   return {
     apiVersion: 'core.oam.dev/v1beta1',
@@ -137,7 +142,7 @@ export interface ClusterViewOptions {
 }
 
 /** How a cluster of the inventory looks as a KubeFedCluster. It is a view: no credential is in it or behind it. */
-export function kubeFedClusterOf(spoke: SpokeCluster, options: ClusterViewOptions): KubeFedCluster {
+export function kubeFedClusterOf(spoke: InventoryCluster, options: ClusterViewOptions): KubeFedCluster {
   const { name = '', labels, creationTimestamp } = spoke.metadata;
   const { credential } = spoke.spec;
   const own = credential.kubeconfig?.secretRef.name;
@@ -162,7 +167,7 @@ export function kubeFedClusterOf(spoke: SpokeCluster, options: ClusterViewOption
  * The status of a KubeFedCluster by what the inventory knows. One that cannot be reached is Offline, and whether it is ready is
  * nobody's to say; one whose credential is of no use is ConfigMalformed.
  */
-export function reportCluster(spoke: SpokeCluster, zones: readonly string[] = []): KubeFedClusterStatus {
+export function reportCluster(spoke: InventoryCluster, zones: readonly string[] = []): KubeFedClusterStatus {
   const { connection, clusterInfo, conditions = [], lastProbeTime } = spoke.status ?? {};
   const find = (type: string) => conditions.find((condition) => condition.type === type);
   const credential = find('CredentialValid');
@@ -216,6 +221,6 @@ export function reportCluster(spoke: SpokeCluster, zones: readonly string[] = []
 }
 
 /** Whether a cluster is ready, as preferences and users of KubeFed mean it. */
-export function isReady(spoke: SpokeCluster): boolean {
+export function isReady(spoke: InventoryCluster): boolean {
   return reportCluster(spoke).conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }

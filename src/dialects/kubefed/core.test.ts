@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type CustomKind, customResourceDefinition } from '../../kube/custom-resource.ts';
+import { type AnyCustomKind, customResourceDefinition } from '../../kube/custom-resource.ts';
 import { asJson } from '../../kube/object.ts';
 import { at } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import { validateStructural } from '../../schema/structural.ts';
-import type { SpokeCluster } from '../kubevela/types.ts';
 import {
   DEFAULT_TYPES,
   DNS_ENDPOINT,
@@ -38,6 +37,7 @@ import {
   withConfigDefaults,
   withTypeConfigDefaults,
 } from './index.ts';
+import type { InventoryCluster } from './types.ts';
 
 const deployments = {
   group: 'apps',
@@ -53,7 +53,7 @@ const replicas = (schema: OpenApiSchema): OpenApiSchema => ({
 const resolve = (): undefined => undefined;
 
 describe('kinds', () => {
-  const kinds: CustomKind[] = [
+  const kinds: AnyCustomKind[] = [
     KUBEFED_CLUSTER,
     FEDERATED_TYPE_CONFIG,
     KUBEFED_CONFIG,
@@ -342,7 +342,7 @@ describe('clusters', () => {
   const spoke = (
     connection: 'Connected' | 'Disconnected' | 'Unknown',
     credential = 'True',
-  ): SpokeCluster => ({
+  ): InventoryCluster => ({
     apiVersion: 'core.oam.dev/v1beta1',
     kind: 'SpokeCluster',
     metadata: { name: 'c1', namespace: 'fed', labels: { region: 'eu' } },

@@ -1,4 +1,4 @@
-import type { CustomKind } from '../../kube/custom-resource.ts';
+import type { AnyCustomKind, CustomKind } from '../../kube/custom-resource.ts';
 import { flag, integer, list, mapOf, record, text } from '../../schema/schema-of.ts';
 
 const GROUP = 'multiclusterdns.kubefed.io';
@@ -12,7 +12,7 @@ const loadBalancer = record({
 const ttl = integer('Seconds that answers may be kept; 180 by default.', { format: 'int64' });
 
 /** A DNS domain, by a name that records refer to. Its fields stand beside the metadata, not in a spec. */
-export const DOMAIN: CustomKind = {
+export const DOMAIN: AnyCustomKind = {
   group: GROUP,
   version: VERSION,
   kind: 'Domain',

@@ -98,6 +98,7 @@ export type {
   FederatedType,
   FederatedTypeConfig,
   IngressDNSRecord,
+  InventoryCluster,
   KubeFedCluster,
   KubeFedConfig,
   KubeFedConfigSpec,

@@ -1,5 +1,5 @@
+import { NOT_READY_TAINT, UNREACHABLE_TAINT } from '../../engine/failover/index.ts';
 import type { ClusterMatch, Placement } from '../../engine/intent.ts';
-import { UNREACHABLE_TAINT } from '../kubevela/report.ts';
 import type { FederatedPlacement } from './types.ts';
 
 const NOWHERE: ClusterMatch = { clusterNames: [] };
@@ -22,7 +22,7 @@ export function placementOf(own: ClusterMatch, namespace?: ClusterMatch): Placem
   return {
     ...own,
     ...(namespace === undefined ? {} : { anyOf: [namespace] }),
-    tolerations: [{ key: UNREACHABLE_TAINT, operator: 'Exists' }],
+    tolerations: [UNREACHABLE_TAINT, NOT_READY_TAINT].map((key) => ({ key, operator: 'Exists' })),
   };
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { startServer } from '../../apiserver/server.fixture.ts';
-import { type CustomKind, customResourceDefinition } from '../../kube/custom-resource.ts';
+import { type AnyCustomKind, customResourceDefinition } from '../../kube/custom-resource.ts';
 import {
   DNS_ENDPOINT,
   DOMAIN,
@@ -24,7 +24,7 @@ const deployments = {
   scope: 'Namespaced',
 } as const;
 const type = federatedTypeFor(deployments);
-const kinds: CustomKind[] = [
+const kinds: AnyCustomKind[] = [
   KUBEFED_CLUSTER,
   FEDERATED_TYPE_CONFIG,
   KUBEFED_CONFIG,

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../kube/object.ts';
+import type { Condition, KubeObject } from '../../kube/object.ts';
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
 import type { LabelSelector } from '../../schema/label-selector.ts';
 
@@ -71,6 +71,27 @@ export interface KubeFedClusterStatus {
 export interface KubeFedCluster extends KubeObject {
   readonly spec: KubeFedClusterSpec;
   readonly status?: KubeFedClusterStatus;
+}
+
+/** What of a cluster of the inventory is seen through a KubeFedCluster. A SpokeCluster is one. */
+export interface InventoryCluster extends KubeObject {
+  readonly spec: {
+    readonly mode?: string;
+    readonly credential: {
+      readonly type: string;
+      readonly kubeconfig?: { readonly secretRef: { readonly name: string; readonly key?: string } };
+    };
+  };
+  readonly status?: {
+    readonly connection?: 'Connected' | 'Disconnected' | 'Unknown';
+    readonly conditions?: readonly Condition[];
+    readonly clusterInfo?: {
+      readonly kubernetesVersion?: string;
+      readonly region?: string;
+      readonly apiServerEndpoint?: string;
+    };
+    readonly lastProbeTime?: string;
+  };
 }
 
 export interface KubeFedConfigSpec {

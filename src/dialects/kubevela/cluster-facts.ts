@@ -7,7 +7,7 @@ const PROVIDER_OF_PLATFORM: Readonly<Record<string, string>> = { eks: 'aws', aks
 /** What placement may know of a cluster, from its entry in the inventory: what people said, and what the hub read last. */
 export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
   const { metadata, spec, status } = spoke;
-  const { kubernetesVersion, platform, region, totalCPU, totalMemory } = status?.clusterInfo ?? {};
+  const { kubernetesVersion, platform, region, zones, totalCPU, totalMemory } = status?.clusterInfo ?? {};
   const provider = CLOUDS.has(spec.credential.type)
     ? spec.credential.type
     : PROVIDER_OF_PLATFORM[platform ?? ''];
@@ -15,6 +15,7 @@ export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
     ...(provider === undefined ? {} : { provider }),
     ...(platform === undefined ? {} : { platform }),
     ...(region === undefined ? {} : { region }),
+    ...(zones === undefined ? {} : { zone: zones }),
     ...(kubernetesVersion === undefined ? {} : { version: kubernetesVersion }),
   };
   const allocatable = {
@@ -26,6 +27,7 @@ export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
     name: metadata.name ?? '',
     labels: metadata.labels ?? {},
     ...(Object.keys(fields).length === 0 ? {} : { fields }),
+    ...(status?.properties === undefined ? {} : { properties: status.properties }),
     ...(taints.length === 0 ? {} : { taints }),
     ...(spec.unschedulable === true ? { unschedulable: true } : {}),
     ...(Object.keys(allocatable).length === 0 ? {} : { resources: { allocatable } }),

@@ -14,6 +14,13 @@ export function clusterInfoOf(
 ): ClusterInfo {
   const capacity = (resource: string): string =>
     formatQuantity(sumQuantities(nodes.map((node) => stringAt(node, 'status', 'capacity', resource) ?? '0')));
+  const zones = [
+    ...new Set(
+      nodes.map((node) => stringAt(node, 'metadata', 'labels', 'topology.kubernetes.io/zone') ?? ''),
+    ),
+  ]
+    .filter((zone) => zone !== '')
+    .sort();
   return {
     kubernetesVersion: gitVersion,
     platform: nodes.map(platformOf).find((platform) => platform !== undefined) ?? 'unknown',
@@ -23,6 +30,7 @@ export function clusterInfoOf(
         .map((node) => node.metadata.labels?.['topology.kubernetes.io/region'])
         .find((value) => value !== undefined) ??
       'N/A',
+    ...(zones.length === 0 ? {} : { zones }),
     nodeCount: nodes.length,
     totalCPU: capacity('cpu'),
     totalMemory: capacity('memory'),

@@ -35,11 +35,15 @@ const taint = record(
   { required: ['key', 'effect'] },
 );
 
+const PROPERTIES_TEXT =
+  'What the cluster says of itself, in ClusterProperty (about.k8s.io) and ClusterClaim objects. Placements may ask for it.';
+
 const clusterInfo = record(
   {
     kubernetesVersion: text(),
     platform: text(),
     region: text(),
+    zones: list(text(), 'Zones of the nodes, by name.'),
     nodeCount: integer(),
     totalCPU: text(),
     totalMemory: text(),
@@ -153,6 +157,7 @@ export const SPOKE_CLUSTER: CustomKind = {
     connection: oneOf(['Connected', 'Disconnected', 'Unknown']),
     conditions: conditionsSchema,
     clusterInfo,
+    properties: mapOf(text(), PROPERTIES_TEXT),
     lastProbeTime: dateTime('Last attempt to reach the cluster.'),
     taints: list(taint, 'Taints that the hub set by itself, such as atoll.dev/unreachable.'),
     engine: text('Version of the spoke engine; absent where none runs.'),
@@ -206,6 +211,7 @@ export const CLUSTER: CustomKind = {
   status: record({
     engine: text('Version of the engine.'),
     clusterInfo,
+    properties: mapOf(text(), PROPERTIES_TEXT),
     dispatchedRevision: text('One word for everything that was dispatched.'),
     appliedRevision: text('One word for everything that is applied.'),
     dispatches: list(

@@ -1,3 +1,4 @@
+import { UNREACHABLE_TAINT } from '../../engine/failover/index.ts';
 import type { Liveness } from '../../engine/liveness/index.ts';
 import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
@@ -28,12 +29,17 @@ export interface SpokeFindings {
   readonly dispatchedRevision?: string;
   readonly appliedRevision?: string;
   readonly health?: { status: string; objectsHealthy: number; objectsTotal: number };
+  /** What the cluster says of itself; absent where that is not known now. */
+  readonly properties?: Record<string, string>;
   /** Whether the spoke is there, damped. */
   readonly liveness?: Liveness;
 }
 
-/** Set on a spoke that has been away for longer than a hiccup (S17, A47). */
-export const UNREACHABLE_TAINT = 'atoll.dev/unreachable';
+/**
+ * Set on a spoke that has been away for longer than a hiccup (S17, A47). It keeps new placements away and moves nothing: a spoke
+ * looks after itself, and moving workloads elsewhere is somebody's decision.
+ */
+export { UNREACHABLE_TAINT };
 
 /**
  * The status of a SpokeCluster (spec chapters 1.1b and 2.2). What is known of an unreachable spoke is kept, with the time
@@ -90,6 +96,8 @@ export function reportSpoke(
     else if (found.engine !== undefined) next.engine = found.engine;
     if (found.dispatchedRevision !== undefined) next.dispatchedRevision = found.dispatchedRevision;
     if (found.appliedRevision !== undefined) next.appliedRevision = found.appliedRevision;
+    if (found.properties && Object.keys(found.properties).length > 0) next.properties = found.properties;
+    else if (found.properties) delete next.properties;
     if (found.health) next.health = { ...found.health, lastPulledAt: time };
   }
   // A status is not written for its times alone; the one that says that a spoke is gone says until when it was seen.
@@ -99,7 +107,7 @@ export function reportSpoke(
     const { word, since } = found.liveness;
     const taints: ClusterTaint[] =
       word === 'Unreachable'
-        ? [{ key: UNREACHABLE_TAINT, effect: 'NoSelect', timeAdded: formatTime(since) }]
+        ? [{ key: UNREACHABLE_TAINT, effect: 'NoSelectIfNew', timeAdded: formatTime(since) }]
         : [];
     // One that stands keeps its time: a hub that restarted while the spoke was away does not count anew.
     const standing = previous?.taints?.find((taint) => taint.key === UNREACHABLE_TAINT);

@@ -4,6 +4,7 @@ export interface ClusterInfo {
   kubernetesVersion?: string;
   platform?: string;
   region?: string;
+  zones?: string[];
   nodeCount?: number;
   totalCPU?: string;
   totalMemory?: string;
@@ -72,6 +73,8 @@ export interface SpokeClusterStatus {
   connection?: 'Connected' | 'Disconnected' | 'Unknown';
   conditions?: Condition[];
   clusterInfo?: ClusterInfo;
+  /** What the cluster says of itself. */
+  properties?: Record<string, string>;
   lastProbeTime?: string;
   /** Set by the hub itself. */
   taints?: ClusterTaint[];
@@ -89,6 +92,7 @@ export interface SpokeCluster extends KubeObject {
 export interface ClusterStatus {
   engine?: string;
   clusterInfo?: ClusterInfo;
+  properties?: Record<string, string>;
   dispatchedRevision?: string;
   appliedRevision?: string;
   dispatches?: {

@@ -27,7 +27,7 @@ export {
 } from './dispatch.ts';
 export { BUNDLE, DISPATCH, OWNERSHIP_RECORD } from './kinds.ts';
 export { packOrigin, unpackOrigin } from './origin.ts';
-export { dispatchSigner, verifyDispatch } from './signature.ts';
+export { dispatchSigner, dispatchVerifier, verifyDispatch } from './signature.ts';
 export {
   ADOPT_ANNOTATION,
   PRESERVE_ANNOTATION,

@@ -38,6 +38,8 @@ export function compileOverrides(
   const patches: ObjectPatch[] = [...first];
   const problems: OverrideProblem[] = [];
   overrides.forEach((override, index) => {
+    // By far the most of many overrides name other clusters.
+    if (override.clusterNames?.includes(cluster.name) === false) return;
     if (saysWhich(override) && rejectionOf(override, cluster) !== undefined) return;
     const targets = objects.filter((object) => isTarget(override.target, object));
     if (targets.length === 0) {

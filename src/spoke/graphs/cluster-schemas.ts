@@ -36,6 +36,8 @@ interface Index {
 export function clusterSchemas(client: Client, definitions: () => readonly KubeObject[]): ClusterSchemas {
   /** By path, such as `apis/apps/v1`. Their address changes with what they say. */
   const documents = new Map<string, Document>();
+  /** Kinds that had a definition once: descriptions of the API lag behind when it goes. */
+  const customKinds = new Set<string>();
 
   async function documentOf(path: string, index: Index): Promise<Document | undefined> {
     const url = index.paths?.[path]?.serverRelativeURL;
@@ -74,7 +76,8 @@ export function clusterSchemas(client: Client, definitions: () => readonly KubeO
       const custom = definitions();
       const source = schemaSourceOf(custom.filter((item) => kinds.some((kind) => defines(item, kind))));
       const found = new Map<string, KindSchema>();
-      const open = kinds.filter((kind) => source.find(kind) === undefined);
+      for (const kind of kinds) if (source.find(kind)) customKinds.add(kindKey(kind));
+      const open = kinds.filter((kind) => !customKinds.has(kindKey(kind)));
       if (open.length > 0) {
         const index = await client.getJson<Index>('/openapi/v3');
         for (const kind of open) {

@@ -12,6 +12,8 @@ import {
   decideRevision,
   FINALIZER,
   type GraphOwner,
+  type InstanceKind,
+  instanceKindOf,
   LABELS,
   MANAGERS,
   newestOf,
@@ -48,6 +50,8 @@ export interface DefinitionsOptions {
 /** Brings definitions about, one at a time each. */
 export interface Definitions {
   reconcile(name: string): Promise<Result | undefined>;
+  /** The watch told of a revision, or that it is gone. */
+  revisionSeen(name: string): void;
 }
 
 /** What one pass over a definition found. */
@@ -102,13 +106,25 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     return { name, uid, version: options.version };
   }
 
+  function servedBy(
+    object: ResourceGraphDefinition,
+    kind: InstanceKind,
+    known: readonly CompiledRevision[],
+  ): ServedGraph {
+    const graphs = known.flatMap(({ number, graph }) => (graph ? [[number, graph] as const] : []));
+    return {
+      owner: ownerOf(object),
+      kind,
+      revisions: known,
+      graphs: new Map(graphs),
+      pinned: pinned(object)[0],
+    };
+  }
+
   async function loaded(name: string): Promise<CompiledRevision[]> {
     const objects = new Map(stored.list().map((object) => [object.metadata.name ?? '', object]));
     // What was made just now may not have been told yet.
-    for (const [key, object] of created) {
-      if (objects.has(key)) created.delete(key);
-      else objects.set(key, object);
-    }
+    for (const [key, object] of created) if (!objects.has(key)) objects.set(key, object);
     const own = [...objects.values()].filter(({ spec }) => spec.snapshot.name === name);
     const found: CompiledRevision[] = [];
     for (const object of own) found.push(await revisions.load(object));
@@ -187,20 +203,15 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
         message,
       };
       const findings = { revisions: resolved, accepted, kind, controller, lastIssuedRevision };
-      return { findings, served: undefined, revisions: known };
+      // Instances of an API that worked before can be deleted, and are told why nothing else happens.
+      const before = known.length > 0 ? kindOf(object) : undefined;
+      const served = before && servedBy(object, before, known);
+      return { findings, served, revisions: known };
     }
     const owner = ownerOf(object);
     const kind = done ?? (await ensureKind(client, log, graph, owner, object));
     const foreign = kind.kind === 'Foreign';
-    const served: ServedGraph | undefined = foreign
-      ? undefined
-      : {
-          owner,
-          kind: graph.instance,
-          revisions: known,
-          graphs: new Map(known.flatMap((item) => (item.graph ? [[item.number, item.graph] as const] : []))),
-          pinned: pinned(object)[0],
-        };
+    const served = foreign ? undefined : servedBy(object, graph.instance, known);
     return {
       findings: {
         revisions: resolved,
@@ -236,8 +247,8 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     const { finalizers = [], resourceVersion } = object.metadata;
     if (!finalizers.includes(FINALIZER)) return undefined;
     const known = await loaded(name);
-    const graph = newestOf(known)?.graph;
-    const left = graph ? await leaving(object, graph, known) : undefined;
+    const kind = newestOf(known)?.graph?.instance ?? kindOf(object);
+    const left = kind ? await leaving(object, kind, known) : undefined;
     if (left !== undefined) {
       const last = await serveLast(object, known, VALID, RESOLVED);
       await tell(object, { ...last.findings, kind: failed(left) });
@@ -258,20 +269,14 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
   /** What a definition that is being deleted waits for. */
   async function leaving(
     object: ResourceGraphDefinition,
-    graph: CompiledGraph,
+    kind: InstanceKind,
     known: readonly CompiledRevision[],
   ): Promise<string | undefined> {
     const { uid = '', name = '' } = object.metadata;
-    const crd = await definitionNamed(client, graph.definition.metadata.name ?? '');
+    const crd = await definitionNamed(client, `${kind.plural}.${kind.group}`);
     const owned = crd?.metadata.labels?.[LABELS.graphId] === uid;
     if (!crd || !owned) return undefined;
-    instances.serve({
-      owner: ownerOf(object),
-      kind: graph.instance,
-      revisions: known,
-      graphs: new Map(known.flatMap((item) => (item.graph ? [[item.number, item.graph] as const] : []))),
-      pinned: pinned(object)[0],
-    });
+    instances.serve(servedBy(object, kind, known));
     if (options.allowKindDeletion) {
       if (crd.metadata.deletionTimestamp === undefined)
         await client.delete(customResourceDefinitions, '', crd.metadata.name ?? '', {
@@ -283,10 +288,10 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     if (count === undefined) return 'waits until it is known whether there are instances';
     return count === 0
       ? undefined
-      : `waits until its ${count} instances of ${graph.instance.kind} are deleted: nobody would look after them`;
+      : `waits until its ${count} instances of ${kind.kind} are deleted: nobody would look after them`;
   }
 
-  return { reconcile };
+  return { reconcile, revisionSeen: (name) => void created.delete(name) };
 }
 
 const RESOLVED: DefinitionFindings['revisions'] = {
@@ -312,6 +317,12 @@ function invalid(message: string): DefinitionFindings['accepted'] {
 
 function failed(message: string): DefinitionFindings['kind'] {
   return { status: 'False', reason: 'Failed', message };
+}
+
+/** What a definition calls its instances, whether or not it is right. */
+function kindOf(object: ResourceGraphDefinition): InstanceKind | undefined {
+  const { definition } = definitionOf(object);
+  return definition && instanceKindOf(definition.schema);
 }
 
 function pinned(object: ResourceGraphDefinition): readonly number[] {

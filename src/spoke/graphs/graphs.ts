@@ -63,11 +63,8 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
     allowKindDeletion: options.allowKindDeletion === true,
   });
 
-  function kindChanged({ object, previous }: Change): void {
-    if (previous && deepEqual(previous['spec'], object['spec']) && !statusChanged(object, previous)) {
-      const same = deepEqual(previous.metadata.labels, object.metadata.labels);
-      if (same) return;
-    }
+  function kindChanged({ type, object, previous }: Change): void {
+    if (type === 'updated' && previous && isSameKind(object, previous)) return;
     revisions.kindChanged(object);
     const owner = object.metadata.labels?.[LABELS.graphName];
     for (const definition of definitions.list()) {
@@ -85,6 +82,7 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
         queue.enqueue(object.metadata.name ?? '');
     });
     stored.onChange(({ type, object }) => {
+      work.revisionSeen(object.metadata.name ?? '');
       if (type === 'deleted') revisions.forget(object.metadata.uid ?? '');
       if (type !== 'updated' || object.metadata.deletionTimestamp !== undefined)
         queue.enqueue(object.spec.snapshot.name);
@@ -124,7 +122,11 @@ function concernsUs(object: ResourceGraphDefinition, previous: ResourceGraphDefi
   );
 }
 
-/** Whether it is served may have changed. */
-function statusChanged(object: KubeObject, previous: KubeObject): boolean {
-  return !deepEqual(object['status'], previous['status']);
+/** Whether it is served as before, and belongs to whom it belonged to. */
+function isSameKind(object: KubeObject, previous: KubeObject): boolean {
+  return (
+    deepEqual(object['spec'], previous['spec']) &&
+    deepEqual(object['status'], previous['status']) &&
+    deepEqual(object.metadata.labels, previous.metadata.labels)
+  );
 }

@@ -56,6 +56,8 @@ interface Compiled {
 export function createRevisions(client: Client, clock: Clock, schemas: ClusterSchemas): Revisions {
   /** By UID of the revision, whose content never changes. */
   const compiled = new Map<string, Compiled>();
+  /** Counts changes of kinds: what was compiled while one changed may be of what was before. */
+  let changes = 0;
 
   async function compile(definition: GraphDefinition): ReturnType<Revisions['compile']> {
     const source = await schemas.fetch(kindsOf(definition));
@@ -95,9 +97,10 @@ export function createRevisions(client: Client, clock: Clock, schemas: ClusterSc
       const uid = object.metadata.uid ?? '';
       let found = compiled.get(uid);
       if (!found) {
+        const before = changes;
         found = await compileRevision(object);
         if (object.metadata.deletionTimestamp === undefined) await writeStatus(object, found);
-        compiled.set(uid, found);
+        if (changes === before) compiled.set(uid, found);
       }
       return {
         object,
@@ -120,6 +123,7 @@ export function createRevisions(client: Client, clock: Clock, schemas: ClusterSc
       }
     },
     kindChanged(definition) {
+      changes += 1;
       for (const [uid, { kinds }] of compiled)
         if (kinds.some((kind) => defines(definition, kind))) compiled.delete(uid);
     },
