@@ -442,7 +442,9 @@ export function startPropagator(
         retracting: propagation.status?.dispatchDigest === RETRACTED,
       };
       tracked.add(item);
-      if (propagation.status?.decision) placer.restore(key, propagation.status.decision);
+      // A status can be written by others: one that is no decision is none.
+      const { decision } = propagation.status ?? {};
+      if (Array.isArray(decision?.chosen)) placer.restore(key, decision);
     }
     return item;
   }

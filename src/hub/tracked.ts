@@ -5,7 +5,7 @@ import type { Plan } from '../engine/plan/plan.ts';
 /** Prefix of the keys of retractions, beside those of propagations. */
 export const RETRACTION_KEY: string = 'Retraction/';
 
-export interface DispatchProblem {
+interface DispatchProblem {
   readonly message: string;
   /** The spoke did not answer: whether it got the order is not known. */
   readonly late?: true;

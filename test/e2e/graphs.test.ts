@@ -14,7 +14,7 @@ afterAll(() => fleet?.stop());
 const SPOKE = 'spoke-1';
 const examples = join(inject('checkout'), '..', 'shared', 'data', 'kro-examples');
 /** One asks for an address of a Service that is not in this server's network. */
-const folders = existsSync(examples) ? readdirSync(examples).filter((folder) => folder !== 'core-dns') : [];
+const folders = existsSync(examples) ? readdirSync(examples) : [];
 if (folders.length === 0) process.stderr.write(`SKIPPED: the examples of kro are not at ${examples}\n`);
 
 const GRAPH = `apiVersion: kro.run/v1alpha1

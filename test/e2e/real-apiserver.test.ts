@@ -31,7 +31,7 @@ const HUB_USER = 'atoll-hub';
 const ALL = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 const READ = ['get', 'list', 'watch'];
 const HUB_RULES: Json[] = [
-  { apiGroups: ['atoll.dev', 'core.oam.dev'], resources: ['*'], verbs: ALL },
+  { apiGroups: ['atoll.dev', 'core.oam.dev', 'kro.run', 'internal.kro.run'], resources: ['*'], verbs: ALL },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ALL },
   {
     apiGroups: ['admissionregistration.k8s.io'],

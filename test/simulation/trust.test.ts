@@ -67,7 +67,7 @@ describe('a deletion at the hub', () => {
     fleet.spoke('b').link.heal();
     await fleet.until(() => colour(fleet.spoke('b')) === '', 'the removal on b');
     await fleet.until(
-      () => (owed()[0]?.['spec'] as { clusters: string[] }).clusters.length === 0,
+      () => (owed()[0]?.['spec'] as { clusters: string[] } | undefined)?.clusters.length === 0,
       'the end of the retraction',
     );
     expect(dispatchesOn(fleet.spoke('b'))).toEqual([]);

@@ -7,7 +7,7 @@ import { invalidValue } from './field-errors.ts';
 import { ensureObject, integer, isSet, objectsOf, strings, text } from './fields.ts';
 import { needsHealthCheckPort } from './service-defaults.ts';
 
-/** Cluster addresses come from `10.96.0.0/16`; `.0.1` is the API server's own and `.0.10` the DNS server's by custom. */
+/** Cluster addresses are those of kubeadm, `10.96.0.0/12`, and are given out of its first /16; `.0.1` is the API server's own and `.0.10` the DNS server's by custom. */
 const NETWORK = '10.96';
 const FIRST_ADDRESS = 256;
 const LAST_ADDRESS = 0xfffe;
@@ -67,9 +67,9 @@ function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Use
     if (isIP(address) !== 4 || text(old, 'clusterIP') !== '') continue;
     const why = used.addresses.has(address)
       ? 'provided IP is already allocated'
-      : address.startsWith(`${NETWORK}.`)
+      : inRange(address)
         ? ''
-        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${NETWORK}.0.0/16`;
+        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${NETWORK}.0.0/12`;
     if (why !== '') {
       problems.push(invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: ${why}`));
     }
@@ -83,6 +83,11 @@ function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Use
     );
   }
   if (problems.length > 0) throw invalid('', 'Service', service.metadata.name ?? '', problems);
+}
+
+function inRange(address: string): boolean {
+  const [first = 0, second = 0] = address.split('.').map(Number);
+  return first === 10 && second >= 96 && second <= 111;
 }
 
 /** This server has one network, of IPv4 addresses. */

@@ -112,6 +112,8 @@ function clusterRules(users: readonly string[], groups: readonly string[]): Rule
       verbs: ['update', 'patch'],
     },
     { apiGroups: ['core.oam.dev'], resources: ['spokeclusters', 'clusters'], verbs: READ },
+    // Resource graphs and their instances; what they make is granted like everything that is propagated.
+    { apiGroups: ['kro.run', 'internal.kro.run'], resources: ['*'], verbs: ALL },
     { apiGroups: [''], resources: ['nodes'], verbs: READ },
     { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'create'] },
     { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: READ },

@@ -33,6 +33,19 @@ export interface PropagationFindings {
 const MAX_NOT_READY = 50;
 const NOT_DISPATCHED: ReadonlySet<string> = new Set(['NotDispatched', 'DispatchTimedOut']);
 
+/** What was decided; as long as nothing was since the hub started, what is recorded stands. */
+function decided(
+  found: PropagationFindings,
+  previous: PropagationStatus | undefined,
+): Pick<PropagationStatus, 'decision' | 'replicas'> {
+  const decision = found.decision ?? previous?.decision;
+  const replicas = found.replicas ?? previous?.replicas;
+  return {
+    ...(decision === undefined ? {} : { decision }),
+    ...(replicas === undefined || Object.keys(replicas).length === 0 ? {} : { replicas }),
+  };
+}
+
 /** A hub that restarted has not seen a cluster that was away before: what it knew then stands. */
 function oldestSight(
   { stale, oldestObservedAt = 0 }: FleetSummary,
@@ -141,10 +154,7 @@ export function reportPropagation(
     dispatchDigest: found.dispatchDigest,
     ...(found.dispatchHistory.length === 0 ? {} : { dispatchHistory: [...found.dispatchHistory] }),
     dispatchedTo: [...found.dispatchedTo],
-    ...(found.decision === undefined ? {} : { decision: found.decision }),
-    ...(found.replicas === undefined || Object.keys(found.replicas).length === 0
-      ? {}
-      : { replicas: found.replicas }),
+    ...decided(found, previous),
     notReady: summary.notReady
       .slice(0, MAX_NOT_READY)
       .map(({ cluster, word, reason, message }) => ({ cluster, state: word, reason, message })),
