@@ -1,14 +1,13 @@
-import { GRAPH_REVISION, RESOURCE_GRAPH_DEFINITION } from '../dialects/kro/index.ts';
+import { GRAPH_REVISION, RESOURCE_GRAPH_DEFINITION } from '../dialects/kro/kinds.ts';
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
-import { SPOKE_CONTRACT } from '../engine/contract/index.ts';
+import { SPOKE_CONTRACT } from '../engine/contract/kind.ts';
 import { BUNDLE, DISPATCH, OWNERSHIP_RECORD, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
-import { RESOURCE_RULE } from '../engine/rules/index.ts';
-import { type Access, type AccessRules, startAccess } from '../hub/access/index.ts';
+import { RESOURCE_RULE } from '../engine/rules/kind.ts';
+import type { Access, AccessRules } from '../hub/access/index.ts';
 import type { CredentialOptions } from '../hub/credential/index.ts';
-import { type Hub, startHub } from '../hub/hub.ts';
+import type { Hub } from '../hub/hub.ts';
 import type { LinkSource } from '../hub/inventory.ts';
-import { installPolicies } from '../hub/policies/index.ts';
 import { RETRACTION } from '../hub/retractions.ts';
 import type { Client } from '../kube/client.ts';
 import { type CustomKind, installKinds, resourceIdOf } from '../kube/custom-resource.ts';
@@ -16,9 +15,9 @@ import type { Informer } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { type Graphs, startGraphs } from '../spoke/graphs/index.ts';
+import type { Graphs } from '../spoke/graphs/index.ts';
 import { grantHubAccess } from '../spoke/hub-access.ts';
-import { type Spoke, startSpoke } from '../spoke/spoke.ts';
+import type { Spoke } from '../spoke/spoke.ts';
 
 /** Every kind that the engine reads or writes. */
 export const ENGINE_KINDS: readonly CustomKind[] = [
@@ -59,6 +58,19 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+/** A process loads what its roles need, and no more: most of the memory of a small spoke is code. */
+const loadRole = {
+  hub: async () => Promise.all([import('../hub/hub.ts'), import('../hub/access/index.ts')]),
+  policies: async () => import('../hub/policies/index.ts'),
+  spoke: async () => import('../spoke/spoke.ts'),
+  graphs: async () => import('../spoke/graphs/index.ts'),
+};
+
+/** Loads the code of all roles now, for whoever cannot wait for it later: a virtual clock does not know of files being read. */
+export async function loadRoles(): Promise<void> {
+  await Promise.all(Object.values(loadRole).map((load) => load()));
+}
+
 /**
  * The one engine. The objects on a cluster decide its role: SpokeClusters make it a hub, Dispatches make it a spoke, both
  * make it the middle of a tree; ResourceGraphDefinitions make it run graphs, whatever else it is. Roles start when their first
@@ -69,43 +81,44 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   await installKinds(runtime.clock, client, ENGINE_KINDS);
   await grantHubAccess(client);
   // What is written before the first cluster joins has an author as well.
-  if (!options.roles?.hub && !options.roles?.spoke) await installPolicies(client, runtime.log);
+  if (!options.roles?.hub && !options.roles?.spoke) {
+    const { installPolicies } = await loadRole.policies();
+    await installPolicies(client, runtime.log);
+  }
   const started: { hub?: Promise<Hub>; spoke?: Promise<Spoke> } = {};
   const running: { hub?: Hub; access?: Access; spoke?: Spoke; graphs?: Graphs } = {};
   const watches: Informer[] = [];
 
-  function beHub(): Promise<Hub> {
-    started.hub ??= startHub(runtime, {
+  async function startHubRole(): Promise<Hub> {
+    const [{ startHub }, { startAccess }] = await loadRole.hub();
+    const { links, credentials } = options;
+    const hub = await startHub(runtime, { client, links, credentials });
+    running.hub = hub;
+    running.access = await startAccess(runtime, {
       client,
-      links: options.links,
-      credentials: options.credentials,
-    }).then(async (hub) => {
-      running.hub = hub;
-      const { fleet, inventory } = hub;
-      running.access = await startAccess(runtime, {
-        client,
-        fleet,
-        inventory,
-        tunnel: options.links.tunnel,
-        ...(options.access === undefined ? {} : { rules: options.access }),
-      });
-      return hub;
+      fleet: hub.fleet,
+      inventory: hub.inventory,
+      tunnel: links.tunnel,
+      ...(options.access === undefined ? {} : { rules: options.access }),
     });
+    return hub;
+  }
+  async function startSpokeRole(): Promise<Spoke> {
+    const { startSpoke } = await loadRole.spoke();
+    const { name, version, pinned = false } = options;
+    running.spoke = await startSpoke(runtime, { name, client, version, pinned });
+    return running.spoke;
+  }
+  function beHub(): Promise<Hub> {
+    started.hub ??= startHubRole();
     return started.hub;
   }
   function beSpoke(): Promise<Spoke> {
-    started.spoke ??= startSpoke(runtime, {
-      name: options.name,
-      client,
-      version: options.version,
-      pinned: options.pinned ?? false,
-    }).then((spoke) => {
-      running.spoke = spoke;
-      return spoke;
-    });
+    started.spoke ??= startSpokeRole();
     return started.spoke;
   }
   async function runGraphs(): Promise<void> {
+    const { startGraphs } = await loadRole.graphs();
     running.graphs ??= startGraphs(runtime, { client, version: options.version });
   }
   function onFirst(informer: Informer, role: string, begin: () => Promise<unknown>): void {

@@ -6,7 +6,7 @@ import {
   type StorageDriver,
 } from '../apiserver/index.ts';
 import { startWorkloads, type Workloads } from '../apiserver/workloads/index.ts';
-import { type Engine, startEngine } from '../cli/engine.ts';
+import { type Engine, loadRoles, startEngine } from '../cli/engine.ts';
 import { SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import type { Client } from '../kube/client.ts';
 import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
@@ -110,6 +110,7 @@ export function startTestFleet(options: TestFleetOptions): Promise<TestFleet> {
 }
 
 async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<TestFleet> {
+  await loadRoles();
   const { clock } = runtime;
   const run = <T>(work: Promise<T>): Promise<T> => whileTimePasses(clock, work);
   const storageOf = options.storage ?? (() => memoryDriver());
