@@ -307,13 +307,21 @@ export function startPropagator(
     }
     settleOn(item, [...item.dispatchedTo, ...item.found]);
     const left = [...item.dispatchedTo].sort();
+    const remembered = retractions.get(item.dispatch)?.spec;
+    const handedOver = remembered !== undefined || retractions.adding(item.dispatch);
     // Spokes that are away hold up nobody: what they owe is remembered apart, and done when they return.
-    if (left.every((name) => inventory.unreachable(name))) {
+    if (handedOver || left.every((name) => inventory.unreachable(name))) {
       const source = sourceOf(propagation);
       const { generation, digest, history } = item;
-      const spec = { source, generation, digest, history, clusters: left };
-      await retractions.add(item.dispatch, spec);
-      tracked.add({ ...trackedRetraction(item.dispatch, spec), found: item.found });
+      const spec = remembered ?? { source, generation, digest, history, clusters: left };
+      if (!handedOver) await retractions.add(item.dispatch, spec);
+      let heir = tracked.get(RETRACTION_KEY + item.dispatch);
+      if (!heir) {
+        heir = trackedRetraction(item.dispatch, spec);
+        tracked.add(heir);
+      }
+      for (const name of left) if (!heir.dispatchedTo.has(name)) heir.found.add(name);
+      planLoop.enqueue(heir.key);
       const finalizers = (propagation.metadata.finalizers ?? []).filter(
         (name) => name !== PROPAGATION_FINALIZER,
       );

@@ -109,7 +109,9 @@ export function openRetractions(
           spec,
         });
       } catch (error) {
-        if (!hasCode(error, 409)) throw error;
+        if (hasCode(error, 409)) return;
+        adding.delete(name);
+        throw error;
       }
     },
     async leave(retraction, clusters): Promise<void> {
