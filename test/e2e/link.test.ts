@@ -87,7 +87,10 @@ async function startHub(replicas: string[] | undefined = undefined): Promise<Hub
     if (found === undefined) throw new Error('the spoke has never been connected');
     return found;
   };
-  return { listener, link, up: () => until('the link is up', () => (link().up ? link() : undefined)) };
+  // A spoke that dialled into a black hole gives that attempt its whole time before it tries anew.
+  const up = (): Promise<Link> =>
+    until('the link is up', () => (link().up ? link() : undefined), { withinMs: 45_000 });
+  return { listener, link, up };
 }
 
 async function network(options: FaultProxyOptions): Promise<FaultProxy> {
