@@ -103,10 +103,6 @@ function spec(selector: OpenApiSchema): OpenApiSchema {
       ),
       placement: placementSchema,
       dependencies: dependenciesSchema,
-      priority: integer(
-        'Which of several that select the same object goes first: the larger. 0 by default.',
-        { format: 'int32' },
-      ),
       replicas,
       overrides: list(override, 'Differences between clusters, applied in order.', { maxItems: 256 }),
       apply: applyStrategySchema,

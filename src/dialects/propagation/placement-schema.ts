@@ -89,14 +89,13 @@ const scores = list(
   record(
     {
       type: oneOf(
-        ['Affinity', 'Balance', 'Steady', 'Property', 'Resource', 'External', 'Expression'],
-        'Affinity: the clusters that are named here. Balance: with fewer intents. Steady: where it is placed. Property, Resource: by amount. External: a score that others keep. Expression: CEL that gives a number.',
+        ['Affinity', 'Balance', 'Steady', 'Property', 'Resource', 'Expression'],
+        'Affinity: the clusters that are named here. Balance: with fewer intents. Steady: where it is placed. Property, Resource: by amount. Expression: CEL that gives a number.',
       ),
       weight: integer('1 by default; negative to avoid.', { minimum: -100, maximum: 100 }),
       ...clusterMatch,
-      name: text('The property, the resource, or the score.'),
+      name: text('The property or the resource.'),
       order: oneOf(['Ascending', 'Descending'], 'Which end is better; Descending, the larger, by default.'),
-      source: text('External: the object that holds the scores.'),
       expression: text('CEL over `cluster` that gives a number from -100 to 100.', { maxLength: 4096 }),
     },
     undefined,
@@ -129,8 +128,6 @@ export const placementSchema: OpenApiSchema = record(
     spread,
     numberOfClusters: integer('How many of the clusters that fit; all where it is left out.', { minimum: 1 }),
     scores,
-    affinityByLabel: text('Workloads with the same value of this label go to the same clusters.'),
-    antiAffinityByLabel: text('Workloads with the same value of this label go to different clusters.'),
   },
   'Where to. All that is given must hold; nothing given selects nothing.',
 );

@@ -118,6 +118,9 @@ export function reportPropagation(
   const { summary } = found;
   const bad = summary.notReady.find((item) => item.word !== 'Stale');
   if (summary.clusters === 0) set('Ready', 'False', 'NotPlaced', 'no cluster is chosen');
+  else if (found.objects === 0 && !found.selection.ok && found.selection.reason !== 'NothingSelected')
+    // Nothing is sent because nothing could be: that is no readiness.
+    set('Ready', 'False', found.selection.reason, found.selection.message);
   else if (bad)
     set(
       'Ready',

@@ -18,8 +18,6 @@ export interface PropagationSpec {
   readonly resourceSelectors: readonly ResourceSelector[];
   readonly placement: Placement;
   readonly dependencies?: PropagationDependencies;
-  /** Which of several that select the same object goes first: the larger. */
-  readonly priority?: number;
   readonly replicas?: DivisionOptions;
   readonly overrides?: readonly Override[];
   readonly apply?: ApplyStrategy;
