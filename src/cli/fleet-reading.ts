@@ -1,9 +1,10 @@
 import { clusterFactsOf } from '../dialects/kubevela/cluster-facts.ts';
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import type { Cluster, SpokeCluster } from '../dialects/kubevela/types.ts';
-import { type Compiled, compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
+import { compilePropagation, effectiveSelectors } from '../dialects/propagation/compile.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
 import type { Propagation } from '../dialects/propagation/types.ts';
+import type { Compiled } from '../engine/compiled.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { ClusterFacts } from '../engine/intent.ts';
 import { decide } from '../engine/place/index.ts';

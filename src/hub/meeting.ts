@@ -2,8 +2,8 @@ import { type Dispatch, verifyDispatch } from '../engine/dispatch/index.ts';
 import type { Result } from '../kube/controller.ts';
 import type { Fleet } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
+import type { Intents } from './intents/index.ts';
 import type { HubMode } from './mode.ts';
-import type { Propagations } from './propagations.ts';
 import type { Retractions } from './retractions.ts';
 import { RETRACTION_KEY, type Tracked, type TrackedTable } from './tracked.ts';
 
@@ -12,7 +12,7 @@ export interface MeetingOptions {
   readonly epoch: () => number;
   readonly fleet: Fleet;
   readonly mode: HubMode;
-  readonly propagations: Propagations;
+  readonly intents: Intents;
   readonly retractions: Retractions;
   readonly tracked: TrackedTable;
   /** A spoke holds something of what is tracked under this key, and nobody knew. */
@@ -28,7 +28,7 @@ const UNKNOWN_MS = 250;
  * forgotten.
  */
 export function createMeeting(options: MeetingOptions): (spoke: string) => Promise<Result | undefined> {
-  const { identity, fleet, mode, propagations, retractions, tracked } = options;
+  const { identity, fleet, mode, intents, retractions, tracked } = options;
 
   function claim(spoke: string, item: Tracked | undefined): void {
     if (!item || item.dispatchedTo.has(spoke) || item.found.has(spoke)) return;
@@ -53,8 +53,8 @@ export function createMeeting(options: MeetingOptions): (spoke: string) => Promi
 
   /** Before that, an order that is not known may only not be known yet. */
   function everythingKnown(): boolean {
-    if (!propagations.synced || !retractions.synced) return false;
-    for (const [key] of propagations.entries()) if (!tracked.has(key)) return false;
+    if (!intents.synced || !retractions.synced) return false;
+    for (const key of intents.keys()) if (!tracked.has(key)) return false;
     for (const { metadata } of retractions.entries())
       if (!tracked.has(RETRACTION_KEY + (metadata.name ?? ''))) return false;
     return true;

@@ -8,10 +8,14 @@ import type { Runtime } from '../runtime/runtime.ts';
 
 /** Live copies of the kinds that intents select from, on the hub's own API server. One watch a kind, however many intents. */
 export interface Sources {
-  /** Objects of a kind, or why they cannot be had now. Starts to watch the kind when it is asked for first. */
+  /**
+   * Objects of a kind, or why they cannot be had now. Starts to watch the kind when it is asked for first. `reader` is told of
+   * its changes from then on.
+   */
   objects(
     apiVersion: string,
     kind: string,
+    reader: string,
   ):
     | { readonly objects: readonly KubeObject[] }
     | { readonly waiting: string }
@@ -20,21 +24,24 @@ export interface Sources {
   exists(ref: ObjectRef): Promise<boolean>;
   /** Forgets kinds that were not served, so that they are looked up again: their definition may have come. */
   retryUnknown(): void;
+  /** Tells a reader nothing any more. */
+  forget(reader: string): void;
   stop(): void;
 }
 
 interface Source {
+  readonly readers: Set<string>;
   informer?: Informer;
   unknown?: string;
   /** Why it could not be listed at first. */
   failure?: string;
 }
 
-/** `onChange` hears of every change of a watched kind; `onReady` when a kind can be had that could not before, or it is known why not. */
+/** `onChange` hears of every change of a watched kind, with who reads it; `onReady` when a kind can be had that could not before, or it is known why not. */
 export function createSources(
   runtime: Runtime,
   client: Client,
-  onChange: (change: Change) => void,
+  onChange: (change: Change, readers: Iterable<string>) => void,
   onReady: () => void,
 ): Sources {
   const sources = new Map<string, Source>();
@@ -50,7 +57,7 @@ export function createSources(
       });
       source.informer = informer;
       informer.onChange((change) => {
-        if (informer.synced) onChange(change);
+        if (informer.synced) onChange(change, source.readers);
       });
       await informer.whenSynced();
     } catch (error) {
@@ -65,14 +72,15 @@ export function createSources(
   }
 
   return {
-    objects(apiVersion: string, kind: string) {
+    objects(apiVersion: string, kind: string, reader: string) {
       const key = `${gvkOf({ apiVersion, kind }).group}/${kind}`;
       let source = sources.get(key);
       if (!source) {
-        source = {};
+        source = { readers: new Set() };
         sources.set(key, source);
         void open(key, apiVersion, kind, source);
       }
+      source.readers.add(reader);
       if (source.unknown !== undefined) return { unknown: source.unknown };
       if (source.informer?.synced) return { objects: source.informer.list() };
       return {
@@ -95,6 +103,9 @@ export function createSources(
     },
     retryUnknown(): void {
       for (const [key, source] of sources) if (source.unknown !== undefined) sources.delete(key);
+    },
+    forget(reader: string): void {
+      for (const source of sources.values()) source.readers.delete(reader);
     },
     stop(): void {
       for (const source of sources.values()) source.informer?.stop();

@@ -1,9 +1,16 @@
-import type { Compiled } from '../dialects/propagation/compile.ts';
 import type { PropagationFindings } from '../dialects/propagation/report.ts';
+import type { Compiled } from '../engine/compiled.ts';
+import { dispatchName, extendHistory } from '../engine/dispatch/index.ts';
 import type { Plan } from '../engine/plan/plan.ts';
+import type { KubeObject } from '../kube/object.ts';
+import type { Order } from './dispatcher.ts';
+import type { IntentRecord } from './intents/index.ts';
+import type { Retraction } from './retractions.ts';
 
-/** Prefix of the keys of retractions, beside those of propagations. */
+/** Prefix of the keys of retractions, beside those of intents. */
 export const RETRACTION_KEY: string = 'Retraction/';
+/** Recorded instead of a plan's digest when everything is to go. */
+export const RETRACTED: string = 'retracted';
 
 interface DispatchProblem {
   readonly message: string;
@@ -11,13 +18,13 @@ interface DispatchProblem {
   readonly late?: true;
 }
 
-/** What is known of one propagation, in memory. Everything here can be computed again from the API server and the spokes. */
+/** What is known of one intent, in memory. Everything here can be computed again from the API server and the spokes. */
 export interface Tracked {
   readonly key: string;
   readonly uid: string;
   /** Name of its dispatch on every spoke. */
   readonly dispatch: string;
-  /** Set where the propagation is gone and this is only taken back. */
+  /** Set where the object is gone and this is only taken back. */
   readonly source?: Plan['source'];
   /** What is sent: the plan that `generation` and `digest` stand for. Absent until it is known after a start. */
   plan?: Plan;
@@ -79,7 +86,7 @@ export function trackedTable(): TrackedTable {
     const item = byKey.get(key);
     if (!item) return;
     byKey.delete(key);
-    // A retraction takes over the dispatch of the propagation that it came from.
+    // A retraction takes over the dispatch of the intent that it came from.
     if (byDispatch.get(item.dispatch) === item) byDispatch.delete(item.dispatch);
     unindex(item, item.dispatchedTo);
   }
@@ -119,4 +126,60 @@ export function isChosen({ retracting, plan }: Tracked, spoke: string): boolean 
     chosenOf.set(plan, chosen);
   }
   return chosen.has(spoke);
+}
+
+/** What a spoke is to have now. */
+export function orderOf(
+  item: Tracked,
+  spoke: string,
+): Pick<Order, 'plan' | 'generation' | 'digest' | 'history'> {
+  const { generation, digest, history } = item;
+  return { plan: isChosen(item, spoke) ? item.plan : undefined, generation, digest, history };
+}
+
+/** What is tracked of an intent from the beginning: what the hub remembers of it. */
+export function trackedIntent(key: string, object: KubeObject, record: IntentRecord | undefined): Tracked {
+  return {
+    key,
+    uid: object.metadata.uid ?? '',
+    dispatch: dispatchName(sourceOf(object)),
+    generation: record?.dispatchGeneration ?? 0,
+    digest: record?.dispatchDigest ?? '',
+    history: record?.dispatchHistory ?? [],
+    dispatchedTo: new Set(record?.dispatchedTo ?? []),
+    found: new Set(),
+    problems: new Map(),
+    selection: { ok: false, reason: 'Reading', message: 'the selected kinds are being read' },
+    retracting: record?.dispatchDigest === RETRACTED,
+  };
+}
+
+/** What is tracked of something that is only taken back. */
+export function trackedRetraction(dispatch: string, spec: Retraction['spec']): Tracked {
+  const { source, generation, digest, history = [], clusters } = spec;
+  return {
+    key: RETRACTION_KEY + dispatch,
+    uid: source.uid,
+    dispatch,
+    source,
+    generation,
+    digest,
+    history,
+    dispatchedTo: new Set(clusters),
+    found: new Set(),
+    problems: new Map(),
+    selection: { ok: true, reason: 'Retracted', message: '' },
+    retracting: true,
+  };
+}
+
+/** The history once the present generation is of the past. */
+export function remember({ history, generation, digest }: Tracked): readonly string[] {
+  return generation === 0 ? history : extendHistory(history, generation, digest);
+}
+
+/** By which the spokes know where an intent comes from. */
+export function sourceOf({ apiVersion, kind, metadata }: KubeObject): Plan['source'] {
+  const { namespace = '', name = '', uid = '', generation = 0 } = metadata;
+  return { apiVersion, kind, namespace, name, uid, generation };
 }

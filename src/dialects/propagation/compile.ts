@@ -1,5 +1,5 @@
 import { type Closure, closureOf, definitionsAmong, type ReferenceRule } from '../../engine/closure/index.ts';
-import type { Intent } from '../../engine/intent.ts';
+import type { Compiled } from '../../engine/compiled.ts';
 import { compareForApply } from '../../engine/order/kind-rank.ts';
 import { portable } from '../../engine/render/portable.ts';
 import {
@@ -14,18 +14,6 @@ import type { Propagation } from './types.ts';
 
 /** What a change may take away by deselection unless the propagation says otherwise. */
 export const DEFAULT_DELETION_BUDGET = '50%';
-
-export interface Compiled {
-  readonly intent: Intent;
-  /** Selected, but never sent: with the reason. */
-  readonly skipped: readonly { ref: ObjectRef; reason: string }[];
-  /** Selectors (by position) that match nothing. */
-  readonly emptySelectors: readonly number[];
-  /** Selectors that cannot be understood. Nothing must be dispatched while there are any. */
-  readonly problems: readonly string[];
-  /** What came along, what is named and not there, and what was left behind; absent where nothing was asked to come along. */
-  readonly closure?: Closure;
-}
 
 /** What compiling may ask beside the objects of a kind. */
 export interface CompileReading {

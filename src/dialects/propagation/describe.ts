@@ -1,6 +1,6 @@
+import type { Compiled } from '../../engine/compiled.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
 import { refText } from '../../kube/object.ts';
-import type { Compiled } from './compile.ts';
 import type { PropagationFindings } from './report.ts';
 
 /** Whether the selection can be used, for the condition `Selected`. `blockers` keep everything as it is. */

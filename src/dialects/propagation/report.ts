@@ -9,8 +9,9 @@ import type { Freshness, PropagationStatus } from './types.ts';
 /** What became of a propagation, for its status. */
 export interface PropagationFindings {
   readonly generation: number;
-  readonly objects: number;
-  readonly revision: string;
+  /** How many are selected. This and the revision are absent where they were not computed since the hub started: then what is recorded stands. */
+  readonly objects?: number | undefined;
+  readonly revision?: string | undefined;
   readonly dispatchGeneration: number;
   readonly dispatchDigest: string;
   readonly dispatchHistory: readonly string[];
@@ -61,6 +62,7 @@ export function reportPropagation(
   previous: PropagationStatus | undefined,
   now: number,
 ): PropagationStatus {
+  const objects = found.objects ?? previous?.objects ?? 0;
   let conditions: Condition[] = [...(previous?.conditions ?? [])];
   const set = (type: string, status: Condition['status'], reason: string, message: string): void => {
     conditions = setCondition(
@@ -118,7 +120,7 @@ export function reportPropagation(
   const { summary } = found;
   const bad = summary.notReady.find((item) => item.word !== 'Stale');
   if (summary.clusters === 0) set('Ready', 'False', 'NotPlaced', 'no cluster is chosen');
-  else if (found.objects === 0 && !found.selection.ok && found.selection.reason !== 'NothingSelected')
+  else if (objects === 0 && !found.selection.ok && found.selection.reason !== 'NothingSelected')
     // Nothing is sent because nothing could be: that is no readiness.
     set('Ready', 'False', found.selection.reason, found.selection.message);
   else if (bad)
@@ -151,8 +153,8 @@ export function reportPropagation(
       ...oldestSight(summary, previous),
       source: 'spokes',
     },
-    objects: found.objects,
-    revision: found.revision,
+    objects,
+    revision: found.revision ?? previous?.revision ?? '',
     dispatchGeneration: found.dispatchGeneration,
     dispatchDigest: found.dispatchDigest,
     ...(found.dispatchHistory.length === 0 ? {} : { dispatchHistory: [...found.dispatchHistory] }),

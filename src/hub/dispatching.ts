@@ -1,0 +1,96 @@
+import { packOrigin } from '../engine/dispatch/index.ts';
+import { portable } from '../engine/render/portable.ts';
+import type { Result } from '../kube/controller.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { hasCode, StatusError } from '../kube/status-error.ts';
+import { errorText } from '../runtime/log.ts';
+import { type Dispatcher, SpokeTimedOut } from './dispatcher.ts';
+import type { Fleet } from './fleet.ts';
+import type { Intents } from './intents/index.ts';
+import type { Inventory } from './inventory.ts';
+import type { HubMode } from './mode.ts';
+import { isChosen, orderOf, sourceOf, type Tracked, type TrackedTable } from './tracked.ts';
+
+export interface DispatchingOptions {
+  readonly dispatcher: Dispatcher;
+  readonly fleet: Fleet;
+  readonly intents: Intents;
+  readonly inventory: Inventory;
+  readonly mode: HubMode;
+  readonly tracked: TrackedTable;
+  /** Something about an intent is to be told. */
+  readonly onNews: (key: string) => void;
+  /** A spoke that was to have nothing more of an intent has nothing more of it. */
+  readonly onGone: (item: Tracked, spoke: string) => void;
+}
+
+const CATCH_UP_MS = 30;
+const BEHIND_MS = 1_000;
+
+/** Brings the order that stands now for an intent to one spoke, and keeps in mind why it could not be brought. */
+export function createDispatching(
+  options: DispatchingOptions,
+): (spoke: string, key: string) => Promise<Result | undefined> {
+  const { dispatcher, fleet, intents, inventory, mode, tracked, onNews } = options;
+
+  function noteProblem(item: Tracked, spoke: string, message: string | undefined, late = false): void {
+    if (item.problems.get(spoke)?.message === message) return;
+    if (message === undefined) item.problems.delete(spoke);
+    else item.problems.set(spoke, { message, ...(late ? { late } : {}) });
+    onNews(item.key);
+  }
+
+  return async (spoke, key) => {
+    const item = tracked.get(key);
+    const session = fleet.session(spoke);
+    if (!item?.dispatchedTo.has(spoke) || !session?.live || mode.observing !== undefined) return undefined;
+    const intent = intents.get(key);
+    const source = item.source ?? item.plan?.source ?? (intent && sourceOf(intent.object));
+    // Not knowing what shall be there is no reason to take anything away.
+    if (!source || (!item.plan && !item.retracting)) return undefined;
+    const order = orderOf(item, spoke);
+    const blocked = session.misnamed() ?? order.plan?.blocked.get(spoke);
+    if (blocked !== undefined) {
+      noteProblem(item, spoke, blocked);
+      return undefined;
+    }
+    try {
+      const result = await dispatcher.send(session, {
+        ...order,
+        source,
+        ...(inventory.leaving(spoke) === 'release' ? { release: true } : {}),
+        author: intent?.source.author(intent.object),
+        origin: () => (order.plan ? originOf(intents.get(key)?.object, inventory.get(spoke)) : ''),
+      });
+      if (result.outcome === 'held' && result.restored) await mode.observe(`${spoke}: ${result.message}`);
+      noteProblem(item, spoke, result.outcome === 'held' ? result.message : undefined);
+      if (result.outcome === 'behind') return { requeueAfterMs: BEHIND_MS };
+      // It may have been chosen again meanwhile.
+      if (result.outcome === 'gone' && !isChosen(item, spoke)) {
+        tracked.setDispatchedTo(
+          item,
+          [...item.dispatchedTo].filter((name) => name !== spoke),
+        );
+        options.onGone(item, spoke);
+      }
+    } catch (error) {
+      if (!session.live) return undefined;
+      // The spoke wrote its status in between, or the copy here is behind: look again when it has caught up.
+      if (hasCode(error, 409) || hasCode(error, 404)) return { requeueAfterMs: CATCH_UP_MS };
+      noteProblem(
+        item,
+        spoke,
+        error instanceof StatusError ? `the spoke answers ${error.code}: ${error.message}` : errorText(error),
+        error instanceof SpokeTimedOut,
+      );
+      throw error;
+    }
+    return undefined;
+  };
+}
+
+/** What a lost hub would need to ask the same of this spoke again. */
+function originOf(...objects: readonly (KubeObject | undefined)[]): string {
+  const present = objects.filter((object) => object !== undefined).map(portable);
+  return present.length === 0 ? '' : packOrigin(present);
+}

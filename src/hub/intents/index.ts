@@ -1,0 +1,44 @@
+import type { Client } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import type { IntentSource } from './intent-source.ts';
+import { openPropagations } from './propagations.ts';
+
+export type { CompileReading, IntentFindings, IntentRecord, IntentSource } from './intent-source.ts';
+
+/** An object that is an intent, and the dialect that it is written in. */
+export interface IntentObject {
+  readonly source: IntentSource;
+  readonly object: KubeObject;
+}
+
+/** The intents of all dialects, by key. */
+export interface Intents {
+  get(key: string): IntentObject | undefined;
+  keys(): Iterable<string>;
+  /** Whether all that there are are known. */
+  readonly synced: boolean;
+  stop(): void;
+}
+
+/** `onChange` hears of keys whose wish changed. */
+export function openIntents(runtime: Runtime, client: Client, onChange: (key: string) => void): Intents {
+  // A dialect joins the hub by being named here.
+  const sources: readonly IntentSource[] = [openPropagations(runtime, client, onChange)];
+  return {
+    get(key: string): IntentObject | undefined {
+      const source = sources.find((candidate) => candidate.owns(key));
+      const object = source?.get(key);
+      return source && object ? { source, object } : undefined;
+    },
+    *keys(): Iterable<string> {
+      for (const source of sources) for (const [key] of source.entries()) yield key;
+    },
+    get synced() {
+      return sources.every((source) => source.synced);
+    },
+    stop(): void {
+      for (const source of sources) source.stop();
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import { compilePropagation, concernedBy } from '../../dialects/propagation/compile.ts';
+import { CLUSTER_PROPAGATION, PROPAGATION } from '../../dialects/propagation/kinds.ts';
+import { reportPropagation } from '../../dialects/propagation/report.ts';
+import type { Propagation, PropagationStatus } from '../../dialects/propagation/types.ts';
+import type { Client, ResourceId } from '../../kube/client.ts';
+import { resourceIdOf } from '../../kube/custom-resource.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { startInformer } from '../../kube/informer-cache.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual, isObject } from '../../schema/json.ts';
+import { setFinalizers } from './finalizers.ts';
+import type { IntentSource } from './intent-source.ts';
+
+/** Keeps a Propagation until its objects are gone from every cluster that has them. */
+export const PROPAGATION_FINALIZER = 'atoll.dev/propagation';
+/** Somebody wrote the object in between: its copy here follows. */
+const CATCH_UP_MS = 40;
+const KINDS = [PROPAGATION, CLUSTER_PROPAGATION].map(resourceIdOf);
+
+/** The Propagations and ClusterPropagations of the hub. What the hub must remember of them is in their status. */
+export function openPropagations(
+  runtime: Runtime,
+  client: Client,
+  onChange: (key: string) => void,
+): IntentSource<Propagation> {
+  const { clock } = runtime;
+  const informers = new Map<string, Informer<Propagation>>();
+  for (const resource of KINDS) {
+    const informer = startInformer<Propagation>(runtime, client, resource);
+    informers.set(resource.kind, informer);
+    informer.onChange(({ type, object, previous }) => {
+      const relevant =
+        type !== 'updated' ||
+        !deepEqual(object.spec, previous?.spec) ||
+        object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
+      if (relevant) onChange(keyOf(resource, object));
+    });
+  }
+
+  function resourceOf(propagation: Propagation): ResourceId {
+    return KINDS.find((resource) => resource.kind === propagation.kind) ?? resourceIdOf(PROPAGATION);
+  }
+
+  /** Merges into the status. With `resourceVersion` only over what was read: 409 where it moved on. */
+  async function writeStatus(
+    propagation: Propagation,
+    status: object,
+    resourceVersion?: string,
+  ): Promise<void> {
+    const { namespace = '', name = '' } = propagation.metadata;
+    const patch = resourceVersion === undefined ? { status } : { metadata: { resourceVersion }, status };
+    await client.patch(resourceOf(propagation), namespace, name, 'merge', patch, { subresource: 'status' });
+  }
+
+  return {
+    finalizer: PROPAGATION_FINALIZER,
+    get synced() {
+      return [...informers.values()].every((informer) => informer.synced);
+    },
+    owns: (key) => informers.has(key.slice(0, key.indexOf('/'))),
+    get(key: string): Propagation | undefined {
+      const [kind = '', namespace = '', name = ''] = key.split('/');
+      return informers.get(kind)?.get(namespace, name);
+    },
+    *entries(): Iterable<[string, Propagation]> {
+      for (const resource of KINDS)
+        for (const object of informers.get(resource.kind)?.list() ?? [])
+          yield [keyOf(resource, object), object];
+    },
+    compile: (propagation, { objects }) =>
+      compilePropagation(propagation, ({ apiVersion, kind }) => objects(apiVersion, kind)),
+    concernedBy,
+    author: ({ spec }) => spec.author,
+    record: ({ status }) => status,
+    writeRecord: async (propagation, record) => writeStatus(propagation, record),
+    async report(propagation, findings) {
+      const found = { ...findings, suspended: propagation.spec.suspend === true };
+      const status = reportPropagation(found, propagation.status, clock.now());
+      if (deepEqual(status, propagation.status)) return undefined;
+      try {
+        // Only over what was read: a plan that was recorded meanwhile must not be undone.
+        const patch = { ...status, ...withoutLeftovers(status, propagation.status) };
+        await writeStatus(propagation, patch, propagation.metadata.resourceVersion);
+      } catch (error) {
+        if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
+        if (!hasCode(error, 404)) throw error;
+      }
+      return undefined;
+    },
+    setFinalizers: async (propagation, finalizers) =>
+      setFinalizers(client, resourceOf(propagation), propagation, finalizers),
+    stop(): void {
+      for (const informer of informers.values()) informer.stop();
+    },
+  };
+}
+
+function keyOf(resource: ResourceId, object: Propagation): string {
+  return `${resource.kind}/${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`;
+}
+
+/** A merge keeps what it is not told of: fields of records that are gone are taken away by name. */
+function withoutLeftovers(
+  next: PropagationStatus,
+  before: PropagationStatus | undefined,
+): Record<string, object> {
+  const out: Record<string, object> = {};
+  for (const name of ['freshness', 'decision', 'replicas'] as const)
+    if (before?.[name] !== undefined) out[name] = mergeTo(before[name], next[name] ?? {});
+  return out;
+}
+
+/** The merge patch that makes one record of another. */
+function mergeTo(before: object, next: object): object {
+  const patch: Record<string, unknown> = { ...next };
+  for (const [field, value] of Object.entries(before)) {
+    const wanted = (next as Record<string, unknown>)[field];
+    if (wanted === undefined) patch[field] = null;
+    else if (isObject(wanted) && isObject(value)) patch[field] = mergeTo(value, wanted);
+  }
+  return patch;
+}

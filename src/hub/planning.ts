@@ -1,0 +1,150 @@
+import { describeSelection } from '../dialects/propagation/describe.ts';
+import type { Compiled } from '../engine/compiled.ts';
+import { createPlacer, type Decision, requiredApis } from '../engine/place/index.ts';
+import { type Plan, planIntent } from '../engine/plan/plan.ts';
+import type { Result } from '../kube/controller.ts';
+import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { authorize, type readingRights } from './author/index.ts';
+import type { Fleet } from './fleet.ts';
+import type { IntentObject } from './intents/index.ts';
+import type { Inventory } from './inventory.ts';
+import type { PoliciesInForce } from './policies/index.ts';
+import type { Sources } from './sources.ts';
+import { remember, type Tracked, type TrackedTable } from './tracked.ts';
+
+export interface PlanningOptions {
+  readonly clock: Clock;
+  readonly fleet: Fleet;
+  readonly inventory: Inventory;
+  readonly policies: PoliciesInForce;
+  readonly rights: ReturnType<typeof readingRights>;
+  readonly sources: Sources;
+  readonly tracked: TrackedTable;
+}
+
+/** What an intent asks for, where it goes, how much of it, and what of that is sent now. */
+export interface Planning {
+  /** Computes anew what is tracked of an intent; durable where it asks something else of a spoke than before. */
+  plan(item: Tracked, intent: IntentObject): Promise<Result | undefined>;
+  /** What was decided before this process began. */
+  restore(key: string, decision: Decision): void;
+  forget(key: string): void;
+  /** Another decision may be due: the clusters changed. */
+  fleetChanged(): void;
+}
+
+const SOON_MS = 15;
+const LONGEST_WAIT_MS = 3_600_000;
+/** Until rights are asked for again that the author of an intent lacks. */
+const ASK_RIGHTS_MS = 30_000;
+
+export function createPlanning(options: PlanningOptions): Planning {
+  const { clock, fleet, inventory, policies, rights, sources, tracked } = options;
+  const placer = createPlacer();
+  let fleetIsNew = true;
+
+  /** What: the content of an intent as far as its author may send it; undefined where nothing of it can be used. */
+  async function compile(
+    item: Tracked,
+    { source, object }: IntentObject,
+  ): Promise<{ compiled?: Compiled; again?: Result }> {
+    const blockers: string[] = [];
+    const compiled = source.compile(object, {
+      clusters: inventory.clusters(),
+      objects(apiVersion: string, kind: string): readonly KubeObject[] {
+        const found = sources.objects(apiVersion, kind, item.key);
+        if ('objects' in found) return found.objects;
+        blockers.push('unknown' in found ? found.unknown : found.waiting);
+        return [];
+      },
+    });
+    blockers.push(...compiled.problems);
+    item.compiled = compiled;
+    item.selection = describeSelection(compiled, blockers);
+    if (blockers.length > 0) return {};
+    const authorized = await authorize(compiled.intent, policies, rights, (ref) => mayBeThere(item, ref));
+    if (authorized.problem) item.selection = authorized.problem;
+    // Rights may be given at any time, of which the hub hears nothing.
+    const again = authorized.problem ? { again: { requeueAfterMs: ASK_RIGHTS_MS } } : {};
+    const { intent } = authorized;
+    if (intent === undefined) return again;
+    item.compiled = { ...compiled, intent };
+    return { compiled: item.compiled, ...again };
+  }
+
+  /** Where, and how many. */
+  function decide({ key, latest }: Tracked, { intent, blocked }: Compiled, from: IntentObject): Plan {
+    if (fleetIsNew) placer.setFleet(inventory.clusters());
+    fleetIsNew = false;
+    const decision = placer.decide(key, intent.placement, {
+      nowMs: clock.now(),
+      requires: requiredApis(intent.objects),
+    });
+    const replicas = latest?.replicas ?? from.source.record(from.object)?.replicas;
+    const plan = planIntent(intent, inventory.clusters(), latest, decision, replicas);
+    return blocked === undefined ? plan : { ...plan, blocked: new Map([...blocked, ...plan.blocked]) };
+  }
+
+  /** Before anything is sent: which generation this is, and whom it concerns, durable at the hub. */
+  async function commit(item: Tracked, { source, object }: IntentObject, next: Plan): Promise<void> {
+    const targets = new Set([...item.dispatchedTo, ...next.decision.chosen, ...item.found]);
+    const known = [...targets].filter((name) => inventory.has(name)).sort();
+    const changed = item.digest !== next.digest;
+    const generation = changed ? item.generation + 1 : item.generation;
+    const history = changed ? remember(item) : item.history;
+    if (changed || known.some((name) => !item.dispatchedTo.has(name))) {
+      await source.writeRecord(object, {
+        dispatchGeneration: generation,
+        dispatchDigest: next.digest,
+        ...(history.length === 0 ? {} : { dispatchHistory: [...history] }),
+        dispatchedTo: known,
+      });
+    }
+    item.plan = next;
+    item.generation = generation;
+    item.digest = next.digest;
+    item.history = history;
+    tracked.setDispatchedTo(item, known);
+    item.found.clear();
+  }
+
+  /** Whether a spoke may hold an object of an intent; so it is as long as nobody knows. */
+  function mayBeThere(item: Tracked, ref: ObjectRef): boolean {
+    return [...item.dispatchedTo].some((cluster) => {
+      const session = fleet.session(cluster);
+      const held = session?.dispatch(item.dispatch);
+      if (!held) return session?.live !== true;
+      const key = refKey(ref);
+      return held.spec.objects.some((one) => refKey(one) === key);
+    });
+  }
+
+  /** Time alone may change where something goes: when a toleration ends, when a better group has been there for long enough. */
+  function sooner(again: Result | undefined, reconsiderAtMs: number | undefined): Result | undefined {
+    if (reconsiderAtMs === undefined) return again;
+    const waitMs = Math.min(LONGEST_WAIT_MS, Math.max(SOON_MS, reconsiderAtMs - clock.now()));
+    return { requeueAfterMs: Math.min(waitMs, again?.requeueAfterMs ?? waitMs) };
+  }
+
+  return {
+    async plan(item: Tracked, intent: IntentObject): Promise<Result | undefined> {
+      const { compiled, again } = await compile(item, intent);
+      if (!compiled) return again;
+      const next = decide(item, compiled, intent);
+      item.latest = next;
+      // While suspended, what was recorded before is sent and nothing newer.
+      if (!compiled.intent.suspend) await commit(item, intent, next);
+      else if (next.digest === item.digest) item.plan = next;
+      return sooner(again, next.decision.reconsiderAtMs);
+    },
+    restore: placer.restore,
+    forget(key: string): void {
+      placer.forget(key);
+      sources.forget(key);
+    },
+    fleetChanged(): void {
+      fleetIsNew = true;
+    },
+  };
+}
