@@ -120,6 +120,13 @@ export async function kubeApiServerSubject(assets: string, folder: string): Prom
   ]);
 }
 
+/** The least that any server must do (`bare-server.ts`). */
+export async function bareSubject(folder: string): Promise<ProcessSubject> {
+  const port = await freePort();
+  const args = [join(root, 'bench', 'bare-server.ts'), String(port), join(folder, 'bare.db')];
+  return processSubject(port, () => [start(process.execPath, args)]);
+}
+
 interface Started {
   readonly child: ChildProcess;
   log(): string;

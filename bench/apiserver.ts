@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,14 @@ import {
   type ProcessSubject,
   type Subject,
 } from './apiserver-subject.ts';
-import { type Benchmark, type BenchmarkContext, type Measurement, pause, root } from './measure.ts';
+import {
+  type Benchmark,
+  type BenchmarkContext,
+  buildOnce,
+  type Measurement,
+  pause,
+  root,
+} from './measure.ts';
 
 /**
  * The embedded API server, in this process and as a process of its own over HTTPS; beside kube-apiserver with etcd, by the
@@ -40,8 +47,7 @@ const AIMS: Figures = {
 };
 
 async function run(context: BenchmarkContext): Promise<readonly Measurement[]> {
-  const build = spawnSync(process.execPath, [join(root, 'scripts', 'build.mjs')], { stdio: 'inherit' });
-  if (build.status !== 0) throw new Error('the build failed');
+  buildOnce();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
   try {
     const assets = process.env['KUBEBUILDER_ASSETS'];
@@ -112,7 +118,7 @@ async function figuresOf(
 }
 
 /** A process of its own that makes a thousand empty logical clusters and tells how long it took and what they weigh. */
-async function logicalClusters(context: BenchmarkContext, folder: string): Promise<Measurement[]> {
+export async function logicalClusters(context: BenchmarkContext, folder: string): Promise<Measurement[]> {
   context.progress('1,000 logical clusters');
   const worker = join(root, 'bench', 'clusters-worker.ts');
   const child = spawn(process.execPath, ['--expose-gc', worker, join(folder, 'clusters.db')], {

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { nameSuffix, seededRandom } from '../src/runtime/index.ts';
 import {
   type Benchmark,
   type BenchmarkContext,
+  buildOnce,
   type Measurement,
   pause,
   percentile,
@@ -49,8 +50,7 @@ async function withFleet(
   context: BenchmarkContext,
   work: (fleet: Fleet, context: BenchmarkContext) => Promise<readonly Measurement[]>,
 ): Promise<readonly Measurement[]> {
-  const build = spawnSync(process.execPath, [join(root, 'scripts', 'build.mjs')], { stdio: 'inherit' });
-  if (build.status !== 0) throw new Error('the build failed');
+  buildOnce();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
   const directory = join(folder, 'fleet');
   const fleet: Fleet = {

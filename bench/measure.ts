@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,6 +22,15 @@ export interface Measurement {
   readonly floor?: { readonly name: string; readonly value: number };
   /** What the project wants to stay below (ms, MiB) or above (rates). */
   readonly aim?: number;
+  /** What must hold wherever it runs: at least this share of the floor, or at most this much. */
+  readonly bound?: { readonly ratio: number } | { readonly most: number };
+}
+
+/** Whether the bound of a measurement holds; so it does where there is none. */
+export function holds({ value, floor, bound }: Measurement): boolean {
+  if (bound === undefined) return true;
+  if ('most' in bound) return value <= bound.most;
+  return floor !== undefined && value / floor.value >= bound.ratio;
 }
 
 export interface BenchmarkContext {
@@ -35,6 +44,12 @@ export interface Benchmark {
   readonly name: string;
   readonly description: string;
   run(context: BenchmarkContext): Promise<readonly Measurement[]>;
+}
+
+/** Builds what is measured as a process of its own. Throws where that fails. */
+export function buildOnce(): void {
+  const build = spawnSync(process.execPath, [join(root, 'scripts', 'build.mjs')], { stdio: 'inherit' });
+  if (build.status !== 0) throw new Error('the build failed');
 }
 
 export const root: string = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -70,10 +85,11 @@ export function writeResults(
 }
 
 /** A line for people. */
-export function describeMeasurement({ name, value, unit, floor, aim }: Measurement): string {
+export function describeMeasurement(measurement: Measurement): string {
+  const { name, value, unit, floor, aim } = measurement;
   const ratio = floor ? `  ${(value / floor.value).toFixed(2)} × ${floor.name} (${format(floor.value)})` : '';
   const aimed = aim === undefined ? '' : `  aim ${format(aim)}${isMet(value, unit, aim) ? '' : ' MISSED'}`;
-  return `  ${name.padEnd(44)} ${format(value).padStart(10)} ${unit.padEnd(12)}${ratio}${aimed}`;
+  return `  ${name.padEnd(44)} ${format(value).padStart(10)} ${unit.padEnd(12)}${ratio}${aimed}${holds(measurement) ? '' : '  OUT OF BOUNDS'}`;
 }
 
 /** How many times a second `work` gets done by `concurrency` loops, after a warm-up of a quarter of the time. */

@@ -8,8 +8,9 @@ import { celBenchmark } from './cel.ts';
 import { divideBenchmark } from './divide.ts';
 import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
 import { fleetBenchmark } from './fleet-scale.ts';
+import { gateBenchmark } from './gate.ts';
 import { linksBenchmark } from './links.ts';
-import { type Benchmark, describeMeasurement, writeResults } from './measure.ts';
+import { type Benchmark, describeMeasurement, holds, writeResults } from './measure.ts';
 import { placeBenchmark } from './place.ts';
 
 const benchmarks: readonly Benchmark[] = [
@@ -21,6 +22,7 @@ const benchmarks: readonly Benchmark[] = [
   fleetBenchmark,
   placeBenchmark,
   divideBenchmark,
+  gateBenchmark,
 ];
 
 const { values, positionals } = parseArgs({
@@ -33,6 +35,7 @@ if (unknown.length > 0) {
   process.stderr.write(`There is no benchmark ${unknown.join(', ')}; there are ${names}.\n`);
   process.exit(1);
 }
+let out = 0;
 for (const benchmark of benchmarks) {
   if (positionals.length > 0 && !positionals.includes(benchmark.name)) continue;
   process.stdout.write(`${benchmark.name}: ${benchmark.description}\n`);
@@ -43,7 +46,8 @@ for (const benchmark of benchmarks) {
   };
   const measurements = await benchmark.run(context);
   for (const measurement of measurements) process.stdout.write(`${describeMeasurement(measurement)}\n`);
+  out += measurements.filter((measurement) => !holds(measurement)).length;
   process.stdout.write(`  → ${writeResults(benchmark, context, measurements)}\n`);
 }
 // Agents keep connections alive for a while.
-process.exit(0);
+process.exit(out === 0 ? 0 : 1);

@@ -29,6 +29,8 @@ const steps = [
   // Random histories of whole fleets; the same seeds each time.
   { name: 'histories', run: () => check('simulate', ['--seeds', '200']) },
   { name: 'conformance', run: () => vitest('conformance') },
+  // Alone, so that nothing runs beside what is measured.
+  { name: 'gate', run: () => vitest('gate') },
   {
     name: 'go',
     run: () => {
