@@ -40,6 +40,14 @@ export type HubCommand =
   | { readonly do: 'engine' | 'floor'; readonly start: HubStart }
   /** Puts spokes into the inventory, and objects and a Propagation for all of them beside. */
   | { readonly do: 'enlist'; readonly spokes: readonly string[] }
+  /** Puts spokes into the inventory, and nothing else. */
+  | { readonly do: 'spokes'; readonly spokes: readonly string[] }
+  /** An intent of a few objects for some clusters. Resolves to when it was written and when its status said that all are ready. */
+  | { readonly do: 'one'; readonly name: string; readonly objects: number; readonly clusters: number }
+  /** Many intents of one object each for all clusters. Resolves to when the first was written and all were reported ready. */
+  | { readonly do: 'many'; readonly intents: number; readonly clusters: number }
+  /** Writes another value to the object of one of the many. Resolves to when that began. */
+  | { readonly do: 'change one of many'; readonly index: number; readonly value: string }
   /** Resolves when the hub sees so many spokes; to when it saw each for the first time since `watch`. */
   | { readonly do: 'seen'; readonly count: number }
   | { readonly do: 'forget-seen' }
@@ -177,7 +185,6 @@ function floorDispatch(): Dispatch {
 async function enlist(spokes: readonly string[]): Promise<void> {
   const hub = started(client);
   await hub.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
-  for (const name of OBJECTS) await hub.create(configMaps, configMap(name, 'first'));
   for (const name of spokes)
     await hub.create(resourceIdOf(SPOKE_CLUSTER), {
       apiVersion: apiVersionOf(SPOKE_CLUSTER),
@@ -209,6 +216,79 @@ function configMap(name: string, value: string): KubeObject {
     metadata: { name, namespace: NAMESPACE, labels: { app: 'bench' } },
     data: { value, filler: 'x'.repeat(512) },
   } as KubeObject;
+}
+
+function intentFor(name: string, clusters: number): KubeObject {
+  const labelSelector = { matchLabels: { intent: name } };
+  return {
+    apiVersion: apiVersionOf(PROPAGATION),
+    kind: PROPAGATION.kind,
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap', labelSelector }],
+      placement: { clusterSelector: {}, numberOfClusters: clusters },
+    },
+  } as KubeObject;
+}
+
+function objectOf(intent: string, name: string): KubeObject {
+  const made = configMap(name, 'first');
+  return { ...made, metadata: { ...made.metadata, labels: { intent } } };
+}
+
+interface Span {
+  readonly began: number;
+  readonly reported: number;
+}
+
+async function oneIntent(name: string, objects: number, clusters: number): Promise<Span> {
+  const hub = started(client);
+  for (let index = 0; index < objects; index++)
+    await hub.create(configMaps, objectOf(name, `${name}-${index}`));
+  const began = now();
+  const reported = whenAllReady(1, clusters, (propagation) => propagation.metadata.name === name);
+  await hub.create(PROPAGATIONS, intentFor(name, clusters));
+  return { began, reported: await reported };
+}
+
+async function manyIntents(intents: number, clusters: number): Promise<Span> {
+  const hub = started(client);
+  const began = now();
+  const reported = whenAllReady(
+    intents,
+    clusters,
+    ({ metadata }) => metadata.name?.startsWith('many-') === true,
+  );
+  for (let index = 0; index < intents; index++) {
+    const name = `many-${index}`;
+    await hub.create(configMaps, objectOf(name, name));
+    await hub.create(PROPAGATIONS, intentFor(name, clusters));
+  }
+  return { began, reported: await reported };
+}
+
+/** When the hub's own statuses said of so many intents that they are ready on so many clusters. */
+async function whenAllReady(
+  intents: number,
+  clusters: number,
+  counts: (propagation: Propagation) => boolean,
+): Promise<number> {
+  const abort = new AbortController();
+  const ready = new Set<string>();
+  const events = started(client).watch<Propagation>(PROPAGATIONS, NAMESPACE, {
+    sendInitialEvents: true,
+    signal: abort.signal,
+  });
+  for await (const { type, object } of events) {
+    if (type !== 'ADDED' && type !== 'MODIFIED') continue;
+    const propagation = object as Propagation;
+    if (!counts(propagation) || propagation.status?.ready !== clusters) continue;
+    ready.add(propagation.metadata.name ?? '');
+    if (ready.size < intents) continue;
+    abort.abort();
+    return now();
+  }
+  throw new Error('the watch of Propagations ended');
 }
 
 async function change(value: string): Promise<number> {
@@ -266,7 +346,20 @@ answerCommands<HubCommand>(async (command) => {
       return startFloor(command.start);
     case 'enlist':
       await enlist(command.spokes);
+      for (const name of OBJECTS) await started(client).create(configMaps, configMap(name, 'first'));
       return propagate();
+    case 'spokes':
+      return enlist(command.spokes);
+    case 'one':
+      return oneIntent(command.name, command.objects, command.clusters);
+    case 'many':
+      return manyIntents(command.intents, command.clusters);
+    case 'change one of many': {
+      const began = now();
+      const patch = { data: { value: command.value } };
+      await started(client).patch(configMaps, NAMESPACE, `many-${command.index}`, 'merge', patch);
+      return began;
+    }
     case 'seen':
       return whenSeen(command.count);
     case 'forget-seen':

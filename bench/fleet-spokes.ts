@@ -29,6 +29,9 @@ export type SpokesCommand =
     }
   /** When each spoke had carried out this generation, once all have. */
   | { readonly do: 'applied'; readonly generation: number }
+  /** When orders were carried out since `listen`, once there are so many. */
+  | { readonly do: 'carried out'; readonly count: number }
+  | { readonly do: 'listen' }
   /** Writes that the hub asked for so far, and those that engines made on their own servers. */
   | { readonly do: 'writes' }
   /** Breaks all connections at once. */
@@ -41,6 +44,7 @@ const sockets = new Set<Socket>();
 /** By spoke: when which generation was carried out first. */
 const applied = new Map<string, Map<number, number>>();
 const waiting = new Set<() => void>();
+const carriedOut: number[] = [];
 let hubWrites = 0;
 let ownRevision = (): Promise<number> => Promise.resolve(0);
 
@@ -51,13 +55,13 @@ subscribe('net.client.socket', (message) => {
 });
 
 function noteApplied(spoke: string, generation: number): void {
+  carriedOut.push(now());
   let times = applied.get(spoke);
   if (!times) {
     times = new Map();
     applied.set(spoke, times);
   }
-  if (times.has(generation)) return;
-  times.set(generation, now());
+  if (!times.has(generation)) times.set(generation, now());
   for (const check of [...waiting]) check();
 }
 
@@ -69,6 +73,18 @@ function whenApplied(generation: number): Promise<number[]> {
       if (next.length > 0) return;
       waiting.delete(check);
       resolve([...applied.values()].map((times) => times.get(generation) ?? Number.NaN));
+    };
+    waiting.add(check);
+    check();
+  });
+}
+
+function whenCarriedOut(count: number): Promise<readonly number[]> {
+  return new Promise((resolve) => {
+    const check = (): void => {
+      if (carriedOut.length < count) return;
+      waiting.delete(check);
+      resolve(carriedOut);
     };
     waiting.add(check);
     check();
@@ -138,6 +154,11 @@ answerCommands<SpokesCommand>(async (command) => {
     }
     case 'applied':
       return whenApplied(command.generation);
+    case 'listen':
+      carriedOut.length = 0;
+      return undefined;
+    case 'carried out':
+      return whenCarriedOut(command.count);
     case 'writes':
       return { byHub: hubWrites, own: await ownRevision() };
     case 'cut':

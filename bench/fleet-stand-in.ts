@@ -35,6 +35,8 @@ interface Shelf {
   readonly watchers: Set<(event: Event) => void>;
 }
 
+type Told = NonNullable<NonNullable<Cluster['status']>['dispatches']>[number];
+
 const RECENT = 16;
 const STARTED = '2026-01-01T00:00:00Z';
 const json = { 'content-type': 'application/json' };
@@ -55,8 +57,13 @@ const DISCOVERY = {
 };
 
 /** `onApplied` hears of the generation of each dispatch that was taken. */
-export function standInSpoke(name: string, onApplied: (generation: number) => void): StandIn {
+export function standInSpoke(
+  name: string,
+  onApplied: (generation: number, dispatch: Dispatch) => void,
+): StandIn {
   let version = 1;
+  let objectsTotal = 0;
+  const dispatches = new Map<string, Told>();
   let writes = 0;
   const shelves = new Map<string, Shelf>();
   for (const kind of [DISPATCH, BUNDLE, CLUSTER]) {
@@ -119,7 +126,7 @@ export function standInSpoke(name: string, onApplied: (generation: number) => vo
         conditions: ['Accepted', 'Applied', 'Healthy'].map(condition),
       },
     } as Dispatch;
-    onApplied(position.generation);
+    onApplied(position.generation, dispatch);
     put(shelf, done, 'MODIFIED');
     const told = {
       name: dispatch.metadata.name ?? '',
@@ -130,14 +137,14 @@ export function standInSpoke(name: string, onApplied: (generation: number) => vo
       appliedAt: STARTED,
       health: 'Healthy',
     };
-    sayOfSelf([told], total);
+    dispatches.set(told.name, told);
+    objectsTotal += total;
+    sayOfSelf();
   }
 
-  function sayOfSelf(
-    dispatches: NonNullable<NonNullable<Cluster['status']>['dispatches']>,
-    total: number,
-  ): void {
-    const revision = fleetRevision(dispatches);
+  function sayOfSelf(): void {
+    const told = [...dispatches.values()];
+    const revision = fleetRevision(told);
     const present = clusters.objects.get(name);
     const object: Cluster = {
       apiVersion: apiVersionOf(CLUSTER),
@@ -148,8 +155,8 @@ export function standInSpoke(name: string, onApplied: (generation: number) => vo
         clusterInfo: { kubernetesVersion: 'v1.36.0', nodeCount: 2, lastSyncedTime: STARTED },
         dispatchedRevision: revision,
         appliedRevision: revision,
-        dispatches,
-        health: { status: 'Healthy', objectsHealthy: total, objectsTotal: total },
+        dispatches: told,
+        health: { status: 'Healthy', objectsHealthy: objectsTotal, objectsTotal },
         drift: { corrections: 0 },
       },
     };
@@ -166,7 +173,7 @@ export function standInSpoke(name: string, onApplied: (generation: number) => vo
     });
   }
 
-  sayOfSelf([], 0);
+  sayOfSelf();
   return {
     get writes() {
       return writes;

@@ -9,6 +9,7 @@ import { divideBenchmark } from './divide.ts';
 import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
 import { fleetBenchmark } from './fleet-scale.ts';
 import { gateBenchmark } from './gate.ts';
+import { intentsBenchmark } from './intents.ts';
 import { linksBenchmark } from './links.ts';
 import { type Benchmark, describeMeasurement, holds, writeResults } from './measure.ts';
 import { placeBenchmark } from './place.ts';
@@ -23,6 +24,7 @@ const benchmarks: readonly Benchmark[] = [
   placeBenchmark,
   divideBenchmark,
   gateBenchmark,
+  intentsBenchmark,
 ];
 
 const { values, positionals } = parseArgs({
