@@ -9,6 +9,7 @@ import { divideBenchmark } from './divide.ts';
 import { footprintBenchmark, propagationBenchmark } from './fleet.ts';
 import { fleetBenchmark } from './fleet-scale.ts';
 import { gateBenchmark } from './gate.ts';
+import { graphsBenchmark } from './graphs.ts';
 import { intentsBenchmark } from './intents.ts';
 import { linksBenchmark } from './links.ts';
 import { type Benchmark, describeMeasurement, holds, writeResults } from './measure.ts';
@@ -25,6 +26,7 @@ const benchmarks: readonly Benchmark[] = [
   divideBenchmark,
   gateBenchmark,
   intentsBenchmark,
+  graphsBenchmark,
 ];
 
 const { values, positionals } = parseArgs({

@@ -172,7 +172,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const facts = {
     ready: () => ready,
     version: options.version ?? versionOf(release),
-    requestMetrics: metrics.text,
+    requestMetrics: () => `${metrics.text()}${runtime.metrics.text()}`,
     revision: () => store.revision,
     watches: () => watches.size,
   };

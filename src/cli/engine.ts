@@ -1,4 +1,6 @@
 import { GRAPH_REVISION, RESOURCE_GRAPH_DEFINITION } from '../dialects/kro/kinds.ts';
+import { REMOTE_OBJECT_KIND } from '../dialects/kro/remote-object.ts';
+import { GRAPH_ROLLOUT } from '../dialects/kro/rollout.ts';
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.ts';
 import { SPOKE_CONTRACT } from '../engine/contract/kind.ts';
@@ -7,15 +9,19 @@ import { RESOURCE_RULE } from '../engine/rules/kind.ts';
 import type { Access, AccessRules } from '../hub/access/index.ts';
 import type { CredentialOptions } from '../hub/credential/index.ts';
 import type { Hub } from '../hub/hub.ts';
-import type { LinkSource } from '../hub/inventory.ts';
+import { INTENT_RECORD } from '../hub/intents/records.ts';
+import type { LinkSource } from '../hub/inventory/index.ts';
+import { PLACEMENT_POLICY } from '../hub/placement/index.ts';
+import { REBALANCE } from '../hub/rebalances.ts';
 import { RETRACTION } from '../hub/retractions.ts';
+import { INTENT_REVISION, INTENT_ROLLOUT, ROLLOUT_ACTION } from '../hub/rollouts/kinds.ts';
 import type { Client } from '../kube/client.ts';
 import { type CustomKind, installKinds, resourceIdOf } from '../kube/custom-resource.ts';
 import type { Informer } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Graphs } from '../spoke/graphs/index.ts';
+import type { GraphSettings, Graphs } from '../spoke/graphs/index.ts';
 import { grantHubAccess } from '../spoke/hub-access.ts';
 import type { Spoke } from '../spoke/spoke.ts';
 
@@ -26,6 +32,12 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   PROPAGATION,
   CLUSTER_PROPAGATION,
   RETRACTION,
+  PLACEMENT_POLICY,
+  REBALANCE,
+  INTENT_ROLLOUT,
+  INTENT_REVISION,
+  ROLLOUT_ACTION,
+  INTENT_RECORD,
   DISPATCH,
   BUNDLE,
   OWNERSHIP_RECORD,
@@ -33,6 +45,8 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   SPOKE_CONTRACT,
   RESOURCE_GRAPH_DEFINITION,
   GRAPH_REVISION,
+  GRAPH_ROLLOUT,
+  REMOTE_OBJECT_KIND,
 ];
 
 export interface EngineOptions {
@@ -48,6 +62,7 @@ export interface EngineOptions {
   readonly access?: AccessRules;
   /** Whether the hub of this cluster was pinned when it joined; see `SpokeOptions`. */
   readonly pinned?: boolean;
+  readonly graphs?: GraphSettings;
 }
 
 export interface Engine {
@@ -119,7 +134,12 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   }
   async function runGraphs(): Promise<void> {
     const { startGraphs } = await loadRole.graphs();
-    running.graphs ??= startGraphs(runtime, { client, version: options.version });
+    running.graphs ??= startGraphs(runtime, {
+      ...options.graphs,
+      client,
+      version: options.version,
+      cluster: options.name,
+    });
   }
   function onFirst(informer: Informer, role: string, begin: () => Promise<unknown>): void {
     watches.push(informer);

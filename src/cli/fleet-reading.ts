@@ -98,13 +98,46 @@ export function sourceKey(selector: Pick<ResourceSelector, 'apiVersion' | 'kind'
   return `${parseApiVersion(selector.apiVersion).group}/${selector.kind}`;
 }
 
-/** Lists every kind that the propagations select from. */
+/** Lists every kind that the propagations select from, and those that come along with what they select. */
 export async function readSources(client: Client, propagations: readonly Propagation[]): Promise<Sources> {
-  const wanted = new Map<string, ResourceSelector>();
+  const sources = new Map<string, Source>();
+  let wanted = new Map<string, ResourceSelector>();
   for (const propagation of propagations)
     for (const selector of effectiveSelectors(propagation))
       if (!wanted.has(sourceKey(selector))) wanted.set(sourceKey(selector), selector);
-  const entries = await Promise.all(
+  while (wanted.size > 0) {
+    for (const [key, source] of await readKinds(client, wanted)) sources.set(key, source);
+    wanted = kindsAskedFor(propagations, sources);
+  }
+  return sources;
+}
+
+/** Kinds that what is known leads to, and that are not read yet. */
+function kindsAskedFor(
+  propagations: readonly Propagation[],
+  sources: Sources,
+): Map<string, ResourceSelector> {
+  const wanted = new Map<string, ResourceSelector>();
+  for (const propagation of propagations) {
+    if (propagation.spec.dependencies === undefined && !asksForNamespaces(propagation)) continue;
+    compilePropagation(propagation, (selector) => {
+      const source = sources.get(sourceKey(selector));
+      if (!source) wanted.set(sourceKey(selector), selector);
+      return source && 'objects' in source ? source.objects : [];
+    });
+  }
+  return wanted;
+}
+
+function asksForNamespaces({ spec }: Propagation): boolean {
+  return spec.resourceSelectors.some(({ namespaceSelector }) => namespaceSelector !== undefined);
+}
+
+function readKinds(
+  client: Client,
+  wanted: ReadonlyMap<string, ResourceSelector>,
+): Promise<[string, Source][]> {
+  return Promise.all(
     [...wanted].map(async ([key, { apiVersion, kind }]): Promise<[string, Source]> => {
       try {
         const list = await client.list(await client.resourceFor(apiVersion, kind), '');
@@ -115,7 +148,6 @@ export async function readSources(client: Client, propagations: readonly Propaga
       }
     }),
   );
-  return new Map(entries);
 }
 
 /** What a propagation comes to. Pure. */
@@ -125,11 +157,15 @@ export function planPropagation(
   sources: Sources,
 ): Planned {
   const blockers = new Set<string>();
-  const compiled = compilePropagation(propagation, (selector) => {
+  const objectsOf = (selector: ResourceSelector, mustBeServed: boolean): readonly KubeObject[] => {
     const found = sources.get(sourceKey(selector));
     if (found && 'objects' in found) return found.objects;
-    blockers.add(found?.unknown ?? `objects of kind ${selector.kind} were not read`);
+    if (mustBeServed || !found)
+      blockers.add(found?.unknown ?? `objects of kind ${selector.kind} were not read`);
     return [];
+  };
+  const compiled = compilePropagation(propagation, (selector) => objectsOf(selector, true), {
+    named: (selector) => objectsOf(selector, false),
   });
   for (const problem of compiled.problems) blockers.add(problem);
   const before = propagation.status?.decision;

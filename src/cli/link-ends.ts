@@ -13,6 +13,7 @@ import type { Client } from '../kube/client.ts';
 import type { Handler, Upgrader } from '../kube/exchange.ts';
 import {
   type DialerState,
+  type PeerOptions,
   startTunnelDialer,
   startTunnelListener,
   type TunnelDialer,
@@ -37,6 +38,8 @@ export interface ListenOptions {
   readonly directory: string;
   /** Tells of spokes that are no longer accepted: they are cut off at once. */
   readonly joins?: Joins | undefined;
+  /** The other replicas of this hub. */
+  readonly peers?: PeerOptions;
 }
 
 /** The hub's end: spokes dial in, and every request inside the connection is the hub's. `client` is the hub's own API. */
@@ -67,6 +70,7 @@ export async function listenForSpokes(
     consumeJoinToken: (spoke, token, keyDigest, request) =>
       decideEnrolment(runtime, client, { spoke, token, keyDigest, request }),
     onLink: (link) => links.add(link),
+    ...(options.peers === undefined ? {} : { peers: options.peers }),
   });
   links.onForget((spoke) => listener.disconnect(spoke, 'its SpokeCluster was deleted'));
   options.joins?.onRefused((spoke, why) => listener.disconnect(spoke, why));

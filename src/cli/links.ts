@@ -1,4 +1,4 @@
-import type { LinkSource } from '../hub/inventory.ts';
+import type { LinkSource } from '../hub/inventory/index.ts';
 import type { Request } from '../kube/exchange.ts';
 import { httpHandler } from '../kube/http-handler.ts';
 import { directLink, type Link } from '../link/index.ts';

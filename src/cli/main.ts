@@ -4,14 +4,20 @@ import { registerAccept } from './commands/accept.ts';
 import { registerCel } from './commands/cel.ts';
 import { registerCluster } from './commands/cluster.ts';
 import { registerConfirm } from './commands/confirm.ts';
+import { registerDesired } from './commands/desired.ts';
 import { registerDetach } from './commands/detach.ts';
 import { registerDiff } from './commands/diff.ts';
+import { registerFederate } from './commands/federate.ts';
 import { registerGet } from './commands/get.ts';
 import { registerGrant } from './commands/grant.ts';
 import { registerGraph } from './commands/graph.ts';
 import { registerJoin } from './commands/join.ts';
 import { registerKubeconfig } from './commands/kubeconfig.ts';
+import { registerPlan } from './commands/plan.ts';
+import { registerPromote } from './commands/promote.ts';
 import { registerRecover } from './commands/recover.ts';
+import { registerHistory, registerRollback, registerRollout } from './commands/rollout.ts';
+import { registerSnapshot } from './commands/snapshot.ts';
 import { registerStatus } from './commands/status.ts';
 import { registerTakeover } from './commands/takeover.ts';
 import { registerWhy } from './commands/why.ts';
@@ -62,14 +68,22 @@ program
 
 registerStatus(program);
 registerWhy(program);
+registerDesired(program);
 registerDiff(program);
+registerPlan(program);
+registerPromote(program);
+registerRollout(program);
+registerHistory(program);
+registerRollback(program);
 registerConfirm(program);
 registerRecover(program);
+registerSnapshot(program);
 registerJoin(program);
 registerAccept(program);
 registerDetach(program);
 registerTakeover(program);
 registerCluster(program);
+registerFederate(program);
 registerGet(program);
 registerGrant(program);
 registerCel(program);
@@ -99,10 +113,17 @@ for (const role of ['hub', 'spoke'] as const) {
       '--link-address <host:port...>',
       'where spokes find this hub, where that is not the address to listen on',
     )
+    .option(
+      '--peer <addresses...>',
+      'link addresses of all replicas of this hub: all listen, one at a time is the hub',
+    )
     .option('--access-port <port>', 'let people get to the spokes on this port', wholeNumber)
     .option('--access-host <host>', 'address of that port', '127.0.0.1')
     .option('--writes-without-grant', 'let people write on spokes who may create spokeclusters/proxy', false)
     .option('--allow-loopback', 'accept kubeconfigs of clusters on this machine', false)
+    .option('--allow-unverified-tls', 'reach clusters that want no check of their certificate', false)
+    .option('--gateway-namespace <namespace>', "register clusters with KubeVela's cluster gateway there")
+    .option('--graphs <settings...>', 'settings of resource graphs, such as allow-crd-deletion=true')
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
 }

@@ -28,10 +28,20 @@ export function redact(object: KubeObject): KubeObject {
   return out;
 }
 
-/** A patch operation on an object, its value as a digest where the object is a Secret. */
+/** A patch operation on an object, its values as digests where the object is a Secret. */
 export function redactOperation(target: KubeObject, operation: PatchOperation): PatchOperation {
-  if (!isSecret(target) || operation.value === undefined) return operation;
-  if (/^\/(metadata|type|immutable)(\/|$)/.test(operation.path)) return operation;
-  const value: JsonValue = digestText(operation.value);
-  return { ...operation, value };
+  if (!isSecret(target) || /^\/(metadata|type|immutable)(\/|$)/.test(operation.path)) return operation;
+  return withoutValues(operation);
+}
+
+function withoutValues(operation: PatchOperation): PatchOperation {
+  const { value, expression, operations } = operation;
+  const digest: JsonValue | undefined = value === undefined ? undefined : digestText(value);
+  return {
+    ...operation,
+    ...(digest === undefined ? {} : { value: digest }),
+    // Whoever writes an expression may write the value into it.
+    ...(expression === undefined ? {} : { expression: digestText(expression) }),
+    ...(operations === undefined ? {} : { operations: operations.map(withoutValues) }),
+  };
 }

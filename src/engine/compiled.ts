@@ -1,4 +1,4 @@
-import type { ObjectRef } from '../kube/object.ts';
+import type { KubeObject, ObjectRef } from '../kube/object.ts';
 import type { Closure } from './closure/index.ts';
 import type { Intent } from './intent.ts';
 
@@ -13,6 +13,8 @@ export interface Compiled {
   readonly problems: readonly string[];
   /** What came along, what is named and not there, and what was left behind; absent where nothing was asked to come along. */
   readonly closure?: Closure;
+  /** The objects of the hub that the content was made of, as they were then. Absent where it was made of something else. */
+  readonly templates?: readonly KubeObject[];
   /** Clusters that keep what they have although they are chosen, with the reason. */
   readonly blocked?: ReadonlyMap<string, string>;
 }

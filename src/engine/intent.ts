@@ -1,8 +1,11 @@
-import type { KubeObject } from '../kube/object.ts';
+import type { KubeObject, ObjectRef } from '../kube/object.ts';
 import type { JsonValue } from '../schema/json.ts';
 import type { LabelSelector } from '../schema/label-selector.ts';
 import type { DivisionOptions } from './divide/index.ts';
+import type { FailoverOptions } from './failover/options.ts';
 import type { ClusterMatch, Placement } from './place/placement.ts';
+import type { ReturnMode } from './reflect/member-status.ts';
+import type { RolloutStrategy } from './rollout/strategy.ts';
 
 export type { ClusterFacts, ClusterMatch, Placement } from './place/placement.ts';
 
@@ -37,10 +40,28 @@ export interface Intent {
   readonly suspend: boolean;
   /** How many objects one change may take away from a cluster by no longer selecting them (`"50%"`, `3`). */
   readonly deletionBudget: number | string;
+  /** Those of the objects that only come along with the others, and may come along with other intents as well. */
+  readonly shared?: readonly ObjectRef[];
+  /** What of the status of the objects comes back; what is needed to aggregate known kinds where nothing is said. */
+  readonly returns?: ReturnMode;
   /** How the objects are written on a spoke; server-side apply where nothing is said. */
   readonly applyStrategy?: ApplyStrategy;
   /** The same for some of the objects. Of several that mean an object each says what those before it left open. */
   readonly objectStrategies?: readonly ObjectStrategy[];
+  /** When each cluster gets a new content; all at once where nothing is said. */
+  readonly rollout?: RolloutStrategy;
+  /** How many contents are kept to go back to; none where neither this nor `rollout` is said. */
+  readonly revisionHistoryLimit?: number;
+  /** A change of the intent itself is carried out with the next change of its objects. */
+  readonly lazy?: boolean;
+  /** Clusters that keep what they have. */
+  readonly suspendedOn?: readonly string[];
+  /** Nothing is placed anew. */
+  readonly keepDecision?: boolean;
+  /** Objects of the hub that must be there before anything is sent. */
+  readonly waitFor?: readonly ObjectRef[];
+  /** When copies move to other clusters by themselves; never where nothing is said. */
+  readonly failover?: FailoverOptions;
 }
 
 /** How a spoke writes an object, and what becomes of it in the end. */
@@ -61,6 +82,11 @@ export interface ApplyStrategy {
   /** Let the object stay, without marks, where it would be removed. */
   readonly preserveOnDeletion?: boolean;
   readonly deletion?: DeletionOptions;
+  /**
+   * What to do about an object that comes to an end by itself (a Job, a Pod): from then on it is left alone, even where it is
+   * changed or deleted on the cluster, and removed after `ttlSeconds` where that is given. Kept up like any other by default.
+   */
+  readonly onFinish?: { readonly ttlSeconds?: number };
 }
 
 export interface IgnoredFields {
@@ -80,11 +106,20 @@ export interface ObjectStrategy extends ApplyStrategy {
   readonly target: OverrideTarget;
 }
 
-/** A change of selected objects on some clusters. Applied in order; later ones see what earlier ones did. */
+/**
+ * A change of selected objects on some clusters. Overrides are applied in their order, and later ones see what earlier ones did; the
+ * parts of one in the order in which they stand here, so that the patch has the last word.
+ */
 export interface Override extends ClusterMatch {
+  /** For people: dispatches and plans say it beside what it changes. */
+  readonly name?: string;
   readonly target?: OverrideTarget;
-  readonly patch?: readonly PatchOperation[];
   readonly images?: readonly ImageOverride[];
+  readonly command?: readonly WordsOverride[];
+  readonly args?: readonly WordsOverride[];
+  readonly labels?: EntriesOverride;
+  readonly annotations?: EntriesOverride;
+  readonly patch?: readonly PatchOperation[];
 }
 
 /** Which objects an override changes; all of the intent's where nothing is given. */
@@ -95,18 +130,46 @@ export interface OverrideTarget {
   readonly labelSelector?: LabelSelector;
 }
 
-/** RFC 6902. */
+/** RFC 6902, with values that depend on the cluster, and with changes inside of documents that are strings. */
 export interface PatchOperation {
-  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
+  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test' | 'edit';
   readonly path: string;
   readonly from?: string;
   readonly value?: JsonValue;
+  /** CEL over `cluster` that gives the value, instead of `value`. Where the cluster changes, it is evaluated again there. */
+  readonly expression?: string;
+  /** Of `edit`: how the string at `path` is to be read. */
+  readonly format?: 'json' | 'yaml';
+  /** Of `edit`: what to change in it, `add`, `remove`, `replace` and `test`, with paths of the document inside. */
+  readonly operations?: readonly PatchOperation[];
 }
 
-/** Replaces images by repository name, in every container of the targets (the form that kustomize uses). */
+/** Replaces parts of images, in every container of the targets. */
 export interface ImageOverride {
+  /** Repository to look for, without tag; `*` is every image. */
   readonly name: string;
   readonly newName?: string;
+  /** Registry to use instead: put before a name that has none; '' takes it off. */
+  readonly newRegistry?: string;
+  /** '' takes it off. */
   readonly newTag?: string;
   readonly digest?: string;
+}
+
+/** Changes the command or the arguments of a container. */
+export interface WordsOverride {
+  /** Its name; every container where nothing is said. */
+  readonly container?: string;
+  /** Every word that is one of these goes. */
+  readonly remove?: readonly string[];
+  /** Comes at the end. */
+  readonly add?: readonly string[];
+}
+
+/** Changes labels or annotations of the object itself. */
+export interface EntriesOverride {
+  readonly remove?: readonly string[];
+  /** Only where the key is there. */
+  readonly replace?: Readonly<Record<string, string>>;
+  readonly add?: Readonly<Record<string, string>>;
 }

@@ -4,10 +4,11 @@ import type { Result } from '../kube/controller.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
+import type { Deciding } from './deciding.ts';
 import { type Dispatcher, SpokeTimedOut } from './dispatcher.ts';
 import type { Fleet } from './fleet.ts';
-import type { Intents } from './intents/index.ts';
-import type { Inventory } from './inventory.ts';
+import type { IntentObject, Intents } from './intents/index.ts';
+import type { Inventory } from './inventory/index.ts';
 import type { HubMode } from './mode.ts';
 import { isChosen, orderOf, sourceOf, type Tracked, type TrackedTable } from './tracked.ts';
 
@@ -18,6 +19,8 @@ export interface DispatchingOptions {
   readonly inventory: Inventory;
   readonly mode: HubMode;
   readonly tracked: TrackedTable;
+  /** Why a spoke is not given its order now. */
+  readonly heldBack: Deciding['heldBack'];
   /** Something about an intent is to be told. */
   readonly onNews: (key: string) => void;
   /** A spoke that was to have nothing more of an intent has nothing more of it. */
@@ -48,7 +51,17 @@ export function createDispatching(
     const source = item.source ?? item.plan?.source ?? (intent && sourceOf(intent.object));
     // Not knowing what shall be there is no reason to take anything away.
     if (!source || (!item.plan && !item.retracting)) return undefined;
+    const held = options.heldBack(item, session);
+    if (held?.why === 'handOver') return { requeueAfterMs: held.againMs };
+    if (held) {
+      noteProblem(item, spoke, held.why === 'kept' ? undefined : held.message);
+      return undefined;
+    }
     const order = orderOf(item, spoke);
+    if (!order) {
+      noteProblem(item, spoke, undefined);
+      return undefined;
+    }
     const blocked = session.misnamed() ?? order.plan?.blocked.get(spoke);
     if (blocked !== undefined) {
       noteProblem(item, spoke, blocked);
@@ -58,7 +71,9 @@ export function createDispatching(
       const result = await dispatcher.send(session, {
         ...order,
         source,
-        ...(inventory.leaving(spoke) === 'release' ? { release: true } : {}),
+        ...(inventory.leaving(spoke) === 'release' || item.release || releases(intent)
+          ? { release: true }
+          : {}),
         author: intent?.source.author(intent.object),
         origin: () => (order.plan ? originOf(intents.get(key)?.object, inventory.get(spoke)) : ''),
       });
@@ -87,6 +102,14 @@ export function createDispatching(
     }
     return undefined;
   };
+}
+
+/** Whether the object that an intent comes from goes, and lets what it brought stay. */
+function releases(intent: IntentObject | undefined): boolean {
+  return (
+    intent?.object.metadata.deletionTimestamp !== undefined &&
+    intent.source.releases?.(intent.object) === true
+  );
 }
 
 /** What a lost hub would need to ask the same of this spoke again. */

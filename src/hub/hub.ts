@@ -1,10 +1,14 @@
 import type { Client } from '../kube/client.ts';
+import { startInformer } from '../kube/informer-cache.ts';
+import { customResourceDefinitions } from '../kube/well-known.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { CredentialOptions } from './credential/index.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { hubIdentity } from './identity.ts';
-import { type Inventory, type LinkSource, startInventory } from './inventory.ts';
+import { openIntentRecords } from './intents/records.ts';
+import { type Inventory, type LinkSource, startInventory } from './inventory/index.ts';
 import { followJoins, type Joins } from './join/index.ts';
+import { startKubeFed } from './kubefed/index.ts';
 import { type HubMode, openHubMode } from './mode.ts';
 import { installPolicies } from './policies/index.ts';
 import { startPropagator } from './propagate.ts';
@@ -33,14 +37,36 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
   const fleet = createFleet(runtime);
   const inventory = startInventory(runtime, options.client, fleet, options.links, options.credentials);
   const joins = followJoins(runtime, options.client);
-  const propagator = startPropagator(runtime, options.client, identity, fleet, inventory, mode, policies);
+  const definitions = startInformer(runtime, options.client, customResourceDefinitions);
+  const records = openIntentRecords(runtime, options.client);
+  const kubefed = await startKubeFed(runtime, {
+    client: options.client,
+    fleet,
+    inventory,
+    definitions,
+    records,
+    resolve: options.credentials.resolve,
+  });
+  const propagator = startPropagator(
+    runtime,
+    options.client,
+    identity,
+    fleet,
+    inventory,
+    mode,
+    policies,
+    definitions,
+    { records, kubefed },
+  );
   return {
     fleet,
     inventory,
     mode,
     joins,
     async stop(): Promise<void> {
-      await Promise.all([propagator.stop(), inventory.stop(), joins.stop()]);
+      await Promise.all([propagator.stop(), kubefed.stop(), inventory.stop(), joins.stop()]);
+      records.stop();
+      definitions.stop();
       mode.stop();
       fleet.stop();
     },

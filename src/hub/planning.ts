@@ -1,24 +1,30 @@
 import { describeSelection } from '../dialects/propagation/describe.ts';
 import type { Compiled } from '../engine/compiled.ts';
-import { createPlacer, type Decision, requiredApis } from '../engine/place/index.ts';
+import type { Intent } from '../engine/intent.ts';
+import type { Decision } from '../engine/place/index.ts';
+import type { ReplicaRecord } from '../engine/plan/divided-replicas.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import type { Result } from '../kube/controller.ts';
 import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { authorize, type readingRights } from './author/index.ts';
+import type { Deciding } from './deciding.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentObject } from './intents/index.ts';
-import type { Inventory } from './inventory.ts';
+import type { Inventory } from './inventory/index.ts';
 import type { PoliciesInForce } from './policies/index.ts';
+import type { RollingOut } from './rolling-out.ts';
 import type { Sources } from './sources.ts';
 import { remember, type Tracked, type TrackedTable } from './tracked.ts';
 
 export interface PlanningOptions {
   readonly clock: Clock;
+  readonly deciding: Deciding;
   readonly fleet: Fleet;
   readonly inventory: Inventory;
   readonly policies: PoliciesInForce;
   readonly rights: ReturnType<typeof readingRights>;
+  readonly rollingOut: RollingOut;
   readonly sources: Sources;
   readonly tracked: TrackedTable;
 }
@@ -27,11 +33,7 @@ export interface PlanningOptions {
 export interface Planning {
   /** Computes anew what is tracked of an intent; durable where it asks something else of a spoke than before. */
   plan(item: Tracked, intent: IntentObject): Promise<Result | undefined>;
-  /** What was decided before this process began. */
-  restore(key: string, decision: Decision): void;
   forget(key: string): void;
-  /** Another decision may be due: the clusters changed. */
-  fleetChanged(): void;
 }
 
 const SOON_MS = 15;
@@ -40,9 +42,7 @@ const LONGEST_WAIT_MS = 3_600_000;
 const ASK_RIGHTS_MS = 30_000;
 
 export function createPlanning(options: PlanningOptions): Planning {
-  const { clock, fleet, inventory, policies, rights, sources, tracked } = options;
-  const placer = createPlacer();
-  let fleetIsNew = true;
+  const { clock, deciding, fleet, inventory, policies, rights, rollingOut, sources, tracked } = options;
 
   /** What: the content of an intent as far as its author may send it; undefined where nothing of it can be used. */
   async function compile(
@@ -50,19 +50,23 @@ export function createPlanning(options: PlanningOptions): Planning {
     { source, object }: IntentObject,
   ): Promise<{ compiled?: Compiled; again?: Result }> {
     const blockers: string[] = [];
+    const read = (apiVersion: string, kind: string, mustBeServed: boolean): readonly KubeObject[] => {
+      const found = sources.objects(apiVersion, kind, item.key);
+      if ('objects' in found) return found.objects;
+      if ('waiting' in found) blockers.push(found.waiting);
+      else if (mustBeServed) blockers.push(found.unknown);
+      return [];
+    };
     const compiled = source.compile(object, {
       clusters: inventory.clusters(),
-      objects(apiVersion: string, kind: string): readonly KubeObject[] {
-        const found = sources.objects(apiVersion, kind, item.key);
-        if ('objects' in found) return found.objects;
-        blockers.push('unknown' in found ? found.unknown : found.waiting);
-        return [];
-      },
+      objects: (apiVersion, kind) => read(apiVersion, kind, true),
+      named: (apiVersion, kind) => read(apiVersion, kind, false),
     });
     blockers.push(...compiled.problems);
     item.compiled = compiled;
     item.selection = describeSelection(compiled, blockers);
     if (blockers.length > 0) return {};
+    if (source.selfContained) return { compiled };
     const authorized = await authorize(compiled.intent, policies, rights, (ref) => mayBeThere(item, ref));
     if (authorized.problem) item.selection = authorized.problem;
     // Rights may be given at any time, of which the hub hears nothing.
@@ -73,16 +77,15 @@ export function createPlanning(options: PlanningOptions): Planning {
     return { compiled: item.compiled, ...again };
   }
 
-  /** Where, and how many. */
-  function decide({ key, latest }: Tracked, { intent, blocked }: Compiled, from: IntentObject): Plan {
-    if (fleetIsNew) placer.setFleet(inventory.clusters());
-    fleetIsNew = false;
-    const decision = placer.decide(key, intent.placement, {
-      nowMs: clock.now(),
-      requires: requiredApis(intent.objects),
-    });
-    const replicas = latest?.replicas ?? from.source.record(from.object)?.replicas;
-    const plan = planIntent(intent, inventory.clusters(), latest, decision, replicas);
+  /** What a content comes to where it goes. */
+  function planWith(
+    intent: Intent,
+    { blocked }: Compiled,
+    decision: Decision,
+    known: Plan | undefined,
+    replicas: ReplicaRecord | undefined,
+  ): Plan {
+    const plan = planIntent(intent, inventory.clusters(), known, decision, replicas);
     return blocked === undefined ? plan : { ...plan, blocked: new Map([...blocked, ...plan.blocked]) };
   }
 
@@ -129,22 +132,26 @@ export function createPlanning(options: PlanningOptions): Planning {
 
   return {
     async plan(item: Tracked, intent: IntentObject): Promise<Result | undefined> {
-      const { compiled, again } = await compile(item, intent);
+      const { compiled: whole, again } = await compile(item, intent);
+      const compiled = whole && deciding.claim(item, whole);
       if (!compiled) return again;
-      const next = decide(item, compiled, intent);
+      const next = await deciding.decide(item, compiled, intent);
       item.latest = next;
+      if (await deciding.holds(item, compiled.intent, intent)) {
+        if (next.digest === item.digest) item.plan = next;
+        return again;
+      }
+      const rolled = await rollingOut.roll(item, intent, compiled.intent, next, (other, known, replicas) =>
+        planWith(other, compiled, next.decision, known, replicas),
+      );
       // While suspended, what was recorded before is sent and nothing newer.
-      if (!compiled.intent.suspend) await commit(item, intent, next);
-      else if (next.digest === item.digest) item.plan = next;
-      return sooner(again, next.decision.reconsiderAtMs);
+      if (!rolled && !compiled.intent.suspend) {
+        await commit(item, intent, next);
+        delete item.orders;
+      } else if (next.digest === item.digest) item.plan = next;
+      if (item.plan === next) item.sent = { intent: compiled.intent, digest: next.digest };
+      return sooner(sooner(again, next.decision.reconsiderAtMs), deciding.committed(item, compiled.intent));
     },
-    restore: placer.restore,
-    forget(key: string): void {
-      placer.forget(key);
-      sources.forget(key);
-    },
-    fleetChanged(): void {
-      fleetIsNew = true;
-    },
+    forget: sources.forget,
   };
 }

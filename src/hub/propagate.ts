@@ -1,26 +1,31 @@
 import type { Client } from '../kube/client.ts';
 import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
-import { startInformer } from '../kube/informer-cache.ts';
-import { customResourceDefinitions } from '../kube/well-known.ts';
+import type { Informer } from '../kube/informer.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { readingRights } from './author/index.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
+import { createDeciding } from './deciding.ts';
 import { createDispatcher, lacksContent } from './dispatcher.ts';
 import { createDispatching } from './dispatching.ts';
 import type { Fleet, FleetChange } from './fleet.ts';
 import { currentEpoch, type HubIdentity } from './identity.ts';
-import { type IntentObject, openIntents } from './intents/index.ts';
-import type { Inventory } from './inventory.ts';
+import { type Dialects, type IntentObject, openIntents } from './intents/index.ts';
+import type { Inventory } from './inventory/index.ts';
 import { createLanes } from './lanes.ts';
 import { createMeeting } from './meeting.ts';
 import type { HubMode } from './mode.ts';
+import { followPlacementPolicies } from './placement/index.ts';
 import { createPlanning } from './planning.ts';
 import type { PoliciesInForce } from './policies/index.ts';
+import { startRebalances } from './rebalances.ts';
 import { createReporter } from './report.ts';
 import { openRetractions } from './retractions.ts';
+import { createRollingOut } from './rolling-out.ts';
+import { startRollouts } from './rollouts/index.ts';
 import { createSources } from './sources.ts';
+import { createStatusReflector, followResourceRules } from './status/index.ts';
 import { createTakingBack } from './taking-back.ts';
 import { isChosen, RETRACTION_KEY, type Tracked, trackedIntent, trackedTable } from './tracked.ts';
 
@@ -31,9 +36,15 @@ export interface Propagator {
 /** Changes that come close together become one dispatch. */
 const GATHER_MS = 15;
 const REPORT_MS = 40;
+/** A look at a rollout looks at all of its clusters: what many of them say at once is one look. */
+const LOOK_MS = 50;
 const RETRY_MS = 100;
+const UNKNOWN_MS = 1_000;
 /** Prefix of the keys of spokes whose orders are to be looked through. */
 const MEETING_KEY = 'Meeting/';
+/** Prefix of the keys of intents of whose rollouts something was seen or said. */
+const ROLLOUT_KEY = 'Rollout/';
+const LONGEST_WAIT_MS = 3_600_000;
 
 /**
  * Carries the intents of all dialects to the fleet: plan, dispatch the newest plan to every chosen cluster, sum up what the
@@ -47,10 +58,15 @@ export function startPropagator(
   inventory: Inventory,
   mode: HubMode,
   policies: PoliciesInForce,
+  definitions: Informer,
+  dialects: Dialects,
 ): Propagator {
   let { epoch } = identity;
   const tracked = trackedTable();
-  const intents = openIntents(runtime, client, (key) => planLoop.enqueue(key, GATHER_MS));
+  const intents = openIntents(runtime, client, dialects, (key) => {
+    deciding.touch(key);
+    planLoop.enqueue(key, GATHER_MS);
+  });
   const retractions = openRetractions(runtime, client, (name) => planLoop.enqueue(RETRACTION_KEY + name));
   const sources = createSources(
     runtime,
@@ -67,19 +83,56 @@ export function startPropagator(
     },
     () => planAll(0),
   );
-  const definitions = startInformer(runtime, client, customResourceDefinitions);
   const contracts = spokeContracts(runtime, fleet, (spoke) => {
     for (const item of tracked.onSpoke(spoke)) reportLoop.enqueue(item.key, REPORT_MS);
   });
   const rights = readingRights(client, runtime.clock);
-  const planning = createPlanning({
-    clock: runtime.clock,
+  const rollouts = startRollouts(runtime, {
+    client,
+    believed: policies.authors !== 'unknown',
+    onAction: (key) => planLoop.enqueue(ROLLOUT_KEY + key),
+  });
+  const rollingOut = createRollingOut({
+    rollouts,
     fleet,
     inventory,
     policies,
     rights,
+    tracked,
+    epoch: () => epoch,
+    onDue(key, atMs): void {
+      const waitMs = Math.max(GATHER_MS, atMs - runtime.clock.now());
+      planLoop.enqueue(ROLLOUT_KEY + key, Math.min(LONGEST_WAIT_MS, waitMs));
+    },
+  });
+  const placementPolicies = followPlacementPolicies(runtime, client, () => planAll(GATHER_MS));
+  const deciding = createDeciding(runtime, {
+    fleet,
+    intents,
+    inventory,
+    placementPolicies,
     sources,
     tracked,
+    isObserving: () => mode.observing !== undefined,
+    onChange: (key) => planLoop.enqueue(key, GATHER_MS),
+    onLook: (key) => reportLoop.enqueue(key, REPORT_MS),
+  });
+  const planning = createPlanning({
+    clock: runtime.clock,
+    deciding,
+    fleet,
+    inventory,
+    policies,
+    rights,
+    rollingOut,
+    sources,
+    tracked,
+  });
+  const rebalances = startRebalances(runtime, {
+    client,
+    senderOf: (ref) => tracked.senderOf(ref),
+    anew: deciding.anew,
+    isAnew: deciding.isAnew,
   });
   const takingBack = createTakingBack({ inventory, retractions, tracked });
   const meeting = createMeeting({
@@ -97,18 +150,22 @@ export function startPropagator(
     runtime,
     'dispatch',
     createDispatching({
+      heldBack: deciding.heldBack,
       dispatcher: createDispatcher(
         runtime,
         identity,
         () => epoch,
-        (ref) => sources.exists(ref),
+        async (ref) => !deciding.isHandedOn(ref) && sources.exists(ref),
       ),
       fleet,
       intents,
       inventory,
       mode,
       tracked,
-      onNews: (key) => reportLoop.enqueue(key, REPORT_MS),
+      onNews(key): void {
+        reportLoop.enqueue(key, REPORT_MS);
+        if (tracked.get(key)?.orders) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
+      },
       onGone(item, spoke): void {
         if (item.retracting) planLoop.enqueue(item.key);
         if (inventory.leaving(spoke) !== undefined) inventory.recheck(spoke);
@@ -117,10 +174,27 @@ export function startPropagator(
     }),
   );
   const refusals = foreseenRefusals(contracts);
+  const rules = followResourceRules(runtime, client);
+  const statuses = createStatusReflector({
+    client,
+    clock: runtime.clock,
+    log: runtime.log,
+    rule: (object) => rules.of(object)?.aggregate,
+  });
   const reportLoop = startController(runtime, {
     name: 'summarise',
     concurrency: 4,
-    reconcile: createReporter({ intents, tracked, fleet, mode, refusals, epoch: () => epoch }),
+    reconcile: createReporter({
+      intents,
+      tracked,
+      fleet,
+      mode,
+      refusals,
+      rollouts,
+      statuses,
+      epoch: () => epoch,
+      onSeen: deciding.seen,
+    }),
   });
 
   mode.onChange(() => {
@@ -140,7 +214,7 @@ export function startPropagator(
   });
   inventory.onChange(() => {
     lanes.keep((spoke) => inventory.has(spoke));
-    planning.fleetChanged();
+    deciding.fleetChanged();
     planAll(GATHER_MS);
   });
   fleet.onChange(onFleetChange);
@@ -148,7 +222,9 @@ export function startPropagator(
   /** After a person confirmed: the hub's word is a new one, for every spoke. */
   async function resume(): Promise<void> {
     epoch = await currentEpoch(client);
+    deciding.resume();
     for (const item of tracked.values()) send(item);
+    planAll(0);
   }
 
   /** Brings what stands now to every spoke that may have something of it, and tells of it. */
@@ -180,10 +256,13 @@ export function startPropagator(
         reportLoop.enqueue(item.key, REPORT_MS);
         lanes.enqueue(spoke, item.key);
       }
+      deciding.linkChanged();
+      for (const key of rollouts.concernedBy(spoke)) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
       planLoop.enqueue(MEETING_KEY + spoke);
       return;
     }
     const item = tracked.ofDispatch(name);
+    if (item && rollouts.concerns(item.key, spoke)) planLoop.enqueue(ROLLOUT_KEY + item.key, LOOK_MS);
     if (!item?.dispatchedTo.has(spoke)) {
       planLoop.enqueue(MEETING_KEY + spoke);
       return;
@@ -195,6 +274,7 @@ export function startPropagator(
 
   async function reconcile(key: string): Promise<Result | undefined> {
     if (key.startsWith(MEETING_KEY)) return meeting(key.slice(MEETING_KEY.length));
+    if (key.startsWith(ROLLOUT_KEY)) return lookAtRollout(key.slice(ROLLOUT_KEY.length));
     if (key.startsWith(RETRACTION_KEY)) {
       await inventory.whenSynced();
       const { left, again } = await takingBack.takeBack(key);
@@ -206,14 +286,16 @@ export function startPropagator(
       forget(key);
       return undefined;
     }
-    await inventory.whenSynced();
+    await Promise.all([inventory.whenSynced(), placementPolicies.whenSynced()]);
     const item = track(key, intent);
     const { source, object } = intent;
     if (object.metadata.deletionTimestamp !== undefined) {
-      const outcome = await takingBack.retract(item, intent);
+      await rollingOut.forget(item, intent);
+      const outcome = await rollingOut.inTurn(key, () => takingBack.retract(item, intent));
       if (outcome === 'ordered') send(item);
       else {
         planLoop.enqueue(RETRACTION_KEY + item.dispatch);
+        await rollingOut.forget(item, intent);
         forget(key);
       }
       return undefined;
@@ -226,30 +308,53 @@ export function startPropagator(
     return again;
   }
 
+  async function lookAtRollout(key: string): Promise<Result | undefined> {
+    const intent = intents.get(key);
+    const item = tracked.get(key);
+    if (!intent) {
+      if (!intents.synced) return { requeueAfterMs: RETRY_MS };
+      await rollouts.dismiss(key, 'there is no such object');
+      return undefined;
+    }
+    const changed = item && (await rollingOut.advance(item, intent));
+    if (item && changed) {
+      for (const spoke of changed) lanes.enqueue(spoke, key);
+      reportLoop.enqueue(key, REPORT_MS);
+    } else if (item?.latest && !item.orders)
+      await rollouts.dismiss(key, 'it has neither spec.rollout nor spec.revisionHistoryLimit');
+    // It was not looked at since this hub started.
+    else if (rollouts.isAddressed(key)) return { requeueAfterMs: UNKNOWN_MS };
+    return undefined;
+  }
+
   function track(key: string, { source, object }: IntentObject): Tracked {
     const known = tracked.get(key);
     if (known && known.uid === object.metadata.uid) return known;
     const record = source.record(object);
     const item = trackedIntent(key, object, record);
     tracked.add(item);
-    // A record can be written by others: a decision that is none is none.
-    if (record?.decision !== undefined && Array.isArray(record.decision.chosen))
-      planning.restore(key, record.decision);
+    deciding.restore(key, record);
     return item;
   }
 
   function forget(key: string): void {
     tracked.remove(key);
     planning.forget(key);
+    deciding.forget(key);
+    rollouts.leave(key);
+    statuses.forget(key);
   }
 
   return {
     async stop(): Promise<void> {
       intents.stop();
       retractions.stop();
-      definitions.stop();
       sources.stop();
-      await Promise.all([planLoop, reportLoop, lanes].map((loop) => loop.stop()));
+      rules.stop();
+      rollouts.stop();
+      placementPolicies.stop();
+      deciding.stop();
+      await Promise.all([planLoop, reportLoop, lanes, rebalances].map((loop) => loop.stop()));
     },
   };
 }

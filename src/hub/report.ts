@@ -1,20 +1,31 @@
-import { describeOverrides, describePlacement } from '../dialects/propagation/describe.ts';
+import {
+  describeDependencies,
+  describeOverrides,
+  describePlacement,
+} from '../dialects/propagation/describe.ts';
 import type { PropagationFindings } from '../dialects/propagation/report.ts';
 import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
 import type { Result } from '../kube/controller.ts';
+import { refKey, refOf } from '../kube/object.ts';
 import type { foreseenRefusals } from './contract/index.ts';
 import type { Fleet } from './fleet.ts';
-import type { Intents } from './intents/index.ts';
+import type { IntentRecord, Intents } from './intents/index.ts';
 import type { HubMode } from './mode.ts';
-import type { Tracked, TrackedTable } from './tracked.ts';
+import { observeCluster } from './observe-cluster.ts';
+import type { Rollouts } from './rollouts/index.ts';
+import type { ReflectedIntent, StatusReflector } from './status/index.ts';
+import { isRolledOut, type Tracked, type TrackedTable } from './tracked.ts';
 
 export interface ReporterOptions {
   readonly intents: Intents;
   readonly tracked: TrackedTable;
   readonly fleet: Fleet;
   readonly mode: HubMode;
+  readonly rollouts: Rollouts;
   readonly refusals: ReturnType<typeof foreseenRefusals>;
   readonly epoch: () => number;
+  readonly onSeen: (item: Tracked, observations: readonly ClusterObservation[]) => void;
+  readonly statuses: StatusReflector;
 }
 
 /** Sums up what the spokes say of an intent; its dialect tells it. */
@@ -26,23 +37,23 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
     return options.refusals.of(compiled.intent, latest, (spoke) => fleet.session(spoke)?.dispatch(dispatch));
   }
 
-  function observe(item: Tracked): ClusterObservation[] {
-    const known = item.retracting || !item.plan ? [...item.dispatchedTo] : item.plan.decision.chosen;
-    return known.map((cluster) => {
-      const session = fleet.session(cluster);
-      const seen = session?.dispatch(item.dispatch);
-      const problem = item.problems.get(cluster);
-      return {
-        cluster,
-        live: session?.live ?? false,
-        staleReason: session?.staleReason ?? 'the spoke has not connected since this hub started',
-        ...(session?.seenUntil === undefined ? {} : { observedAt: session.seenUntil }),
-        wantedGeneration: item.generation,
-        wantedEpoch: options.epoch(),
-        ...(seen?.status === undefined ? {} : { status: seen.status }),
-        ...(problem === undefined ? {} : { dispatchProblem: problem.message }),
-        ...(problem?.late === true ? { dispatchTimedOut: true } : {}),
-      };
+  /** As long as nobody looked since the hub started, what is recorded stands. */
+  function rolloutOf(
+    item: Tracked,
+    record: IntentRecord | undefined,
+  ): Pick<PropagationFindings, 'rollout' | 'revisions'> {
+    if (item.orders) return options.rollouts.findings(item.key) ?? {};
+    if (item.plan && !isRolledOut(item)) return {};
+    return { rollout: record?.rollout, revisions: record?.revisions };
+  }
+
+  function observe(item: Tracked, clusters: readonly string[]): ClusterObservation[] {
+    return clusters.map((cluster) => {
+      const order = item.retracting ? undefined : item.orders?.get(cluster);
+      const generation = order?.generation ?? item.generation;
+      const seen = observeCluster(fleet, item, cluster, { generation, epoch: options.epoch() });
+      const heldBack = order && ('withheld' in order ? order.withheld : order.behind);
+      return heldBack === undefined ? seen : { ...seen, heldBack };
     });
   }
 
@@ -53,8 +64,11 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
     const { source, object } = intent;
     const record = source.record(object);
     const decision = item.latest?.decision;
-    const observations = observe(item);
-    return source.report(object, {
+    const chosen = item.retracting ? undefined : item.plan?.decision.chosen;
+    const observations = observe(item, chosen ?? [...item.dispatchedTo]);
+    options.onSeen(item, observations);
+    const leaving = chosen && [...item.dispatchedTo].filter((name) => !chosen.includes(name));
+    const again = await source.report(object, {
       generation: object.metadata.generation ?? 0,
       objects: item.compiled?.intent.objects.length,
       revision: item.plan?.revision,
@@ -64,6 +78,8 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
       observing: mode.observing,
       dispatchedTo: [...item.dispatchedTo].sort(),
       observations,
+      ...(leaving === undefined || leaving.length === 0 ? {} : { removing: observe(item, leaving) }),
+      ...(item.plan === undefined ? {} : { blocked: item.plan.blocked }),
       summary: summariseFleet(observations),
       suspended: item.compiled?.intent.suspend ?? false,
       selection: item.selection,
@@ -76,7 +92,25 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
         decision?.shortage ?? item.latest?.replicaProblems[0],
       ),
       overrides: describeOverrides(item.latest),
+      dependencies: describeDependencies(item.compiled),
       permitted: permitted(item),
+      ...rolloutOf(item, record),
     });
+    return sooner(again, await options.statuses.reflect(key, reflectedOf(item, observations)));
   };
+}
+
+/** The objects of the hub whose status is made of what the clusters return: those that are sent. */
+function reflectedOf(
+  { compiled, plan, latest, retracting }: Tracked,
+  observations: readonly ClusterObservation[],
+): ReflectedIntent {
+  const sent = new Set(retracting ? [] : plan?.objects.map(refKey));
+  const templates = (compiled?.templates ?? []).filter((object) => sent.has(refKey(refOf(object))));
+  return { templates, observations, upToDate: plan !== undefined && plan.digest === latest?.digest };
+}
+
+function sooner(a: Result | undefined, b: Result | undefined): Result | undefined {
+  if (a?.requeueAfterMs === undefined || b?.requeueAfterMs === undefined) return a ?? b;
+  return a.requeueAfterMs < b.requeueAfterMs ? a : b;
 }

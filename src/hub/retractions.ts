@@ -9,7 +9,7 @@ import type { KubeObject } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { parseTime } from '../runtime/clock.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { integer, list, record, text } from '../schema/schema-of.ts';
+import { flag, integer, list, record, text } from '../schema/schema-of.ts';
 
 /** What is still to be taken back from spokes that were away when its source was deleted. */
 export interface Retraction extends KubeObject {
@@ -19,6 +19,7 @@ export interface Retraction extends KubeObject {
     readonly digest: string;
     readonly history?: readonly string[];
     readonly clusters: readonly string[];
+    readonly release?: true;
   };
 }
 
@@ -48,6 +49,7 @@ export const RETRACTION: CustomKind = {
       digest: text(),
       history: list(text()),
       clusters: list(text(), 'Spokes that have not carried it out yet. Remove one that will never return.'),
+      release: flag('Let the objects stay, without marks.'),
     },
     undefined,
     { required: ['source', 'generation', 'digest', 'clusters'] },

@@ -1,7 +1,7 @@
 import type { Result } from '../kube/controller.ts';
 import { deepEqual } from '../schema/json.ts';
 import type { IntentObject } from './intents/index.ts';
-import type { Inventory } from './inventory.ts';
+import type { Inventory } from './inventory/index.ts';
 import type { Retractions } from './retractions.ts';
 import {
   RETRACTED,
@@ -73,6 +73,7 @@ export function createTakingBack({ inventory, retractions, tracked }: TakingBack
         digest,
         history,
         clusters: left,
+        ...(intent.source.releases?.(intent.object) === true ? { release: true as const } : {}),
       };
       if (!handedOver) await retractions.add(item.dispatch, spec);
       const key = RETRACTION_KEY + item.dispatch;

@@ -1,11 +1,14 @@
 import type { PropagationFindings } from '../dialects/propagation/report.ts';
 import type { Compiled } from '../engine/compiled.ts';
 import { dispatchName, extendHistory } from '../engine/dispatch/index.ts';
+import type { Intent } from '../engine/intent.ts';
 import type { Plan } from '../engine/plan/plan.ts';
-import type { KubeObject } from '../kube/object.ts';
+import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
+import type { LostClaim } from './claims/index.ts';
 import type { Order } from './dispatcher.ts';
 import type { IntentRecord } from './intents/index.ts';
 import type { Retraction } from './retractions.ts';
+import type { ClusterOrder } from './rollouts/index.ts';
 
 /** Prefix of the keys of retractions, beside those of intents. */
 export const RETRACTION_KEY: string = 'Retraction/';
@@ -31,6 +34,10 @@ export interface Tracked {
   /** What was computed last, for explanations. The same as `plan` but while changes are held back. */
   latest?: Plan;
   compiled?: Compiled;
+  /** The content that `plan` was made of, with the digest of the plan: what was sent before content was rolled out. */
+  sent?: { readonly intent: Intent; readonly digest: string };
+  /** What each cluster is to have now, where content is rolled out; otherwise all are to have `plan`. */
+  orders?: ReadonlyMap<string, ClusterOrder>;
   /** Position and digest of the plan as they are recorded at the hub. */
   generation: number;
   digest: string;
@@ -43,7 +50,11 @@ export interface Tracked {
   /** Why a cluster did not get its order. */
   readonly problems: Map<string, DispatchProblem>;
   selection: PropagationFindings['selection'];
+  /** Selected objects that another intent has. */
+  lost?: readonly LostClaim[];
   retracting: boolean;
+  /** What it brought stays where it is taken back, without marks. */
+  readonly release?: true;
 }
 
 /** All that is tracked, found by key, by the name of the dispatch, and by spoke: no event of a spoke looks at every intent. */
@@ -55,6 +66,8 @@ export interface TrackedTable {
   /** Those that a spoke may hold objects of. */
   onSpoke(spoke: string): Iterable<Tracked>;
   values(): Iterable<Tracked>;
+  /** The key of the intent that sends an object. */
+  senderOf(ref: ObjectRef): string | undefined;
   /** `item.dispatchedTo` is where it starts from. Replaces what has the same key. */
   add(item: Tracked): void;
   remove(key: string): void;
@@ -97,6 +110,12 @@ export function trackedTable(): TrackedTable {
     ofDispatch: (name) => byDispatch.get(name),
     onSpoke: (spoke) => [...(bySpoke.get(spoke) ?? [])],
     values: () => byKey.values(),
+    senderOf(ref): string | undefined {
+      const key = refKey(ref);
+      for (const { retracting, latest, key: sender } of byKey.values())
+        if (!retracting && latest?.objects.some((object) => refKey(object) === key)) return sender;
+      return undefined;
+    },
     add(item): void {
       remove(item.key);
       byKey.set(item.key, item);
@@ -128,12 +147,30 @@ export function isChosen({ retracting, plan }: Tracked, spoke: string): boolean 
   return chosen.has(spoke);
 }
 
-/** What a spoke is to have now. */
+/** Whether what is tracked asks for its content to be rolled out, or to be kept. */
+export function isRolledOut({ compiled }: Tracked): boolean {
+  const { rollout, revisionHistoryLimit } = compiled?.intent ?? {};
+  return rollout !== undefined || revisionHistoryLimit !== undefined;
+}
+
+/** What a spoke is to have now; undefined where nothing is said to it, and it keeps what it has. */
 export function orderOf(
   item: Tracked,
   spoke: string,
-): Pick<Order, 'plan' | 'generation' | 'digest' | 'history'> {
+): Pick<Order, 'plan' | 'generation' | 'digest' | 'history'> | undefined {
   const { generation, digest, history } = item;
+  if (item.orders && !item.retracting) {
+    const order = item.orders.get(spoke);
+    if (!order || 'withheld' in order) return undefined;
+    return {
+      plan: order.plan,
+      generation: order.generation,
+      digest: order.digest,
+      history: order.generation === generation ? history : remember(item),
+    };
+  }
+  // Who may have what is not known yet.
+  if (!item.retracting && isRolledOut(item)) return undefined;
   return { plan: isChosen(item, spoke) ? item.plan : undefined, generation, digest, history };
 }
 
@@ -156,7 +193,7 @@ export function trackedIntent(key: string, object: KubeObject, record: IntentRec
 
 /** What is tracked of something that is only taken back. */
 export function trackedRetraction(dispatch: string, spec: Retraction['spec']): Tracked {
-  const { source, generation, digest, history = [], clusters } = spec;
+  const { source, generation, digest, history = [], clusters, release } = spec;
   return {
     key: RETRACTION_KEY + dispatch,
     uid: source.uid,
@@ -170,6 +207,7 @@ export function trackedRetraction(dispatch: string, spec: Retraction['spec']): T
     problems: new Map(),
     selection: { ok: true, reason: 'Retracted', message: '' },
     retracting: true,
+    ...(release === true ? { release } : {}),
   };
 }
 

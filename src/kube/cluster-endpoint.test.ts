@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkEndpoint } from './cluster-endpoint.ts';
-import { endpointFromKubeconfig } from './kubeconfig-endpoint.ts';
+import { checkEndpoint, checkProxy } from './cluster-endpoint.ts';
 
 const resolve = async (name: string): Promise<string[]> =>
   ({
@@ -79,21 +78,17 @@ it('[K11] refuses metadata services, this machine, names of clusters, and names 
   expect(await checkEndpoint('https://10.0.0.5', resolve)).toBeUndefined();
 });
 
-it.each(['http://169.254.169.254', 'https://localhost', 'socks5://proxy.kube-system.svc', 'http://10.0.0.5'])(
-  '[K11] takes no proxy from a stored kubeconfig, such as %s',
-  (proxy) => {
-    const kubeconfig = JSON.stringify({
-      kind: 'Config',
-      'current-context': 'c',
-      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-      clusters: [
-        {
-          name: 'c',
-          cluster: { server: 'https://10.0.0.5', 'certificate-authority-data': 'QQ==', 'proxy-url': proxy },
-        },
-      ],
-      users: [{ name: 'u', user: { token: 't' } }],
-    });
-    expect(() => endpointFromKubeconfig(kubeconfig, { stored: true })).toThrow('proxy-url');
-  },
-);
+it('[K11] refuses the same as a proxy, and takes one of a private network', async () => {
+  for (const url of [
+    'http://169.254.169.254',
+    'https://localhost',
+    'socks5://proxy.kube-system.svc',
+    'http://meta.example.com:3128',
+    'ftp://10.0.0.5',
+    'nowhere',
+  ])
+    expect(await checkProxy(url, resolve)).toEqual(expect.any(String));
+  expect(await checkProxy('http://me:hush@localhost', resolve)).not.toContain('hush');
+  for (const url of ['http://10.0.0.5', 'socks5://me:hush@10.0.0.5:1080'])
+    expect(await checkProxy(url, resolve)).toBeUndefined();
+});

@@ -17,18 +17,26 @@ export interface ClusterEndpoint {
    * asks for them. Whoever lets users choose it checks its address as that of an endpoint.
    */
   readonly proxyUrl?: string;
-  /** Never set for stored credentials. */
+  /** Never set for stored credentials, but where the operator of the hub allows it. */
   readonly insecureSkipTlsVerify?: boolean;
+  /** What is left out of the check of the server's certificate. The chain to an authority is always checked. */
+  readonly tlsRelaxations?: readonly TlsRelaxation[];
 }
+
+/** Whether the certificate holds the server's name; whether it is valid now. */
+export type TlsRelaxation = 'SubjectName' | 'ValidityPeriod';
 
 export interface EndpointRules {
   /** Lets loopback addresses pass, for fleets on one machine. */
   allowLoopback?: boolean;
+  /** Lets a cluster be reached whose certificate nobody checks: whoever is on the way can take its token. False by default. */
+  allowUnverifiedTls?: boolean;
 }
 
 /** Finds the addresses of a name. It has to bound its own time, and may reject. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
+const PROXY_PROTOCOLS = new Set(['http:', 'https:', 'socks5:', 'socks5h:']);
 const DENIED_NAMES = new Set(['metadata', 'metadata.google.internal', 'kubernetes', 'kubernetes.default']);
 const DENIED_SUFFIXES = ['.svc', '.cluster.local'];
 const DENIED_ADDRESSES: Readonly<Record<string, string>> = {
@@ -54,6 +62,27 @@ export async function checkEndpoint(
   if (parsed.username !== '' || parsed.password !== '')
     return 'the endpoint must not hold a user or password';
   if (parsed.search !== '' || parsed.hash !== '') return 'the endpoint must not hold a query or fragment';
+  return checkHost(parsed, resolve, rules);
+}
+
+/**
+ * The same for the address of a proxy: `http`, `https` or `socks5`, with user and password where it wants them. Neither is in
+ * the text.
+ */
+export async function checkProxy(
+  url: string,
+  resolve: Resolve,
+  rules: EndpointRules = {},
+): Promise<string | undefined> {
+  if (!URL.canParse(url)) return 'the address of the proxy is not a URL';
+  const parsed = new URL(url);
+  if (!PROXY_PROTOCOLS.has(parsed.protocol))
+    return `a proxy is http, https or socks5, not ${parsed.protocol.replace(/:$/, '')}`;
+  const why = await checkHost(parsed, resolve, rules);
+  return why === undefined ? undefined : `the proxy may not be used: ${why}`;
+}
+
+async function checkHost(parsed: URL, resolve: Resolve, rules: EndpointRules): Promise<string | undefined> {
   const host = parsed.hostname
     .replace(/^\[|\]$/g, '')
     .replace(/\.$/, '')

@@ -1,8 +1,10 @@
 import { type Clock, sleep } from '../runtime/clock.ts';
+import { isApplied } from '../schema/apply/index.ts';
 import { listAt, stringAt } from '../schema/json.ts';
 import type { OpenApiSchema } from '../schema/open-api-schema.ts';
 import type { Client, ResourceId } from './client.ts';
-import { formatApiVersion, type KubeObject } from './object.ts';
+import { asJson, formatApiVersion, type KubeObject } from './object.ts';
+import { hasCode } from './status-error.ts';
 import { customResourceDefinitions } from './well-known.ts';
 
 /** A custom kind in the few words that differ between kinds. */
@@ -121,29 +123,39 @@ export async function installKinds(
   client: Client,
   kinds: readonly AnyCustomKind[],
 ): Promise<void> {
-  await Promise.all(
-    kinds.map((kind) =>
-      client.apply(customResourceDefinitions, customResourceDefinition(kind), {
-        fieldManager: INSTALLER,
-        force: true,
-      }),
-    ),
-  );
   const deadline = clock.monotonic() + ESTABLISH_TIMEOUT_MS;
-  for (const kind of kinds) {
-    const name = `${kind.plural}.${kind.group}`;
-    for (;;) {
-      const definition = await client.get(customResourceDefinitions, '', name);
-      const conditions = listAt(definition, 'status', 'conditions');
-      const established = conditions.some(
-        (condition) =>
-          stringAt(condition, 'type') === 'Established' && stringAt(condition, 'status') === 'True',
-      );
-      if (established) break;
-      if (clock.monotonic() > deadline) {
-        throw new Error(`the API server did not establish ${name}: kubectl describe crd ${name} tells why`);
+  await Promise.all(
+    kinds.map(async (kind) => {
+      const wanted = customResourceDefinition(kind);
+      const name = `${kind.plural}.${kind.group}`;
+      let definition = await definitionNamed(client, name);
+      // At most starts all is there already: then nothing is asked to be written.
+      if (!definition || !isApplied(asJson(definition), asJson(wanted), INSTALLER))
+        definition = await client.apply(customResourceDefinitions, wanted, {
+          fieldManager: INSTALLER,
+          force: true,
+        });
+      while (!isEstablished(definition)) {
+        if (clock.monotonic() > deadline)
+          throw new Error(`the API server did not establish ${name}: kubectl describe crd ${name} tells why`);
+        await sleep(clock, 100);
+        definition = await client.get(customResourceDefinitions, '', name);
       }
-      await sleep(clock, 100);
-    }
+    }),
+  );
+}
+
+async function definitionNamed(client: Client, name: string): Promise<KubeObject | undefined> {
+  try {
+    return await client.get(customResourceDefinitions, '', name);
+  } catch (error) {
+    if (hasCode(error, 404)) return undefined;
+    throw error;
   }
+}
+
+function isEstablished(definition: KubeObject): boolean {
+  return listAt(definition, 'status', 'conditions').some(
+    (condition) => stringAt(condition, 'type') === 'Established' && stringAt(condition, 'status') === 'True',
+  );
 }

@@ -6,6 +6,7 @@ import type { Handler, Response, Upgrader } from './exchange.ts';
 import { type DialLimits, dial, dialTls } from './wire/dial.ts';
 import { http1Upgrader } from './wire/http1-upgrade.ts';
 import { parseProxy } from './wire/proxy.ts';
+import { relaxedTls } from './wire/relaxed-tls.ts';
 
 /** A handler that talks to a server, and holds connections to it. */
 export type HttpHandler = Handler & {
@@ -47,6 +48,7 @@ export function httpHandler(config: ClusterEndpoint): HttpHandler {
     ...(config.serverName === undefined ? {} : { servername: config.serverName }),
     ...(config.insecureSkipTlsVerify === true ? { rejectUnauthorized: false } : {}),
   };
+  const relaxed = relaxedTls(config);
   const proxy = config.proxyUrl === undefined ? undefined : parseProxy(config.proxyUrl);
   const limits = { clock: systemClock(), timeoutMs: CONNECT_TIMEOUT_MS };
   const authorization = config.token === undefined ? {} : { authorization: `Bearer ${config.token}` };
@@ -55,19 +57,23 @@ export function httpHandler(config: ClusterEndpoint): HttpHandler {
   let closed = false;
 
   /** A connection of one kind of HTTP. Its other end is always `base`: undici names it again, in another form. */
-  function open(protocols: string[], more: Partial<DialLimits> = {}): Promise<Socket> {
+  async function open(protocols: string[], more: Partial<DialLimits> = {}): Promise<Socket> {
     const secure = base.protocol === 'https:';
     const destination = {
       host: base.hostname.replace(/^\[|\]$/g, ''),
       port: base.port === '' ? (secure ? 443 : 80) : Number(base.port),
       ...(proxy === undefined ? {} : { proxy }),
     };
-    return secure
-      ? dialTls(destination, { ...tls, ALPNProtocols: protocols }, { ...limits, ...more })
-      : dial(destination, { ...limits, ...more });
+    if (!secure) return dial(destination, { ...limits, ...more });
+    const options = { ...tls, ...relaxed?.options, ALPNProtocols: protocols };
+    const socket = await dialTls(destination, options, { ...limits, ...more });
+    const problem = relaxed?.problemOf(socket, config.serverName ?? destination.host);
+    if (problem === undefined) return socket;
+    socket.destroy();
+    throw new Error(problem);
   }
 
-  const throughProxy =
+  const byHand =
     (protocols: string[]): buildConnector.connector =>
     (_options, callback) => {
       open(protocols).then(
@@ -79,6 +85,7 @@ export function httpHandler(config: ClusterEndpoint): HttpHandler {
   // Loaded when first used: most processes of a fleet on one machine call in-process only.
   async function load(): Promise<Agents> {
     const { Agent } = await import('undici');
+    const isPlain = proxy === undefined && relaxed === undefined;
     const directly = {
       ...tls,
       timeout: CONNECT_TIMEOUT_MS,
@@ -87,7 +94,7 @@ export function httpHandler(config: ClusterEndpoint): HttpHandler {
     };
     const options = {
       allowH2: true,
-      connect: proxy === undefined ? directly : throughProxy(['h2', 'http/1.1']),
+      connect: isPlain ? directly : byHand(['h2', 'http/1.1']),
       headersTimeout: HEADERS_TIMEOUT_MS,
       h2Options: { pingInterval: PING_INTERVAL_MS },
     };
@@ -95,7 +102,7 @@ export function httpHandler(config: ClusterEndpoint): HttpHandler {
       calls: new Agent({ ...options, bodyTimeout: BODY_TIMEOUT_MS }),
       watches: new Agent({ ...options, bodyTimeout: 0 }),
       repeating: new Agent({
-        connect: proxy === undefined ? directly : throughProxy(['http/1.1']),
+        connect: isPlain ? directly : byHand(['http/1.1']),
         allowH2: false,
         headersTimeout: HEADERS_TIMEOUT_MS,
         bodyTimeout: 0,

@@ -1,3 +1,4 @@
+import { errorText } from '../runtime/log.ts';
 import type { ClusterEndpoint } from './cluster-endpoint.ts';
 import {
   type KubeconfigCluster,
@@ -6,6 +7,7 @@ import {
   type KubeconfigUser,
   parseKubeconfig,
 } from './kubeconfig.ts';
+import { parseProxy } from './wire/proxy.ts';
 
 export interface KubeconfigEndpointOptions {
   /** The current context by default; a stored kubeconfig always uses that. */
@@ -15,6 +17,8 @@ export interface KubeconfigEndpointOptions {
    * run, no file may be read and TLS must be verified against an inline CA.
    */
   stored: boolean;
+  /** Nothing is verified, so no authority has to be given. */
+  unverified?: boolean;
   /** Reads a file that the user's own kubeconfig names. Without it files are refused. */
   readFile?: (path: string) => string;
 }
@@ -39,12 +43,12 @@ export function endpointFromKubeconfig(text: string, options: KubeconfigEndpoint
 function serverPart(
   cluster: KubeconfigCluster,
   options: KubeconfigEndpointOptions,
-): Pick<ClusterEndpoint, 'url' | 'ca' | 'serverName' | 'insecureSkipTlsVerify'> {
+): Pick<ClusterEndpoint, 'url' | 'ca' | 'serverName' | 'proxyUrl' | 'insecureSkipTlsVerify'> {
   const url = cluster.server ?? '';
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     refuse('NoServer', 'the kubeconfig names no server, or one that is not an http(s) URL');
-  if (cluster['proxy-url'] !== undefined)
-    refuse('Proxy', 'the kubeconfig has a proxy-url, which is not supported');
+  const proxyUrl = cluster['proxy-url'] || undefined;
+  if (proxyUrl !== undefined) checkProxyUrl(proxyUrl);
   const insecure = cluster['insecure-skip-tls-verify'] === true;
   if (insecure && options.stored)
     refuse(
@@ -63,15 +67,24 @@ function serverPart(
     : caFile
       ? readCredential(caFile, 'certificate-authority', options)
       : undefined;
-  if (ca === undefined && options.stored)
+  if (ca === undefined && options.stored && options.unverified !== true)
     refuse('CaMissing', 'the kubeconfig holds no certificate authority (certificate-authority-data)');
   const serverName = cluster['tls-server-name'];
   return {
     url,
     ...(ca === undefined ? {} : { ca }),
     ...(serverName ? { serverName } : {}),
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
     ...(insecure ? { insecureSkipTlsVerify: true } : {}),
   };
+}
+
+function checkProxyUrl(url: string): void {
+  try {
+    parseProxy(url);
+  } catch (error) {
+    refuse('Proxy', `the kubeconfig has a proxy-url that cannot be used: ${errorText(error)}`, error);
+  }
 }
 
 function userPart(

@@ -65,7 +65,7 @@ describe('endpointFromKubeconfig', () => {
     ],
     ['user and password', config(ca, { username: 'a', password: 'b' }), 'BasicAuth'],
     ['impersonation', config(ca, { ...token, as: 'root' }), 'Impersonation'],
-    ['a proxy', config({ ...ca, 'proxy-url': 'http://p' }, token), 'Proxy'],
+    ['a proxy of another kind', config({ ...ca, 'proxy-url': 'ftp://p' }, token), 'Proxy'],
     ['no credentials', config(ca, {}), 'NoCredentials'],
     ['a certificate without key', config(ca, { 'client-certificate-data': base64('x') }), 'NoCredentials'],
     ['no server', config({ ...ca, server: 'nowhere' }, token), 'NoServer'],

@@ -7,7 +7,9 @@ import { type KubeObject, type ObjectRef, refOf } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
+import { isAsWanted } from './contract/index.ts';
 import { DeadlineExceeded, within } from './deadline.ts';
+import { marked } from './marks.ts';
 import { isKeptFrom, MANAGED_LABEL, untouchable } from './protected.ts';
 import {
   type Attempt,
@@ -154,11 +156,16 @@ async function applyOnce(attempt: Attempt, resource: ResourceId): Promise<Applie
   return { outcome: 'applied', live: written, owned: true, ...(rival === undefined ? {} : { rival }) };
 }
 
-/** Server-side apply needs to see the object only where it depends on what is there. */
-function mustRead({ ownedUid, strategy, retained, object, drifted, seen, permit }: ApplyRequest): boolean {
+/**
+ * Server-side apply needs to see the object only where it depends on what is there, or where all seems to be so already: then
+ * its record tells whether there is anything to write.
+ */
+function mustRead(request: ApplyRequest): boolean {
+  const { ownedUid, strategy, retained, object, drifted, seen, permit } = request;
   if (ownedUid === '' || drifted || (seen && wasReplaced(seen))) return true;
   if (seen === undefined && permit?.looks === true) return true;
   if ((strategy.strategy ?? 'ServerSideApply') !== 'ServerSideApply') return true;
+  if (seen && isAsWanted(seen, marked(object, request.dispatch, request.origin), retained)) return true;
   return retained.some(
     ({ path, mode }) =>
       mode !== 'fill' ||

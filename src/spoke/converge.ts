@@ -7,26 +7,30 @@ import type { Client } from '../kube/client.ts';
 import type { Change } from '../kube/informer.ts';
 import { type KubeObject, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
-import type { Clock } from '../runtime/clock.ts';
+import { type Clock, formatTime } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { deepEqual } from '../schema/json.ts';
 import { type Applied, applyOwned, type Permit } from './apply.ts';
 import type { Autoscalers } from './autoscalers.ts';
 import { type Contracts, isAsWanted } from './contract/index.ts';
 import { fingerprintOf, revisionOf, wholeFingerprintOf } from './fingerprint.ts';
-import type { Held, LocalState } from './held.ts';
+import { hasFinished, leaveAlone, removalDueMs } from './finished.ts';
+import { type Held, type LocalState, noteReturned } from './held.ts';
 import type { Holdings } from './holdings.ts';
 import { marked, originOf } from './marks.ts';
 import type { SpokeMemory } from './memory.ts';
 import { type PruneOptions, prune } from './prune.ts';
 import { replicasOf, retentionOf } from './retention.ts';
 import type { Rules } from './rules.ts';
+import { isShared, lookOn, onlookers } from './sharing.ts';
 import type { ManagedWatches } from './watches.ts';
 
 /** Brings the cluster to what is held. Every step may be repeated, and writes nothing where all is so already. */
 export interface Convergence {
   /** Applies what is not applied yet in order of kind, then carries out the tombstones. True when everything is done. */
   carryOut(current: Held): Promise<boolean>;
+  /** Removes all that a dispatch made, which wants nothing any more. True when nothing is left. */
+  removeAll(current: Held, reason: string): Promise<boolean>;
   /** Brings one object to what it shall be. `drifted` when another writer changed it. */
   applyOne(current: Held, key: string, drifted: boolean): Promise<void>;
   /** Of an object as it was seen: another one means that somebody changed what is wanted. */
@@ -45,11 +49,19 @@ export interface ConvergenceOptions {
   readonly contracts: Contracts;
   /** A change that was seen while an object was being applied, told when that is over. */
   readonly onSeen: (change: Change) => void;
+  /** An object that a dispatch makes for another one as well was applied: the other looks again. */
+  readonly onShared: (dispatch: string) => void;
   /** An object that others may wait for is there and works. */
   readonly onProvided: () => void;
+  /** An object is to be looked at again after a time. */
+  readonly onDue: (dispatch: string, key: string, delayMs: number) => void;
 }
 
 const PARALLEL_APPLIES = 8;
+/** Until the removal of what has finished is tried again. */
+const REMOVAL_RETRY_MS = 5_000;
+/** Longer waits are cut: timers have a bound, and clocks jump. */
+const LONGEST_WAIT_MS = 3_600_000;
 /** How long an object that is ordered away may find another dispatch that wants it: the hub moves it in two writes. */
 export const RELEASE_GRACE_MS = 1_000;
 /** Kinds that others wait for. */
@@ -67,7 +79,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     await applyAll(current);
     await removeOrdered(current);
     const open = [...current.states.values()].some(
-      ({ settled, failure }) => !settled || failure !== undefined,
+      ({ settled, failure, lookingOn }) => (!settled && lookingOn !== true) || failure !== undefined,
     );
     const unclear = current.problems.length > 0 || current.missing !== undefined;
     return !open && !unclear && current.pendingRemovals.length === 0;
@@ -79,6 +91,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
       .sort(([, a], [, b]) => kindRank(a.kind) - kindRank(b.kind));
     if (entries.length === 0) return;
     const providerOf = providersAmong(everythingWanted());
+    openWatches(current, entries, providerOf);
     const rankAt = (index: number): number => kindRank(entries[index]?.[1].kind ?? '');
     for (let start = 0; start < entries.length; ) {
       let end = start + 1;
@@ -88,6 +101,20 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
       start = end;
     }
     await rememberUids(current);
+  }
+
+  /** The watches of all kinds at once: one after another, in order of kind, they are most of the time of a first order. */
+  function openWatches(
+    current: Held,
+    entries: readonly (readonly [string, KubeObject])[],
+    providerOf: Providers,
+  ): void {
+    for (const [key, object] of entries) {
+      const state = current.states.get(key);
+      if (!state || current.strategies.get(key)?.strategy === 'ReadOnly') continue;
+      // What keeps a kind from being watched is told when its objects are applied.
+      if (!waitingFor(object, providerOf)) options.watches.watch(state.ref).catch(() => undefined);
+    }
   }
 
   function* everythingWanted(): Generator<KubeObject> {
@@ -110,9 +137,20 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const state = current.states.get(key);
     if (!object || !state) return;
     const claimant = holdings.claimant(key);
+    const maker = claimant === undefined || claimant === current.name ? undefined : holdings.get(claimant);
+    if (maker && isShared(current, maker, key)) {
+      lookOn(current, maker, key, state);
+      return;
+    }
+    state.lookingOn = false;
     if (claimant !== undefined && claimant !== current.name) {
       const message = `it is claimed by dispatch ${claimant} as well; select it in one propagation only`;
       state.failure = { reason: 'Claimed', message, word: 'AlreadyExists' };
+      return;
+    }
+    const ended = current.owned.get(key);
+    if (ended?.finished !== undefined && ended.uid === '') {
+      leaveAlone(state, ended);
       return;
     }
     // What was applied before has its kind.
@@ -135,11 +173,57 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
       }
       if (!hasCode(error, 404)) throw error;
     }
+    if (strategy.onFinish && hasEnded(current, key)) {
+      await afterItsEnd(current, key, state);
+      return;
+    }
     await inTurn(key, () => write(current, key, state, object, drifted));
     const { seen } = state;
     if (seen === undefined || state.applying > 0) return;
     state.seen = undefined;
     options.onSeen(seen);
+  }
+
+  /** Whether an object has come to its end, if it is the one that was made by this dispatch. Notes what is new about that. */
+  function hasEnded(current: Held, key: string): boolean {
+    const owned = current.owned.get(key);
+    if (!owned) return false;
+    const live = options.watches.seen(owned.ref);
+    const isThere = live !== undefined && live.metadata.uid === owned.uid;
+    if (owned.finished !== undefined) {
+      // Somebody took it away since.
+      if (!isThere) current.owned.set(key, { ...owned, uid: '' });
+      return true;
+    }
+    if (!isThere || !hasFinished(live)) return false;
+    current.owned.set(key, { ...owned, finished: formatTime(clock.now()) });
+    log.info('an object has finished', { dispatch: current.name, object: refText(owned.ref) });
+    return true;
+  }
+
+  /** Leaves an object alone that has finished, or removes it where that is due. */
+  async function afterItsEnd(current: Held, key: string, state: LocalState): Promise<void> {
+    const owned = current.owned.get(key);
+    if (!owned) return;
+    leaveAlone(state, owned);
+    const { onFinish, deletion } = current.strategies.get(key) ?? {};
+    const dueMs = removalDueMs(owned, onFinish?.ttlSeconds, clock.now());
+    if (dueMs === undefined) return;
+    if (dueMs > 0) {
+      options.onDue(current.name, key, Math.min(dueMs, LONGEST_WAIT_MS));
+      return;
+    }
+    const tombstone = { ref: owned.ref, reason: 'it finished', ...(deletion ? { deletion } : {}) };
+    const { done } = await prune(pruning(current), [tombstone]);
+    if (holdings.get(current.name) !== current) return;
+    if (done.length === 0) {
+      options.onDue(current.name, key, REMOVAL_RETRY_MS);
+      return;
+    }
+    const gone = { ...owned, uid: '' };
+    current.owned.set(key, gone);
+    leaveAlone(state, gone);
+    log.info('removed what had finished', { dispatch: current.name, object: refText(owned.ref) });
   }
 
   /**
@@ -245,6 +329,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     state.settled = true;
     if (result.outcome === 'absent') {
       state.health = { state: 'Progressing', reason: 'Missing', message: 'it is not on the cluster' };
+      state.returned = undefined;
       return;
     }
     const { live, rival } = result;
@@ -254,6 +339,8 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     state.seenFingerprint = state.fingerprint;
     state.revision = revisionOf(live);
     state.health = healthOf(live, rules.of(live)?.health);
+    noteReturned(current, state, live, rules.of(live));
+    for (const { held } of onlookers(holdings.all(), current, key)) options.onShared(held.name);
     if (PROVIDERS.has(live.kind) && before !== 'Healthy' && state.health.state === 'Healthy')
       options.onProvided();
     noteOwner(current, key, result);
@@ -267,6 +354,13 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
       await memory.save(current.name, { accepted: current.accepted, owned });
   }
 
+  function pruning(current: Held): PruneOptions {
+    const acting = contracts.clientFor(current.accepted.author);
+    const refusal: PruneOptions['refusal'] = (ref, live) =>
+      contracts.refusal({ ...askedBy(current), verb: 'delete', ref, oldObject: live, changes: true });
+    return { client, acting, clock, owned: current.owned, dispatch: current.name, refusal };
+  }
+
   async function removeOrdered(current: Held): Promise<void> {
     const removed = new Set(current.removed.map(refKey));
     const open = current.accepted.tombstones.filter((tombstone) => !removed.has(refKey(tombstone.ref)));
@@ -277,13 +371,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const handed = new Map(await holdings.handOver(current, keys));
     if (clock.monotonic() < current.acceptedAt + RELEASE_GRACE_MS)
       for (const key of keys) if (!handed.has(key)) handed.set(key, 'another dispatch may want it');
-    const acting = contracts.clientFor(current.accepted.author);
-    const refusal: PruneOptions['refusal'] = (ref, live) =>
-      contracts.refusal({ ...askedBy(current), verb: 'delete', ref, oldObject: live, changes: true });
-    const { done, pending } = await prune(
-      { client, acting, clock, owned, dispatch: name, handed, refusal },
-      open,
-    );
+    const { done, pending } = await prune({ ...pruning(current), handed }, open);
     if (holdings.get(name) !== current) return;
     current.pendingRemovals = pending;
     if (done.length === 0) return;
@@ -293,8 +381,21 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     log.info('removed by order', { dispatch: name, objects: done.map(refText) });
   }
 
+  async function removeAll(current: Held, reason: string): Promise<boolean> {
+    const tombstones = [...current.owned.values()].map(({ ref }) => ({ ref, reason }));
+    const keys = [...current.owned.keys()];
+    await Promise.allSettled(keys.map((key) => turns.get(key)));
+    const handed = await holdings.handOver(current, keys);
+    const { done, pending } = await prune({ ...pruning(current), handed }, tombstones);
+    current.pendingRemovals = pending;
+    for (const ref of done) current.owned.delete(refKey(ref));
+    await rememberUids(current);
+    return pending.length === 0;
+  }
+
   return {
     carryOut,
+    removeAll,
     fingerprint,
     async applyOne(current: Held, key: string, drifted: boolean): Promise<void> {
       await apply(current, key, drifted);

@@ -8,10 +8,12 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 import type { Convergence } from './converge.ts';
 import { revisionOf } from './fingerprint.ts';
-import type { Held, LocalState } from './held.ts';
+import { hasFinished } from './finished.ts';
+import { type Held, type LocalState, noteReturned } from './held.ts';
 import type { Holdings } from './holdings.ts';
 import { isKeptFrom } from './protected.ts';
 import type { Rules } from './rules.ts';
+import { lookOn, onlookers } from './sharing.ts';
 
 /** Corrections of drift since the spoke's engine first ran. */
 export interface DriftRecord {
@@ -76,7 +78,12 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     }
     if (current.strategies.get(key)?.strategy === 'ReadOnly') {
       state.health = { state: 'Progressing', reason: 'Missing', message: 'it is not on the cluster' };
+      state.returned = undefined;
       options.onHealth(current.name);
+      return;
+    }
+    if (current.owned.get(key)?.finished !== undefined) {
+      ask(current.name, key, state);
       return;
     }
     // Told late: the object is there again since.
@@ -84,6 +91,7 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     if (state.fingerprint !== '' && uid !== change.object.metadata.uid) return;
     state.fingerprint = '';
     state.seenFingerprint = '';
+    state.returned = undefined;
     const message = 'it was deleted on the cluster and comes back';
     state.health = { state: 'Progressing', reason: 'Missing', message };
     ask(current.name, key, state);
@@ -92,19 +100,31 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
   /** A read of an object that is newer than our last apply: drift is corrected, health is reported. */
   function observe(current: Held, key: string, state: LocalState, object: KubeObject): void {
     if (revisionOf(object) < state.revision) return;
-    const health = healthOf(object, options.rules.of(object)?.health);
-    if (!deepEqual(health, state.health)) {
-      const provided = health.state === 'Healthy' && PROVIDERS.has(object.kind);
-      state.health = health;
+    const rule = options.rules.of(object);
+    const health = healthOf(object, rule?.health);
+    const changed = !deepEqual(health, state.health);
+    const provided = changed && health.state === 'Healthy' && PROVIDERS.has(object.kind);
+    state.health = health;
+    if (noteReturned(current, state, object, rule) || changed) {
       options.onHealth(current.name);
-      if (provided) options.onProvided();
+      for (const other of onlookers(holdings.all(), current, key)) {
+        lookOn(other.held, current, key, other.state);
+        options.onHealth(other.held.name);
+      }
     }
-    const { strategy } = current.strategies.get(key) ?? {};
-    if (strategy === 'ReadOnly') return;
+    if (provided) options.onProvided();
+    const { strategy, onFinish } = current.strategies.get(key) ?? {};
+    if (strategy === 'ReadOnly' || current.owned.get(key)?.finished !== undefined) return;
+    if (onFinish && state.settled && hasFinished(object)) {
+      ask(current.name, key, state);
+      return;
+    }
     // A CreateOnly object is its cluster's from then on; but whoever gave it to Atoll again is answered.
     if (strategy === 'CreateOnly' && state.settled) return;
     state.seenFingerprint = options.convergence().fingerprint(current, key, object);
     const gaveBack = state.failure?.word === 'ManagedLabelFalse' && !isKeptFrom(object);
+    // Nothing of it was applied since the engine started: that is for its dispatch as a whole to do.
+    if (state.revision === 0 && !gaveBack) return;
     const known = state.failure?.word === 'ManagedLabelFalse' && !gaveBack;
     if (gaveBack || (state.seenFingerprint !== state.fingerprint && !known)) ask(current.name, key, state);
   }

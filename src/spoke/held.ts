@@ -8,10 +8,15 @@ import type {
 import { contestedForMs, isContested } from '../engine/drift/back-off.ts';
 import type { Health } from '../engine/health/health.ts';
 import type { ApplyStrategy } from '../engine/intent.ts';
+import { type ReturnedStatus, returnedStatus } from '../engine/reflect/index.ts';
+import type { LocalFacts } from '../engine/render/local-facts.ts';
+import type { KindRule } from '../engine/rules/index.ts';
 import { setCondition } from '../kube/conditions.ts';
 import type { Change } from '../kube/informer.ts';
 import { type Condition, type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
 import { formatTime } from '../runtime/clock.ts';
+import { deepEqual } from '../schema/json.ts';
+import { jsonText } from '../schema/json-text.ts';
 import type { PendingRemoval } from './prune.ts';
 
 /** A dispatch as the spoke holds it: what it accepted, and how far it is. In memory; the durable part is the ownership record. */
@@ -26,6 +31,8 @@ export interface Held {
   readonly strategies: ReadonlyMap<string, ApplyStrategy>;
   /** What could not be rendered. */
   problems: readonly string[];
+  /** What was known of the cluster when it was rendered. */
+  readonly facts?: LocalFacts | undefined;
   /** Why the content is not here; `wanted` is empty then and says nothing. */
   readonly missing: string | undefined;
   /** Why a newer word of the hub was not taken. */
@@ -51,9 +58,13 @@ export interface LocalState {
   waiting: { reason: string; message: string } | undefined;
   /** Whether it was applied as it is wanted now: only what was not is applied when the dispatch is tried again. */
   settled: boolean;
+  /** Whether another dispatch makes it, as it is wanted here. */
+  lookingOn?: boolean;
   /** The manager that changed it last against what is wanted. */
   rival: string | undefined;
   health: Health;
+  /** What is returned of its status. */
+  returned?: ReturnedStatus | undefined;
   /** Of the object as it was applied last. */
   fingerprint: string;
   /** Of the object as it was seen last, '' where it was gone: what an apply is measured against. */
@@ -177,8 +188,40 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, now: 
       healthy: healthyCount,
     },
     objects: objects.slice(0, MAX_LISTED),
+    ...returnedOf(held),
     removed: [...held.removed].sort((a, b) => (refKey(a) < refKey(b) ? -1 : 1)),
     conditions,
+  };
+}
+
+/** Notes what an object that was seen has to return. True where that is something else than before. */
+export function noteReturned(
+  { accepted }: Held,
+  state: LocalState,
+  live: KubeObject,
+  rule: KindRule | undefined,
+): boolean {
+  const whole = rule?.aggregate !== undefined;
+  const returned = returnedStatus(live, state.health.state, accepted.returns ?? 'Aggregate', whole);
+  if (deepEqual(returned, state.returned)) return false;
+  state.returned = returned;
+  return true;
+}
+
+/** A status is an object of the API server as well, which has its bounds. */
+const MAX_RETURNED = 512 * 1024;
+
+/** Absent where there is nothing, as it was before anything was returned. */
+function returnedOf({ states }: Held): Pick<DispatchStatus, 'returned'> {
+  const returned = [...states.values()].flatMap((state) => state.returned ?? []);
+  if (returned.length === 0) return {};
+  returned.sort((a, b) => (refKey(a.ref) < refKey(b.ref) ? -1 : 1));
+  let size = 0;
+  return {
+    returned: returned.map((item) => {
+      size += jsonText(item.status).length;
+      return size <= MAX_RETURNED ? item : { ...item, status: {}, truncated: true };
+    }),
   };
 }
 

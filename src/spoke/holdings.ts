@@ -2,19 +2,23 @@ import {
   type Dispatch,
   type DispatchSpec,
   judgeDispatch,
+  manifestProblems,
   type OwnedObject,
   strategyOf,
 } from '../engine/dispatch/index.ts';
 import type { ApplyStrategy } from '../engine/intent.ts';
-import { type Rendered, render } from '../engine/render/render.ts';
+import type { LocalFacts } from '../engine/render/local-facts.ts';
+import { dependsOnFacts, type Rendered, render } from '../engine/render/render.ts';
 import type { Result } from '../kube/controller.ts';
 import { type KubeObject, refKey, refOf } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { deepEqual } from '../schema/json.ts';
+import { type Conflict, createContests } from './conflicts.ts';
 import { ContentMissing, type ContentStore } from './content.ts';
 import { type Held, type LocalState, madeBy, newState } from './held.ts';
 import { claim, type SpokeMemory } from './memory.ts';
+import { isShared } from './sharing.ts';
 
 export interface Refusal {
   readonly reason: string;
@@ -36,14 +40,22 @@ export interface Holdings {
   inherit(to: Held, key: string): string | undefined;
   /** Why nothing is held of a dispatch whose first word was refused. */
   refusal(name: string): Refusal | undefined;
+  /** Objects of a dispatch that others want as well, or have. */
+  conflicts(name: string): readonly Conflict[];
   /** Takes a new word of the hub, if it may be taken: remembered durably before anything is done. */
   accept(name: string, dispatch: Dispatch | undefined): Promise<Result | undefined>;
   /** After a restart: what was accepted before is held again, from the spoke's own API server. */
   recall(name: string, dispatch: Dispatch | undefined): Promise<void>;
+  /** Whether a dispatch was ordered by another hub than the one that the spoke belongs to. */
+  isOfAnotherHub(name: string): boolean;
+  /** A dispatch wants nothing any more; what it made is still its own. */
+  letGo(name: string): void;
   /** Nothing is left of a dispatch, on the spoke or in its orders. */
   forget(name: string): Promise<void>;
   /** Orders of a hub that the spoke belonged to before. They are kept up until the hub of now orders the same. */
   inherited(): readonly string[];
+  /** Whether values of a dispatch were computed from facts of the cluster that are no more: then it is to be recalled. */
+  outdated(name: string): boolean;
   /** Whether the next word of a dispatch is being taken: then only that may write what is remembered of it. */
   accepting(name: string): boolean;
   /** Whether an order of a hub before is over: all that it made belongs to orders of the hub of now, durably. */
@@ -58,22 +70,31 @@ export interface HoldingsOptions {
   readonly content: ContentStore;
   /** Whether the spoke's hub was pinned when it joined: then no other is believed for being the first to say something. */
   readonly pinned?: boolean;
+  /** What the cluster knows of itself, for values that depend on it. The same object as long as nothing of it changes. */
+  readonly facts?: () => LocalFacts | undefined;
   /** The dispatches that are here, accepted or not. */
   readonly ordered: () => readonly Dispatch[];
+  /** Name of the contract by which no newer word is taken now. */
+  readonly holding?: () => string | undefined;
   /** An object is free for a dispatch that wanted it and did not have it. */
   readonly onFreed: (name: string) => void;
   readonly onRefused: (name: string) => void;
 }
 
-const CONTENT_RETRY_MS = 2_000;
+const CONTENT_RETRY_MS = { first: 100, longest: 2_000 };
+/** Reasons for which a word is not taken now and may be later: what it wants must not be taken away from others meanwhile. */
+const STILL_COMING: ReadonlySet<string> = new Set(['ContentMissing', 'Held']);
 
 export function createHoldings(options: HoldingsOptions): Holdings {
   const { memory, log } = options;
   const held = new Map<string, Held>();
   const claimants = new Map<string, string>();
   const refusals = new Map<string, Refusal>();
+  const contests = createContests((name) => options.onRefused(name));
   /** Those whose next word is being taken: nothing is handed to them, since what they own is being written. */
   const accepting = new Set<string>();
+  /** How long to wait before content that is missing is looked for again. */
+  const waits = new Map<string, number>();
   /** Lineage of the hub that the spoke belongs to, as it was read last. */
   let owner: string | undefined;
   /** The highest epoch of that hub that was accepted. */
@@ -103,6 +124,11 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       refuse(name, verdict);
       return undefined;
     }
+    const waitsFor = verdict.verdict === 'accept' ? heldBack(dispatch.spec) : undefined;
+    if (waitsFor !== undefined) {
+      refuse(name, { reason: 'Held', message: `${waitsFor}; ${keptText(before?.accepted)}` });
+      return undefined;
+    }
     const current = held.get(name);
     if (current) current.refusal = undefined;
     if (verdict.verdict === 'known') return undefined;
@@ -112,7 +138,19 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     } catch (error) {
       if (!(error instanceof ContentMissing)) throw error;
       refuse(name, { reason: 'ContentMissing', message: error.message });
-      return { requeueAfterMs: CONTENT_RETRY_MS };
+      const wait = waits.get(name) ?? CONTENT_RETRY_MS.first;
+      waits.set(name, Math.min(CONTENT_RETRY_MS.longest, wait * 2));
+      return { requeueAfterMs: wait };
+    }
+    waits.delete(name);
+    const [problem, ...more] = objects.length === 0 ? [] : manifestProblems(objects);
+    if (problem) {
+      const others = more.length > 0 ? ` (and ${more.length} more problems)` : '';
+      refuse(name, {
+        reason: 'InvalidManifests',
+        message: `${problem.message}${others}; ${keptText(before?.accepted)}`,
+      });
+      return undefined;
     }
     const { lineage, generation } = dispatch.spec.position;
     if (trust === undefined) {
@@ -121,7 +159,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       if (owner !== lineage) return { requeueAfterMs: 10 };
     }
     newestEpoch = Math.max(newestEpoch, dispatch.spec.position.epoch);
-    const content = contentOf(objects, dispatch.spec);
+    const content = contentOf(objects, dispatch.spec, options.facts?.());
     const owned = claim(current?.owned.values() ?? before?.owned ?? [], dispatch.spec, content.strategies);
     await memory.save(name, { accepted: dispatch.spec, owned });
     log.info('accepted a dispatch', { dispatch: name, generation, objects: objects.length });
@@ -129,10 +167,22 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     return undefined;
   }
 
+  /** Why a word that may be taken is not taken yet. */
+  function heldBack({ hold, position }: DispatchSpec): string | undefined {
+    if (hold === true) return `the hub holds generation ${position.generation}`;
+    const contract = options.holding?.();
+    if (contract === undefined) return undefined;
+    return `generation ${position.generation} waits, since SpokeContract ${contract} holds new orders`;
+  }
+
   function refuse(name: string, { reason, message }: Refusal): void {
     const current = held.get(name);
     if ((current?.refusal ?? refusals.get(name))?.message !== message)
-      log.warn('refused a dispatch', { dispatch: name, reason, why: message });
+      log[reason === 'Held' ? 'info' : 'warn']('did not take a dispatch', {
+        dispatch: name,
+        reason,
+        why: message,
+      });
     if (current) current.refusal = { reason, message };
     else refusals.set(name, { reason, message });
     options.onRefused(name);
@@ -145,29 +195,42 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     if (record.accepted.position.lineage === owner)
       newestEpoch = Math.max(newestEpoch, record.accepted.position.epoch);
     try {
-      hold(name, dispatch, contentOf(await options.content.objects(record.accepted), record.accepted));
+      hold(
+        name,
+        dispatch,
+        contentOf(await options.content.objects(record.accepted), record.accepted, options.facts?.()),
+      );
     } catch (error) {
       if (!(error instanceof ContentMissing)) throw error;
-      hold(name, dispatch, contentOf([], record.accepted), error.message);
+      hold(name, dispatch, contentOf([], record.accepted, undefined), error.message);
     }
   }
 
   function hold(
     name: string,
     dispatch: Dispatch | undefined,
-    { rendered, strategies }: Content,
+    { rendered, facts, ...content }: Content,
     missing?: string,
   ): void {
     const record = memory.record(name);
     if (!record) return;
     const before = held.get(name);
     const wanted = new Map(rendered.objects.map((object) => [refKey(refOf(object)), object]));
+    // The cluster no longer says what a value is made of: the value of before stands.
+    const strategies = new Map(content.strategies);
+    if (before && rendered.problems.length > 0 && deepEqual(before.accepted, record.accepted))
+      for (const [key, object] of before.wanted) {
+        if (wanted.has(key)) continue;
+        wanted.set(key, object);
+        strategies.set(key, before.strategies.get(key) ?? {});
+      }
     const states = new Map<string, LocalState>();
     for (const [key, object] of wanted) {
       const state = before?.states.get(key) ?? newState(refOf(object));
       state.settled &&=
         deepEqual(before?.wanted.get(key), object) &&
-        deepEqual(before?.strategies.get(key), strategies.get(key));
+        deepEqual(before?.strategies.get(key), strategies.get(key)) &&
+        before?.accepted.returns === record.accepted.returns;
       states.set(key, state);
     }
     // Generations of another epoch say nothing about this one.
@@ -185,6 +248,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       strategies,
       acceptedAt: options.clock.monotonic(),
       problems: rendered.problems,
+      facts,
       missing,
       refusal: undefined,
       states,
@@ -219,6 +283,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     for (const key of old.wanted.keys()) {
       if (kept.has(key)) continue;
       old.states.delete(key);
+      contests.leave(key, old.name);
       if (claimants.get(key) === old.name) claimants.delete(key);
     }
     old.wanted = kept;
@@ -240,11 +305,15 @@ export function createHoldings(options: HoldingsOptions): Holdings {
   /** What is no longer wanted goes to the next that wants it; what is free, or was made by this dispatch, is claimed. */
   function settleClaims(before: Held | undefined, next: Held): void {
     const { name, wanted } = next;
-    for (const key of before?.wanted.keys() ?? [])
-      if (claimants.get(key) === name && !wanted.has(key)) passOn(key);
+    for (const key of before?.wanted.keys() ?? []) {
+      if (wanted.has(key)) continue;
+      contests.leave(key, name);
+      if (claimants.get(key) === name) passOn(key);
+    }
     for (const key of wanted.keys()) {
       const claimant = claimants.get(key);
       const made = madeBy(next, key) && !(claimant !== undefined && madeBy(held.get(claimant), key));
+      if (claimant !== undefined && claimant !== name) contests.join(key, name, claimant);
       if (claimant === undefined || made) claimants.set(key, name);
     }
   }
@@ -257,6 +326,22 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       options.onFreed(other.name);
       return;
     }
+  }
+
+  function conflicts(name: string): readonly Conflict[] {
+    const current = held.get(name);
+    if (!current) return [];
+    return contests.of(name).flatMap(({ key, names }) => {
+      const object = current.wanted.get(key);
+      const winner = claimants.get(key) ?? '';
+      const has = winner === name;
+      const others = (has ? [...names].filter((one) => one !== name).sort() : [winner]).flatMap((one) => {
+        const other = held.get(one);
+        // What only comes along with either is made by one for both.
+        return other && !isShared(current, other, key) ? other.accepted : [];
+      });
+      return object && others.length > 0 ? [{ ref: refOf(object), has, others }] : [];
+    });
   }
 
   function inherit(to: Held, key: string): string | undefined {
@@ -307,7 +392,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     for (const { metadata, spec } of options.ordered()) {
       const name = metadata.name ?? '';
       const refusal = refusals.get(name) ?? held.get(name)?.refusal;
-      if (name === from || (refusal !== undefined && refusal.reason !== 'ContentMissing')) continue;
+      if (name === from || (refusal !== undefined && !STILL_COMING.has(refusal.reason))) continue;
       const { generation } = held.get(name)?.accepted.position ?? { generation: -1 };
       if (spec.position.generation > generation && wants(spec)) return name;
     }
@@ -317,6 +402,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
   return {
     inherit,
     handOver,
+    conflicts,
     get: (name) => held.get(name),
     all: () => held.values(),
     claimant: (key) => claimants.get(key),
@@ -324,13 +410,39 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     accept,
     recall,
     superseded,
+    outdated(name: string): boolean {
+      const current = held.get(name);
+      if (!current || !dependsOnFacts(current.accepted.patches)) return false;
+      return current.facts !== options.facts?.();
+    },
     accepting: (name) => accepting.has(name),
     inherited: () => [...held.values()].filter(isInherited).map(({ name }) => name),
+    isOfAnotherHub: (name) =>
+      owner !== undefined && (held.get(name)?.accepted.position.lineage ?? owner) !== owner,
+    letGo(name: string): void {
+      const current = held.get(name);
+      if (!current) return;
+      const { wanted } = current;
+      current.wanted = new Map();
+      current.states.clear();
+      for (const key of wanted.keys()) {
+        contests.leave(key, name);
+        if (claimants.get(key) === name) passOn(key);
+      }
+    },
     async forget(name: string): Promise<void> {
       await memory.forget(name);
+      for (const key of held.get(name)?.wanted.keys() ?? []) contests.leave(key, name);
       held.delete(name);
+      waits.delete(name);
     },
   };
+}
+
+function keptText(accepted: DispatchSpec | undefined): string {
+  return accepted === undefined
+    ? 'nothing was taken before'
+    : `generation ${accepted.position.generation} stays and is kept up`;
 }
 
 /** What is recorded as owned, with the UIDs that were learned while it was being written. */
@@ -353,12 +465,18 @@ function takes(current: Held, key: string): boolean {
 interface Content {
   readonly rendered: Rendered;
   readonly strategies: ReadonlyMap<string, ApplyStrategy>;
+  /** What it was computed with. */
+  readonly facts: LocalFacts | undefined;
 }
 
-function contentOf(objects: readonly KubeObject[], spec: DispatchSpec): Content {
-  const rendered = render(objects, spec.patches);
+function contentOf(
+  objects: readonly KubeObject[],
+  spec: DispatchSpec,
+  facts: LocalFacts | undefined,
+): Content {
+  const rendered = render(objects, spec.patches, facts);
   const strategies = new Map(
     rendered.objects.map((object) => [refKey(refOf(object)), strategyOf(spec, object)]),
   );
-  return { rendered, strategies };
+  return { rendered, strategies, facts };
 }

@@ -7,16 +7,20 @@ import {
 } from '../engine/access/index.ts';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
-import type { KubeObject } from '../kube/object.ts';
+import { asJson, type KubeObject } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { clusterRoleBindings, clusterRoles } from '../kube/well-known.ts';
+import { isApplied } from '../schema/apply/index.ts';
 import { ensureSpokeNamespace } from './trust.ts';
 
 /** Who the hub is on a spoke. */
 export const HUB_USER = 'atoll:hub';
+/** As whom a spoke counts its own room when the hub asks for it. */
+export const SURVEYOR_USER = 'atoll:surveyor';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const NAME = 'atoll:hub';
+const MANAGER = 'atoll';
 const subjects = [{ kind: 'User', apiGroup: RBAC, name: HUB_USER }];
 
 /** All that a hub may do on a spoke: write dispatches and bundles, read what the spoke says of itself. Not Secrets, not workloads. */
@@ -48,6 +52,8 @@ export function hubAccess(): KubeObject[] {
       metadata: { name: NAME },
       rules: [
         { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
+        // Its uid tells which cluster this is.
+        { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
         // What the owner allows, so that it can be told before anything is sent.
         { apiGroups: ['atoll.dev'], resources: ['spokecontracts'], verbs: ['get', 'list', 'watch'] },
         {
@@ -71,6 +77,19 @@ export function hubAccess(): KubeObject[] {
       metadata: { name: NAME },
       roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: NAME },
       subjects,
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name: SURVEYOR_USER },
+      rules: [{ apiGroups: [''], resources: ['nodes', 'pods'], verbs: ['list'] }],
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: SURVEYOR_USER },
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: SURVEYOR_USER },
+      subjects: [{ kind: 'User', apiGroup: RBAC, name: SURVEYOR_USER }],
     },
   ];
 }
@@ -175,7 +194,7 @@ async function grantUserAccess(client: Client): Promise<void> {
   if (isBound) return;
   for (const binding of hubUserBindings()) {
     try {
-      await client.create(clusterRoleBindings, binding, { fieldManager: 'atoll' });
+      await client.create(clusterRoleBindings, binding, { fieldManager: MANAGER });
     } catch (error) {
       if (!hasCode(error, 409)) throw error;
     }
@@ -200,8 +219,14 @@ export function withMark(role: KubeObject): KubeObject {
 }
 
 async function applied(client: Client, object: KubeObject): Promise<void> {
-  await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
-    fieldManager: 'atoll',
-    force: true,
-  });
+  const { namespace = '', name = '' } = object.metadata;
+  const resource = await client.resourceFor(object.apiVersion, object.kind);
+  try {
+    const live = await client.get(resource, namespace, name);
+    if (isApplied(asJson(live), asJson(object), MANAGER)) return;
+  } catch (error) {
+    // It is not there, or may be written but not read.
+    if (!hasCode(error, 404) && !hasCode(error, 403)) throw error;
+  }
+  await client.apply(resource, object, { fieldManager: MANAGER, force: true });
 }

@@ -1,7 +1,8 @@
 import { readImpersonation, type SpokeIdentity } from '../engine/access/index.ts';
 import type { Handler, Request, Upgrader } from '../kube/exchange.ts';
-import { failure, type StatusError } from '../kube/status-error.ts';
-import { HUB_USER } from './hub-access.ts';
+import { failure, StatusError } from '../kube/status-error.ts';
+import { CAPACITY_PATH, capacityAnswer } from './capacity.ts';
+import { HUB_USER, SURVEYOR_USER } from './hub-access.ts';
 
 /**
  * The door by which a hub's requests come in, whatever the hub says of itself: they act as the hub's own user, or, where they
@@ -10,9 +11,12 @@ import { HUB_USER } from './hub-access.ts';
  */
 export function hubDoor(as: (user: SpokeIdentity) => Handler): Handler {
   const hub = as(HUB_IDENTITY);
+  const capacity = capacityAnswer(as(SURVEYOR));
   return async (request) => {
     const { user, inner } = enter(request);
     if (user instanceof Error) return refusal(user);
+    if (user === HUB_IDENTITY && inner.path === CAPACITY_PATH && inner.method === 'GET')
+      return capacity(inner).catch(asAnswer);
     return (user === HUB_IDENTITY ? hub : as(user))(inner);
   };
 }
@@ -25,6 +29,8 @@ export function hubDoorUpgrade(as: (user: SpokeIdentity) => Upgrader): Upgrader 
   };
 }
 
+/** The hub gets to know how much room there is, and no pod that takes it. */
+const SURVEYOR: SpokeIdentity = { name: SURVEYOR_USER, groups: [] };
 const HUB_IDENTITY: SpokeIdentity = { name: HUB_USER, groups: ['system:authenticated'] };
 
 function enter(request: Request): { user: SpokeIdentity | StatusError; inner: Request } {
@@ -38,6 +44,12 @@ function enter(request: Request): { user: SpokeIdentity | StatusError; inner: Re
   if (asked === undefined) return { user: HUB_IDENTITY, inner };
   if ('refused' in asked) return { user: failure(403, 'Forbidden', `forbidden: ${asked.refused}`), inner };
   return { user: asked, inner };
+}
+
+/** What the cluster itself says of it is passed on. */
+function asAnswer(error: unknown): ReturnType<typeof refusal> {
+  if (error instanceof StatusError) return refusal(error);
+  throw error;
 }
 
 function refusal({ status, code }: StatusError): {

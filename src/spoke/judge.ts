@@ -1,5 +1,6 @@
 import { healthOf } from '../engine/health/health.ts';
 import { gvkOf } from '../kube/object.ts';
+import { noteReturned } from './held.ts';
 import type { Holdings } from './holdings.ts';
 import type { Rules } from './rules.ts';
 import type { ManagedWatches } from './watches.ts';
@@ -19,13 +20,18 @@ export function judgeAgain(
   kind: string,
 ): Rejudged[] {
   const out: Rejudged[] = [];
-  for (const { name, states } of holdings.all())
+  for (const held of holdings.all()) {
+    const { name, states } = held;
     for (const [key, state] of states) {
       const gvk = gvkOf(state.ref);
       if (`${gvk.group}/${gvk.kind}` !== kind || holdings.claimant(key) !== name) continue;
       const seen = watches.seen(state.ref);
-      if (seen) state.health = healthOf(seen, rules.of(seen)?.health);
+      if (seen) {
+        state.health = healthOf(seen, rules.of(seen)?.health);
+        noteReturned(held, state, seen, rules.of(seen));
+      }
       out.push({ dispatch: name, id: state.settled ? `${name}\n${key}` : undefined });
     }
+  }
   return out;
 }

@@ -24,8 +24,10 @@ export interface SpokeMemory {
   pin(trust: HubTrust): Promise<HubTrust>;
   names(): string[];
   record(name: string): OwnershipRecord['spec'] | undefined;
-  /** Durable when resolved. */
-  save(name: string, spec: OwnershipRecord['spec']): Promise<void>;
+  /** Notes since when an order is lost, or that it is not. Durable when resolved. */
+  setLost(name: string, since: string | undefined): Promise<void>;
+  /** What is accepted and owned from now on. Durable when resolved. */
+  save(name: string, spec: Omit<OwnershipRecord['spec'], 'lostSince'>): Promise<void>;
   forget(name: string): Promise<void>;
 }
 
@@ -66,6 +68,15 @@ export function spokeMemory(client: Client): SpokeMemory {
     }
   }
 
+  function inOrder(name: string, act: () => Promise<void>): Promise<void> {
+    const written = (saving.get(name) ?? Promise.resolve()).then(act);
+    saving.set(
+      name,
+      written.catch(() => undefined),
+    );
+    return written;
+  }
+
   return {
     async load(): Promise<void> {
       const list = await client.list<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE);
@@ -75,14 +86,18 @@ export function spokeMemory(client: Client): SpokeMemory {
     pin: (trust) => pinTrust(client, trust),
     names: () => [...records.keys()],
     record: (name) => records.get(name)?.spec,
-    save(name: string, spec: OwnershipRecord['spec']): Promise<void> {
-      const written = (saving.get(name) ?? Promise.resolve()).then(() => write(name, spec));
-      saving.set(
-        name,
-        written.catch(() => undefined),
-      );
-      return written;
-    },
+    save: (name, spec) =>
+      inOrder(name, () => {
+        const { lostSince } = records.get(name)?.spec ?? {};
+        return write(name, lostSince === undefined ? spec : { ...spec, lostSince });
+      }),
+    setLost: (name, since) =>
+      inOrder(name, async () => {
+        const present = records.get(name)?.spec;
+        if (!present || present.lostSince === since) return;
+        const { lostSince: _, ...spec } = present;
+        await write(name, since === undefined ? spec : { ...spec, lostSince: since });
+      }),
     async forget(name: string): Promise<void> {
       try {
         await client.delete(RECORDS, SYSTEM_NAMESPACE, name);
@@ -106,12 +121,14 @@ export function claim(
   const byKey = new Map([...owned].map((object) => [refKey(object.ref), object]));
   for (const ref of accepted.objects) {
     const key = refKey(ref);
-    const { preserveOnDeletion, deletion } = strategies.get(key) ?? accepted.apply ?? {};
+    const { preserveOnDeletion, deletion, onFinish } = strategies.get(key) ?? accepted.apply ?? {};
+    const finished = onFinish ? byKey.get(key)?.finished : undefined;
     byKey.set(key, {
       ref: byKey.get(key)?.ref ?? ref,
       uid: byKey.get(key)?.uid ?? '',
       ...(preserveOnDeletion === true ? { preserve: true } : {}),
       ...(deletion === undefined ? {} : { deletion }),
+      ...(finished === undefined ? {} : { finished }),
     });
   }
   return [...byKey.values()];

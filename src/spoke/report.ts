@@ -7,6 +7,7 @@ import { hasCode } from '../kube/status-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { deepEqual } from '../schema/json.ts';
 import { clusterStatusOf, writeClusterStatus } from './cluster-report.ts';
+import { withConflicts } from './conflicts.ts';
 import type { DriftRecord } from './drift.ts';
 import { contestedMs, refusedStatus, statusOf } from './held.ts';
 import type { Holdings } from './holdings.ts';
@@ -47,7 +48,7 @@ export function createReporter(options: ReporterOptions): Reporter {
       const refusal = holdings.refusal(name);
       if (!current && !refusal) return undefined;
       const status = current
-        ? statusOf(current, dispatch.status, now)
+        ? withConflicts(statusOf(current, dispatch.status, now), holdings.conflicts(name), now)
         : refusal && refusedStatus(dispatch.status, refusal, now);
       try {
         if (!deepEqual(status, dispatch.status))

@@ -14,9 +14,11 @@ import { contentStore } from './content.ts';
 import { contractWait, followContracts } from './contract/index.ts';
 import { createConvergence } from './converge.ts';
 import { createDriftWatch, type DriftWatch } from './drift.ts';
-import { markComplete } from './held.ts';
+import { type Held, markComplete } from './held.ts';
 import { createHoldings } from './holdings.ts';
 import { judgeAgain } from './judge.ts';
+import { ownFacts } from './local-facts.ts';
+import { removalOfLostMs } from './lost.ts';
 import { spokeMemory } from './memory.ts';
 import { followProperties } from './properties.ts';
 import { createReporter } from './report.ts';
@@ -39,6 +41,7 @@ export interface Spoke {
 }
 
 const LONGEST_RETRY_MS = 15_000;
+const LOST_RETRY_MS = 5_000;
 const BUNDLE_COLLECTION_MS = 65_000;
 /** Changes that come close together become one report. */
 const REPORT_MS = 30;
@@ -46,6 +49,9 @@ const CLUSTER_REPORT_MS = 100;
 /** Keys of the report loop besides names of dispatches (which hold no space). */
 const CLUSTER_KEY = ' cluster';
 const BUNDLES_KEY = ' bundles';
+const FACTS_KEY = ' facts';
+/** Changes of what the cluster says of itself that come close together are one. */
+const FACTS_MS = 100;
 
 /**
  * The engine on a spoke. It converges on what was dispatched, from what is in its own API server, and knows nothing of the
@@ -63,7 +69,11 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   await memory.load();
   /** Dispatches held before a restart of which nothing is known yet: until then there is nothing to report. */
   const recalling = new Set(memory.names());
+  /** Dispatches that are lost and whose objects are being removed. */
+  const parting = new Set<string>();
   const before = (await readCluster(client, spoke))?.status?.drift;
+  /** Whether all is known that decides on orders: no order is looked at before, so that none gets by a contract. */
+  let isReady = false;
 
   const dispatchLoop = startController(runtime, { name: 'converge', concurrency: 4, reconcile: converge });
   const objectLoop = startController(runtime, {
@@ -85,7 +95,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     }
   });
   const contracts = followContracts(runtime, client, () => {
-    for (const { name } of holdings.all()) dispatchLoop.enqueue(name);
+    convergeAll();
     reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS);
   });
   const autoscalers = createAutoscalers(runtime, client, (key) => {
@@ -101,6 +111,8 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     memory,
     content,
     pinned: options.pinned ?? false,
+    facts: () => facts.current(),
+    holding: contracts.holding,
     onFreed: (name) => dispatchLoop.enqueue(name),
     onRefused: (name) => reportLoop.enqueue(name),
   });
@@ -115,7 +127,9 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     rules,
     contracts,
     onSeen: (change) => drift.onChange(change),
+    onShared: (name) => dispatchLoop.enqueue(name),
     onProvided: provided,
+    onDue: (name, key, delayMs) => objectLoop.enqueue(`${name}\n${key}`, delayMs),
   });
   const drift: DriftWatch = createDriftWatch(runtime, {
     holdings,
@@ -131,9 +145,16 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     },
     onCorrected: () => reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS),
   });
-  const properties = followProperties(runtime, client, () =>
-    reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS),
-  );
+  const properties = followProperties(runtime, client, () => {
+    reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS);
+    reportLoop.enqueue(FACTS_KEY, FACTS_MS);
+  });
+  const facts = ownFacts({
+    client,
+    name: spoke,
+    nodes: () => nodeCopies.list(),
+    properties: properties.current,
+  });
   const reporter = createReporter({
     client,
     clock,
@@ -151,24 +172,30 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     const name = object.metadata.name ?? '';
     // Our own status writes come back as changes; only a new word of the hub needs work.
     const onlyStatus = type === 'updated' && deepEqual(object.spec, previous?.spec);
-    (onlyStatus ? reportLoop : dispatchLoop).enqueue(name);
+    if (onlyStatus) reportLoop.enqueue(name);
+    else if (isReady) dispatchLoop.enqueue(name);
   });
-  const stopTrust = watchTrust(runtime, client, () => {
-    for (const name of new Set([
-      ...dispatches.list(SYSTEM_NAMESPACE).map((item) => item.metadata.name ?? ''),
-      ...memory.names(),
-    ]))
-      dispatchLoop.enqueue(name);
+  const stopTrust = watchTrust(runtime, client, convergeAll);
+  nodeCopies.onChange(() => {
+    reportLoop.enqueue(CLUSTER_KEY, 500);
+    reportLoop.enqueue(FACTS_KEY, 500);
   });
-  nodeCopies.onChange(() => reportLoop.enqueue(CLUSTER_KEY, 500));
   await Promise.all([
     dispatches.whenSynced(),
     nodeCopies.whenSynced(),
     rules.whenSynced(),
     contracts.whenSynced(),
   ]);
-  for (const name of memory.names()) dispatchLoop.enqueue(name);
+  await facts.refresh();
+  isReady = true;
+  convergeAll();
   reportLoop.enqueue(CLUSTER_KEY);
+
+  function convergeAll(): void {
+    if (!isReady) return;
+    const ordered = dispatches.list(SYSTEM_NAMESPACE).map(({ metadata }) => metadata.name ?? '');
+    for (const name of new Set([...ordered, ...memory.names()])) dispatchLoop.enqueue(name);
+  }
 
   /** What waits for a kind is tried at once when it is served. */
   function provided(): void {
@@ -180,14 +207,15 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     try {
       return await convergeOn(name, dispatches.get(SYSTEM_NAMESPACE, name));
     } finally {
-      recalling.delete(name);
+      if (recalling.delete(name)) reportLoop.enqueue(name);
       reportLoop.enqueue(CLUSTER_KEY, 50);
     }
   }
 
   async function convergeOn(name: string, dispatch: Dispatch | undefined): Promise<Result | undefined> {
     const known = holdings.get(name);
-    if (!known || known.missing !== undefined) await holdings.recall(name, dispatch);
+    if (!known || known.missing !== undefined || holdings.outdated(name) || parting.delete(name))
+      await holdings.recall(name, dispatch);
     const retry = await holdings.accept(name, dispatch);
     const current = holdings.get(name);
     if (!current) return retry;
@@ -195,6 +223,9 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       await holdings.forget(name);
       return undefined;
     }
+    const isLost = dispatch === undefined || holdings.isOfAnotherHub(name);
+    const lostMs = await removalOfLostMs({ clock, memory }, current, isLost);
+    if (lostMs === 0) return removeLost(name, current, dispatch);
     const done = await convergence.carryOut(current);
     reportLoop.enqueue(name);
     if (!done) {
@@ -202,15 +233,33 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       const wait = contractWait(current, clock.now());
       if (wait !== undefined) return wait === 'never' ? retry : { requeueAfterMs: wait };
       current.attempts += 1;
-      return { requeueAfterMs: Math.min(LONGEST_RETRY_MS, 250 * 2 ** Math.min(current.attempts, 10)) };
+      return { requeueAfterMs: Math.min(LONGEST_RETRY_MS, 50 * 2 ** Math.min(current.attempts, 10)) };
     }
     markComplete(current, clock.now());
     reportLoop.enqueue(BUNDLES_KEY, BUNDLE_COLLECTION_MS);
+    if (lostMs !== undefined) dispatchLoop.enqueue(name, lostMs);
     if (holdings.superseded(name)) await retire(name, dispatch);
     else
       for (const other of holdings.inherited())
         if (other !== name && holdings.superseded(other)) dispatchLoop.enqueue(other);
     return retry;
+  }
+
+  /** An order is lost for as long as it allowed: what it made goes. */
+  async function removeLost(
+    name: string,
+    current: Held,
+    dispatch: Dispatch | undefined,
+  ): Promise<Result | undefined> {
+    holdings.letGo(name);
+    if (!(await convergence.removeAll(current, 'its order is lost'))) {
+      // Should the order come back before all is gone, it is held anew.
+      parting.add(name);
+      return { requeueAfterMs: LOST_RETRY_MS };
+    }
+    log.info('removed what a lost order made', { dispatch: name });
+    await retire(name, dispatch);
+    return undefined;
   }
 
   /** An order of a hub before of which nothing is left to keep. */
@@ -229,9 +278,19 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
 
   async function report(key: string): Promise<Result | undefined> {
     if (key === BUNDLES_KEY) await collectBundles();
-    else if (key !== CLUSTER_KEY) return reporter.dispatch(key);
-    else if (recalling.size === 0) await reporter.cluster();
+    else if (key === FACTS_KEY) await lookAtFacts();
+    else if (key === CLUSTER_KEY) {
+      if (recalling.size === 0) await reporter.cluster();
+    }
+    // Until it was looked at after a restart, what was told before is all that is known.
+    else if (!recalling.has(key)) return reporter.dispatch(key);
     return undefined;
+  }
+
+  /** Values that depend on the cluster are computed anew where it is another one now. */
+  async function lookAtFacts(): Promise<void> {
+    if (!(await facts.refresh())) return;
+    for (const { name } of holdings.all()) if (holdings.outdated(name)) dispatchLoop.enqueue(name);
   }
 
   async function collectBundles(): Promise<void> {

@@ -23,6 +23,7 @@ export function managedWatches(
 ): ManagedWatches {
   const started = new Map<string, Promise<Informer>>();
   const running = new Map<string, Informer>();
+  let stopped = false;
 
   async function follow(
     key: string,
@@ -34,21 +35,32 @@ export function managedWatches(
     if (!starting) {
       starting = client.resourceFor(ref.apiVersion, ref.kind).then(async (resource) => {
         const within = resource.namespaced ? namespace : '';
-        // An informer never gives up; who may not watch the kind has to be told.
-        await client.list(resource, within, { ...options, limit: 1 });
+        const failed = Promise.withResolvers<never>();
+        // Once the kind is followed, what goes wrong is for the informer to mend.
+        failed.promise.catch(() => undefined);
         const informer = startInformer(runtime, client, resource, {
           ...options,
           ...(within === '' ? {} : { namespace: within }),
+          // An informer never gives up; why a kind cannot be watched has to be told.
+          onFailure: failed.reject,
         });
         informer.onChange(onChange);
         running.set(key, informer);
+        try {
+          if (stopped) throw new Error('the spoke is stopping');
+          await Promise.race([informer.whenSynced(), failed.promise]);
+        } catch (error) {
+          running.delete(key);
+          informer.stop();
+          throw error;
+        }
         return informer;
       });
       started.set(key, starting);
       // A kind that is not served yet (its definition comes with the same dispatch) is asked for again.
       starting.catch(() => started.delete(key));
     }
-    await (await starting).whenSynced();
+    await starting;
   }
 
   return {
@@ -57,11 +69,8 @@ export function managedWatches(
       follow(refKey(ref), ref, ref.namespace, { fieldSelector: `metadata.name=${ref.name}` }),
     seen: (ref) => (running.get(refKey(ref)) ?? running.get(kindKey(ref)))?.get(ref.namespace, ref.name),
     stop(): void {
-      for (const starting of started.values())
-        starting.then(
-          (informer) => informer.stop(),
-          () => undefined,
-        );
+      stopped = true;
+      for (const informer of running.values()) informer.stop();
       started.clear();
       running.clear();
     },

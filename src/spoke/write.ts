@@ -1,8 +1,9 @@
 import { forApply, forCreation, forUpdate, TRACKING_ANNOTATION, trackingOf } from '../engine/retain/index.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
-import type { KubeObject } from '../kube/object.ts';
+import { asJson, type KubeObject } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { namespaces } from '../kube/well-known.ts';
+import { isApplied } from '../schema/apply/index.ts';
 import { deepEqual } from '../schema/json.ts';
 import type { ApplyRequest } from './apply.ts';
 import { marked } from './marks.ts';
@@ -34,6 +35,7 @@ export async function write(
     const config = live
       ? forApply(wanted, live, retained, SPOKE_MANAGER).object
       : forCreation(wanted, retained);
+    if (live && isApplied(asJson(live), asJson(config), SPOKE_MANAGER)) return live;
     return inNamespace(attempt, () => client.apply(resource, config, { ...options, force }));
   }
   if (live === undefined) {

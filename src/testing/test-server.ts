@@ -17,6 +17,7 @@ import type { KeyPair } from '../kube/pki.ts';
 import { createClient } from '../kube/rest-client.ts';
 import {
   type Clock,
+  createMetrics,
   type Logger,
   type Runtime,
   silentLogger,
@@ -93,6 +94,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     clock: options.clock ?? systemClock(),
     random: systemRandom(),
     log: options.log ?? silentLogger,
+    metrics: createMetrics(),
   };
   const { clock } = runtime;
   const clusters = options.clusters ?? [];

@@ -97,6 +97,27 @@ describe('the access port of a hub', () => {
     expect((await ask(PATH, { authorization })).code).toBe(200);
     expect((await ask('/fleet/api/v1/pods', { authorization })).code).toBe(200);
     expect((await ask('/api/v1/pods', { authorization })).code).toBe(404);
+    expect((await ask('/metrics', {})).code).toBe(401);
+    expect((await ask('/metrics', { authorization })).code).toBe(403);
+    await client.create(clusterRoles, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'scraper' },
+      rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }],
+    });
+    await client.create(clusterRoleBindings, {
+      ...binding,
+      metadata: { name: 'scraper' },
+      roleRef: { ...binding.roleRef, name: 'scraper' },
+      subjects: [{ kind: 'ServiceAccount', name: 'ci', namespace: 'default' }],
+    });
+    await fleet.until(
+      async () => (await ask('/metrics', { authorization })).code === 200,
+      'the right to scrape',
+      15_000,
+    );
+    const scraped = await ask('/metrics', { authorization });
+    expect(scraped.text).toContain('spokecluster_connection_transitions_total{to="Connected"} 1');
     expect((await ask(PATH, { authorization, 'impersonate-user': 'admin' })).code).toBe(403);
     const users = fleet.spoke('east').audit.map((event) => event.user.username);
     expect(users).toContain('hub:system:serviceaccount:default:ci');

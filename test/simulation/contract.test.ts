@@ -674,6 +674,9 @@ describe('a tenant', () => {
         },
       }),
     );
+    await fleet.rest(5_000);
+    expect(map('bait', 'lab')).toBeUndefined();
+    await fleet.run(hub('eve').patch(PROPAGATIONS, 'lab', 'mine', 'merge', { spec: { overrides: [] } }));
     await fleet.until(() => map('bait', 'lab') !== undefined, "eve's own");
     expect(map('bait', 'lab')?.metadata.labels?.['atoll.dev/dispatch']).not.toBe(theirs);
     await fleet.run(hub('eve').delete(PROPAGATIONS, 'lab', 'mine'));

@@ -4,6 +4,7 @@ import {
   type Dispatch,
   type DispatchSpec,
   dispatchSigner,
+  type HubTrust,
   packBundles,
   SYSTEM_NAMESPACE,
 } from '../../src/engine/dispatch/index.ts';
@@ -13,7 +14,10 @@ import { conditionOf, DISPATCHES, type SimulatedFleet, stored } from './fleet.ts
 const BUNDLES = { ...DISPATCHES, resource: 'bundles', kind: 'Bundle' };
 
 export type Extras = Partial<
-  Pick<DispatchSpec, 'author' | 'apply' | 'objectApply' | 'patches' | 'tombstones'>
+  Pick<
+    DispatchSpec,
+    'author' | 'apply' | 'objectApply' | 'patches' | 'tombstones' | 'hold' | 'removeWhenLostSeconds'
+  >
 >;
 
 /** Gives orders to a spoke as a hub would, without one: what a hub can say and does not say yet can be tried so. */
@@ -23,9 +27,11 @@ export interface Orders {
   /** The same, and waits until it is carried out. */
   fulfil(name: string, objects: readonly KubeObject[], extras?: Extras): Promise<void>;
   dispatch(name: string): Dispatch | undefined;
+  /** Who gives them, for the spoke to trust. */
+  readonly hub: HubTrust;
 }
 
-export function ordersFor(fleet: SimulatedFleet, spoke: string): Orders {
+export function ordersFor(fleet: SimulatedFleet, spoke: string, lineage: string = 'a1b2c3d4-0000'): Orders {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const sign = dispatchSigner(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
   const key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
@@ -37,7 +43,8 @@ export function ordersFor(fleet: SimulatedFleet, spoke: string): Orders {
   async function give(name: string, objects: readonly KubeObject[], extras: Extras = {}): Promise<void> {
     const before = held.get(name);
     const { digest, bundles } = packBundles(objects);
-    const refs = objects.map(refOf);
+    // What is no object has no name to be told by.
+    const refs = objects.filter(({ kind }) => kind !== undefined).map(refOf);
     const staying = new Set(refs.map(refKey));
     for (const bundle of bundles)
       await fleet.run(target.client.create<Bundle>(BUNDLES, bundle).catch(() => undefined));
@@ -51,7 +58,7 @@ export function ordersFor(fleet: SimulatedFleet, spoke: string): Orders {
         uid: `uid-${name}`,
         generation,
       },
-      position: { lineage: 'a1b2c3d4-0000', epoch: 1, generation },
+      position: { lineage, epoch: 1, generation },
       revision: digest,
       bundles: bundles.map((bundle) => bundle.metadata.name ?? ''),
       objects: refs,
@@ -78,6 +85,7 @@ export function ordersFor(fleet: SimulatedFleet, spoke: string): Orders {
   return {
     give,
     dispatch,
+    hub: { lineage, publicKey: key },
     async fulfil(name, objects, extras): Promise<void> {
       await give(name, objects, extras);
       const generation = held.get(name)?.generation;

@@ -342,10 +342,12 @@ describe('objects that are not ours alone', () => {
     // Its dispatch sorts before the first one's, so that a restart reads it first.
     await fleet.run(fleet.hub.client.create(PROPAGATIONS, propagation('a-second')));
     await fleet.until(
-      () => conditionOf(shop(fleet, 'a-second'), 'Ready') === 'False/ApplyFailed',
+      () => conditionOf(shop(fleet, 'a-second'), 'Selected') === 'False/ClaimedByAnother',
       'the claim',
     );
-    expect(conditionMessage(shop(fleet, 'a-second'), 'Ready')).toContain('select it in one propagation only');
+    expect(conditionMessage(shop(fleet, 'a-second'), 'Selected')).toContain(
+      'Propagation shop/shop has it already',
+    );
     const uid = stored(fleet.spoke('a'), 'core/configmaps/shop/settings')?.metadata.uid;
     await fleet.kill(fleet.spoke('a'));
     await fleet.start(fleet.spoke('a'));
@@ -357,6 +359,7 @@ describe('objects that are not ours alone', () => {
     await fleet.run(fleet.hub.client.delete(PROPAGATIONS, 'shop', 'shop'));
     await fleet.until(() => shop(fleet) === undefined, 'the first one gone');
     await ready(fleet, 1, 'a-second');
+    expect(stored(fleet.spoke('a'), 'core/configmaps/shop/settings')?.metadata.uid).toBe(uid);
     expect(colour(fleet.spoke('a'))).toBe('blue');
     await paint(fleet, fleet.spoke('a'), 'green');
     await fleet.until(() => colour(fleet.spoke('a')) === 'blue', 'the second one corrects it', 5_000);

@@ -37,6 +37,7 @@ export function startWorkloads(runtime: Runtime, client: Client, options: Worklo
     clock: runtime.clock,
     random: options.seed === undefined ? runtime.random : seededRandom(options.seed),
     log: runtime.log.with({ part: 'workloads' }),
+    metrics: runtime.metrics,
   };
   const world = createWorld(own, client);
   startNodes(world, options.nodes ?? {}, async () => {

@@ -6,23 +6,27 @@ import { impersonationHeaders, type SpokeIdentity } from '../../engine/access/in
 import { publishAccessNotice, publishedClientCa, startAccessListener } from '../../hub/access/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Request } from '../../kube/exchange.ts';
+import type { TunnelListener } from '../../link/index.ts';
 import { PROCESS_TITLE } from '../../runtime/pid-file.ts';
 import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
+import { uuid } from '../../runtime/random.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
+import { graphSettings } from '../../spoke/graphs/settings.ts';
 import { HUB_USER } from '../../spoke/hub-access.ts';
 import { hubDoor, hubDoorUpgrade } from '../../spoke/hub-door.ts';
 import { ensureSpokeNamespace } from '../../spoke/trust.ts';
 import { processAmbient } from '../ambient.ts';
 import { serverCertificates } from '../certificates.ts';
 import { type Engine, startEngine } from '../engine.ts';
+import { leadHub, peersAt } from '../hub-replicas.ts';
 import { openCluster } from '../join/cluster-access.ts';
 import { type JoinedHub, mergeJoins, readJoin, spokeNamed, tokenFor } from '../join/join-file.ts';
 import { followJoins, readJoins, saveJoin } from '../join/join-secrets.ts';
 import { type HubSource, pinFirst, startSpokeLink } from '../join/spoke-link.ts';
 import { fileCredentials, secretCredentials } from '../key-store.ts';
 import { hubKey, linkFileName, listenForSpokes } from '../link-ends.ts';
-import { createLinks } from '../links.ts';
+import { createLinks, type Links } from '../links.ts';
 import { atollVersion } from '../version.ts';
 
 export interface EngineCommandOptions {
@@ -37,12 +41,19 @@ export interface EngineCommandOptions {
   readonly linkPort?: number;
   /** `host:port` by which spokes reach this hub. */
   readonly linkAddress?: readonly string[];
+  /** `host:port` of the link listeners of this hub's replicas, its own too: one of them at a time is the hub. */
+  readonly peer?: readonly string[];
   /** Where people get to the spokes, for a hub on an API server of someone else. */
   readonly accessHost?: string;
   readonly accessPort?: number;
   /** What `create` on `spokeclusters/proxy` allows besides looking. */
   readonly writesWithoutGrant?: boolean;
   readonly allowLoopback: boolean;
+  readonly allowUnverifiedTls?: boolean;
+  /** Where clusters are registered with KubeVela's cluster gateway; nowhere without. */
+  readonly gatewayNamespace?: string;
+  /** `name=value` of the settings of resource graphs. */
+  readonly graphs?: readonly string[];
   readonly logLevel: LogLevel;
 }
 
@@ -63,56 +74,131 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
     throw new Error(
       '--name is required: the name of the SpokeCluster that stands for this cluster at its hub',
     );
+  const ownName: string = name;
   await pinFirst(runtime, client, [...given, ...known]);
   const links = createLinks(runtime);
-  const engine = await startEngine(runtime, {
-    name,
-    client,
-    version: atollVersion(),
-    links,
-    credentials: {
-      ambient: processAmbient(runtime),
-      resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address),
-      rules: { allowLoopback: options.allowLoopback },
-    },
-    roles: role === 'hub' ? { hub: true } : { spoke: true },
-    pinned: known.length > 0,
-    access: { writesNeedGrant: options.writesWithoutGrant !== true },
-  });
-  const listener =
-    options.linkPort === undefined
-      ? undefined
-      : await listenForSpokes(runtime, client, links, {
-          name,
-          port: options.linkPort,
-          directory: options.data ?? DATA_DIRECTORY,
-          joins: engine.hub()?.joins,
-          ...(options.linkHost === undefined ? {} : { host: options.linkHost }),
-          ...(options.linkAddress === undefined ? {} : { addresses: options.linkAddress }),
-        });
+  const listen = (): Promise<TunnelListener | undefined> =>
+    listenAt(runtime, client, links, ownName, options);
   const { data } = options;
-  const link =
-    role === 'hub' && known.length === 0
-      ? undefined
-      : startSpokeLink(runtime, {
-          cluster: name,
-          client,
-          hubs: hubSource(runtime, client, known),
-          credentials: ({ trust: { lineage } }) =>
-            data === undefined
-              ? secretCredentials(client, `link-${hubKey(lineage)}`)
-              : fileCredentials(join(data, 'link'), linkFileName(name, lineage)),
-          serve: hubDoor((user) => (request) => handler(actingAs(request, user))),
-          serveUpgrade: hubDoorUpgrade((user) => (request) => upgrade(actingAs(request, user))),
-        });
-  const people = await listenForPeople(runtime, client, engine, name, options);
+
+  /** Everything that only one process of a cluster may run. */
+  async function begin(): Promise<Led> {
+    const engine = await startEngine(runtime, {
+      name: ownName,
+      client,
+      version: atollVersion(),
+      links,
+      credentials: {
+        ambient: processAmbient(runtime),
+        resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address),
+        rules: {
+          allowLoopback: options.allowLoopback,
+          allowUnverifiedTls: options.allowUnverifiedTls === true,
+        },
+        ...(options.gatewayNamespace === undefined
+          ? {}
+          : { gateway: { namespace: options.gatewayNamespace } }),
+      },
+      roles: role === 'hub' ? { hub: true } : { spoke: true },
+      pinned: known.length > 0,
+      ...(options.graphs === undefined ? {} : { graphs: graphSettings(options.graphs) }),
+      access: { writesNeedGrant: options.writesWithoutGrant !== true },
+    });
+    const link =
+      role === 'hub' && known.length === 0
+        ? undefined
+        : startSpokeLink(runtime, {
+            cluster: ownName,
+            client,
+            hubs: hubSource(runtime, client, known),
+            credentials: ({ trust: { lineage } }) =>
+              data === undefined
+                ? secretCredentials(client, `link-${hubKey(lineage)}`)
+                : fileCredentials(join(data, 'link'), linkFileName(ownName, lineage)),
+            serve: hubDoor((user) => (request) => handler(actingAs(request, user))),
+            serveUpgrade: hubDoorUpgrade((user) => (request) => upgrade(actingAs(request, user))),
+          });
+    const people = await listenForPeople(runtime, client, engine, ownName, options);
+    return {
+      engine,
+      async stop(): Promise<void> {
+        await Promise.all([engine.stop(), link?.close(), people?.close()]);
+      },
+    };
+  }
+
+  const running =
+    options.peer === undefined
+      ? await runAlone(begin, listen)
+      : await runReplica(runtime, client, begin, listen);
   log.info('ready', {
     server: cluster.url,
-    ...(listener === undefined ? {} : { linkPort: listener.port }),
+    ...(running.listener === undefined ? {} : { linkPort: running.listener.port }),
   });
   await untilStopped(log, async () => {
-    await Promise.all([engine.stop(), link?.close(), listener?.close(), people?.close()]);
+    await running.stop();
+    await running.listener?.close();
     await cluster.close();
+  });
+}
+
+interface Led {
+  readonly engine: Engine;
+  stop(): Promise<void>;
+}
+
+interface RunningHub {
+  readonly listener: TunnelListener | undefined;
+  stop(): Promise<void>;
+}
+
+async function runAlone(
+  begin: () => Promise<Led>,
+  listen: () => Promise<TunnelListener | undefined>,
+): Promise<RunningHub> {
+  const led = await begin();
+  const listener = await listen();
+  cutRefused(led, listener);
+  return { listener, stop: () => led.stop() };
+}
+
+/** Spokes may dial any replica: each listens. */
+async function runReplica(
+  runtime: Runtime,
+  client: Client,
+  begin: () => Promise<Led>,
+  listen: () => Promise<TunnelListener | undefined>,
+): Promise<RunningHub> {
+  const listener = await listen();
+  if (listener === undefined) throw new Error('--peer needs --link-port: replicas reach each other there');
+  const identity = `${hostname()}-${uuid(runtime.random)}`;
+  const replica = await leadHub(runtime, { client, identity }, async () => {
+    const led = await begin();
+    cutRefused(led, listener);
+    return led;
+  });
+  return { listener, stop: () => replica.stop() };
+}
+
+function cutRefused({ engine }: Led, listener: TunnelListener | undefined): void {
+  engine.hub()?.joins.onRefused((spoke, why) => listener?.disconnect(spoke, why));
+}
+
+async function listenAt(
+  runtime: Runtime,
+  client: Client,
+  links: Links,
+  name: string,
+  options: EngineCommandOptions,
+): Promise<TunnelListener | undefined> {
+  if (options.linkPort === undefined) return undefined;
+  return listenForSpokes(runtime, client, links, {
+    name,
+    port: options.linkPort,
+    directory: options.data ?? DATA_DIRECTORY,
+    ...(options.linkHost === undefined ? {} : { host: options.linkHost }),
+    ...(options.linkAddress === undefined ? {} : { addresses: options.linkAddress }),
+    ...(options.peer === undefined ? {} : { peers: peersAt(options.peer) }),
   });
 }
 

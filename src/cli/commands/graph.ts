@@ -1,8 +1,15 @@
 import { type Command, Option } from 'commander';
 import type {
+  AccessOptions,
   DiagramOptions,
   DiffOptions,
+  FormatOptions,
+  LintOptions,
+  PreviewOptions,
+  PullOptions,
+  PushOptions,
   RenderOptions,
+  SampleOptions,
   ShowDefinitionOptions,
   ValidateOptions,
 } from '../graph/index.ts';
@@ -45,6 +52,72 @@ export function registerGraph(program: Command): void {
   withFiles(crd).action(() =>
     run(async () => (await load()).showDefinitions(crd.opts<ShowDefinitionOptions>())),
   );
+  const instance = graph
+    .command('instance')
+    .description('print an instance of each definition to begin with')
+    .addOption(output());
+  withFiles(instance).action(() =>
+    run(async () => (await load()).sampleInstances(instance.opts<SampleOptions>())),
+  );
+  const lint = graph
+    .command('lint')
+    .description('say what of definitions that are right is probably not meant')
+    .addOption(output());
+  withFiles(lint)
+    .addHelpText('after', '\nEnds with 0 where there is nothing, 1 where there is something, 2 for an error.')
+    .action(() => run(async () => (await load()).lintGraphs(lint.opts<LintOptions>())));
+  const format = graph
+    .command('fmt')
+    .description('write definitions as they are usually written; comments stay')
+    .requiredOption('-f, --filename <file>', 'file with definitions; may be repeated', collect)
+    .option('--check', 'name the files that would change, and change none')
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
+  format.action(() => run(async () => (await load()).formatGraphs(format.opts<FormatOptions>())));
+  const preview = graph
+    .command('preview')
+    .description('say what of instances would change from one state of definitions to another')
+    .requiredOption(
+      '--from <file>',
+      'file or directory with the definitions as they were; may be repeated',
+      collect,
+    )
+    .requiredOption('--instance <file>', 'file or directory with instances; may be repeated', collect)
+    .option('-n, --namespace <name>', 'namespace of instances that name none', 'default')
+    .addOption(output());
+  withFiles(preview)
+    .addHelpText('after', '\nEnds with 0 where nothing changes, 1 where something does, 2 for an error.')
+    .action(() => run(async () => (await load()).previewGraphs(preview.opts<PreviewOptions>())));
+  const push = graph
+    .command('push <reference>')
+    .description(
+      'put definitions that are right in a registry of container images: oci://host/repository:tag',
+    )
+    .option('--plain-http', 'without TLS, for a registry on this machine', false);
+  withFiles(push).action((reference: string) =>
+    run(async () => (await load()).pushGraphs(reference, push.opts<PushOptions>())),
+  );
+  const pull = graph
+    .command('pull <reference>')
+    .description('get definitions from a registry of container images: oci://host/repository:tag')
+    .option('-o, --output <file>', 'where to write them; standard output by default')
+    .option('--force', 'write over a file that is there', false)
+    .option('--plain-http', 'without TLS, for a registry on this machine', false)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
+  pull.action((reference: string) =>
+    run(async () => (await load()).pullGraphs(reference, pull.opts<PullOptions>())),
+  );
+  const access = graph
+    .command('access')
+    .description('print the roles that the engine of graphs needs on an API server of someone else')
+    .addOption(
+      new Option('--mode <mode>', 'all rights, or those of its own work and of roles that say so')
+        .choices(['unrestricted', 'aggregation'])
+        .default('aggregation'),
+    )
+    .option('--user <name>', 'whose rights they are')
+    .option('--service-account <namespace/name>', 'whose rights they are')
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
+  access.action(() => run(async () => (await load()).showAccess(access.opts<AccessOptions>())));
   const diagram = graph
     .command('diagram')
     .description('draw the nodes and what they depend on')

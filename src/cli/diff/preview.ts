@@ -20,29 +20,37 @@ const AT_ONCE = 8;
 /**
  * What the hub would make of manifests, by dry runs on its API server: defaults, admission and validation are the hub's
  * own. Objects that cannot be tried, because their namespace or kind comes with the same files, are taken as they stand.
- * Throws {@link ManifestError} for what the hub would refuse.
+ * Throws {@link ManifestError} for what the hub would refuse. With `write` it is no dry run: they are applied, in their order.
  */
 export async function previewManifests(
   client: Client,
   manifests: readonly Manifest[],
   namespace: { readonly name: string; readonly explicit: boolean },
+  { write = false }: { readonly write?: boolean } = {},
 ): Promise<Previewed[]> {
   const brought = kindsIn(manifests);
-  const results = await forEachOf(manifests, AT_ONCE, async (manifest): Promise<Previewed | string> => {
-    const { object, at: place } = manifest;
-    try {
-      const served = await resourceOf(client, object);
-      const scope = served?.namespaced ?? brought.get(kindKey(object));
-      if (scope === undefined)
-        return `${place}: the hub serves no kind ${object.kind} in ${object.apiVersion}: check apiVersion and kind, or add its CustomResourceDefinition`;
-      const placed = inNamespace(object, scope, namespace);
-      if (typeof placed === 'string') return `${place}: ${placed}`;
-      return { at: place, object: served === undefined ? placed : await preview(client, served, placed) };
-    } catch (error) {
-      if (!(error instanceof StatusError) || error.code >= 500) throw error;
-      return `${place}: ${error.message}`;
-    }
-  });
+  const results = await forEachOf(
+    manifests,
+    write ? 1 : AT_ONCE,
+    async (manifest): Promise<Previewed | string> => {
+      const { object, at: place } = manifest;
+      try {
+        const served = await resourceOf(client, object);
+        const scope = served?.namespaced ?? brought.get(kindKey(object));
+        if (scope === undefined)
+          return `${place}: the hub serves no kind ${object.kind} in ${object.apiVersion}: check apiVersion and kind, or add its CustomResourceDefinition`;
+        const placed = inNamespace(object, scope, namespace);
+        if (typeof placed === 'string') return `${place}: ${placed}`;
+        return {
+          at: place,
+          object: served === undefined ? placed : await preview(client, served, placed, !write),
+        };
+      } catch (error) {
+        if (!(error instanceof StatusError) || error.code >= 500) throw error;
+        return `${place}: ${error.message}`;
+      }
+    },
+  );
   const problems = results.filter((result) => typeof result === 'string');
   if (problems.length > 0) throw new ManifestError(problems);
   return results.filter((result) => typeof result !== 'string');
@@ -90,7 +98,12 @@ function inNamespace(
   return { ...object, metadata: { ...metadata, namespace: namespace.name } };
 }
 
-async function preview(client: Client, resource: ResourceId, object: KubeObject): Promise<KubeObject> {
+async function preview(
+  client: Client,
+  resource: ResourceId,
+  object: KubeObject,
+  dryRun: boolean,
+): Promise<KubeObject> {
   const { namespace = '', name = '' } = object.metadata;
   let live: KubeObject | undefined;
   try {
@@ -100,7 +113,7 @@ async function preview(client: Client, resource: ResourceId, object: KubeObject)
   }
   let applied: KubeObject;
   try {
-    applied = await client.apply(resource, object, { fieldManager: MANAGER, force: true, dryRun: true });
+    applied = await client.apply(resource, object, { fieldManager: MANAGER, force: true, dryRun });
   } catch (error) {
     if (live === undefined && hasCode(error, 404) && error.status.details?.kind === 'namespaces')
       return object;
@@ -112,7 +125,7 @@ async function preview(client: Client, resource: ResourceId, object: KubeObject)
   // fields alone, since another manager's name is on them.
   const stripped = withoutRemoved(asJson(applied), before, asJson(object));
   if (stripped === undefined) return applied;
-  return client.update(resource, asObject(stripped), { fieldManager: MANAGER, dryRun: true });
+  return client.update(resource, asObject(stripped), { fieldManager: MANAGER, dryRun });
 }
 
 function lastApplied(live: KubeObject): JsonObject | undefined {

@@ -3,8 +3,7 @@ import { type Contract, foresee, foreseenText } from '../../engine/contract/inde
 import { type Difference, diffValues } from '../../engine/diff/diff.ts';
 import type { ClusterFacts } from '../../engine/intent.ts';
 import { compareForApply } from '../../engine/order/kind-rank.ts';
-import { budgetOf } from '../../engine/plan/plan.ts';
-import { render } from '../../engine/render/render.ts';
+import { budgetOf, contentOn } from '../../engine/plan/plan.ts';
 import { neverPropagated } from '../../engine/select/select.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 import { canonicalJson, deepEqual } from '../../schema/json.ts';
@@ -53,11 +52,43 @@ export interface DiffNote {
   readonly message: string;
 }
 
-type Content = ReadonlyMap<string, KubeObject>;
+export type Content = ReadonlyMap<string, KubeObject>;
+
+/** What a cluster has and shall have, by object, and of which propagation it is. */
+export interface ClusterContents {
+  readonly cluster: string;
+  readonly before: Content;
+  readonly after: Content;
+  readonly owners: ReadonlyMap<string, Planned>;
+}
+
+/** Computes for every cluster of the fleet what a change at the hub brings; `note` hears what else is to be known. */
+export function fleetContents(
+  { before, after }: Pick<DiffFacts, 'before' | 'after'>,
+  note: (cluster: string, message: string) => void,
+): { readonly clusters: readonly ClusterContents[]; readonly pairs: readonly Pair[] } {
+  const pairs = pairsOf(before, after);
+  const names = new Set([...before.clusters, ...after.clusters].map((cluster) => cluster.name));
+  const clusters = [...names].sort().map((cluster): ClusterContents => {
+    const old = new Map<string, KubeObject>();
+    const next = new Map<string, KubeObject>();
+    const owners = new Map<string, Planned>();
+    for (const pair of pairs) {
+      const contents = contentsOn(cluster, pair, (message) => note(cluster, message));
+      for (const [key, object] of contents.before) if (!old.has(key)) old.set(key, object);
+      for (const [key, object] of contents.after) {
+        if (next.has(key)) continue;
+        next.set(key, object);
+        if (pair.after) owners.set(key, pair.after);
+      }
+    }
+    return { cluster, before: old, after: next, owners };
+  });
+  return { clusters, pairs };
+}
 
 /** What a change at the hub would do on which cluster. Pure. */
 export function diffReport({ before, after, changed, contracts }: DiffFacts): DiffReport {
-  const pairs = pairsOf(before, after);
   const notes = new Map<string, Set<string>>();
   const note = (cluster: string | undefined, message: string): void => {
     const clusters = notes.get(message) ?? new Set<string>();
@@ -66,15 +97,8 @@ export function diffReport({ before, after, changed, contracts }: DiffFacts): Di
   };
   const groups = new Map<string, { clusters: string[]; changes: ObjectChange[] }>();
   const touched = new Set<string>();
-  const names = new Set([...before.clusters, ...after.clusters].map((cluster) => cluster.name));
-  for (const cluster of [...names].sort()) {
-    const old = new Map<string, KubeObject>();
-    const next = new Map<string, KubeObject>();
-    for (const pair of pairs) {
-      const contents = contentsOn(cluster, pair, (message) => note(cluster, message));
-      for (const [key, object] of contents.before) if (!old.has(key)) old.set(key, object);
-      for (const [key, object] of contents.after) if (!next.has(key)) next.set(key, object);
-    }
+  const { clusters, pairs } = fleetContents({ before, after }, note);
+  for (const { cluster, before: old, after: next } of clusters) {
     const changes = changesBetween(old, next);
     if (changes.length === 0) continue;
     for (const change of changes) touched.add(refKey(change.ref));
@@ -121,7 +145,7 @@ function refusedOn(
   });
 }
 
-interface Pair {
+export interface Pair {
   readonly before: Planned | undefined;
   readonly after: Planned | undefined;
 }
@@ -184,7 +208,7 @@ function sameOn(cluster: string, before: Planned, after: Planned): boolean {
 
 function wantedOn(cluster: string, { compiled, plan }: Planned): Content {
   if (!plan.decision.chosen.includes(cluster)) return new Map();
-  const { objects } = render(compiled.intent.objects, plan.patches.get(cluster) ?? []);
+  const { objects } = contentOn(compiled.intent.objects, plan, cluster);
   return new Map(objects.map((object) => [refKey(refOf(object)), object]));
 }
 

@@ -40,7 +40,8 @@ function groupText({ clusters, changes }: ClusterGroup, paint: Paint): string {
   return out;
 }
 
-function fieldText(field: Difference, paint: Paint): string {
+/** One field that changes, as it is before and after. */
+export function fieldText(field: Difference, paint: Paint): string {
   const { path, from, to } = field;
   if (typeof from === 'string' && typeof to === 'string' && (from.includes('\n') || to.includes('\n')))
     return `      ${path}:\n${linesText(from.split('\n'), to.split('\n'), paint)}`;

@@ -18,6 +18,7 @@ export function drawGraphs(options: DiagramOptions): number {
 
 function label(node: GraphNode): string {
   const each = node.forEach.map(({ variable }) => variable).join(' × ');
+  if (node.kind === 'Value') return 'value';
   const kind = node.kind === 'ExternalCollection' ? `${node.of.kind} by selector` : node.of.kind;
   return each === '' ? kind : `${kind} for each ${each}`;
 }

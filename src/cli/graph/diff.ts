@@ -74,6 +74,7 @@ function written({
   forEach,
   includeWhen,
   readyWhen,
+  propagateWhen,
 }: CompiledGraph['nodes'][number]): object {
   return {
     kind,
@@ -81,6 +82,7 @@ function written({
     forEach: forEach.map(({ variable, expression }) => [variable, expression.source]),
     includeWhen: includeWhen.map(({ source }) => source).sort(),
     readyWhen: readyWhen.map(({ source }) => source).sort(),
+    propagateWhen: propagateWhen.map(({ source }) => source).sort(),
   };
 }
 

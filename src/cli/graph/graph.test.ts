@@ -1,10 +1,20 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseYamlDocuments } from '../../schema/yaml-body.ts';
-import { diffGraphs, drawGraphs, renderGraph, showDefinitions, validateGraphs } from './index.ts';
+import {
+  diffGraphs,
+  drawGraphs,
+  formatGraphs,
+  lintGraphs,
+  previewGraphs,
+  renderGraph,
+  sampleInstances,
+  showDefinitions,
+  validateGraphs,
+} from './index.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'atoll-graph-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -182,6 +192,152 @@ describe('graph diff', () => {
     expect(diffGraphs({ filename: [to], from: [from] })).toBe(1);
     expect(out.replace(/\(.*\)/, '()')).toBe(
       'shop: changed ()\n  ~ node web\n  ! breaking: v1: spec.replicas: maximum=5 is added\n',
+    );
+  });
+});
+
+/** Everything that a graph may have, in one definition. */
+const FULL = `# A shop.
+${head('market')}  resources:
+  - template:
+      kind: Deployment
+      apiVersion: apps/v1
+      metadata: {name: "\${schema.metadata.name}"}
+      spec:
+        replicas: \${schema.spec.replicas} # as many as are wanted
+        selector: {matchLabels: {app: a}}
+        template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: "\${image.full}"}]}}
+    id: web
+  - id: image
+    def: {full: "\${schema.spec.image + ':' + schema.spec.tag}"}
+  - id: settings
+    externalRef: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}
+  - id: parts
+    forEach: [{part: "\${schema.spec.parts}"}]
+    includeWhen: ["\${schema.spec.split}"]
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "\${web.metadata.name}-\${part}"}, data: {tone: "\${settings.data.tone}"}}
+  - id: fixed
+    template: {apiVersion: v1, kind: ConfigMap, metadata: {name: fixed}}
+  - id: idle
+    def: {a: b}
+  schema:
+    kind: Market
+    apiVersion: v1alpha1
+    group: shop.example
+    spec:
+      image: string | required=true minLength=2
+      tag: 'string | default=latest'
+      replicas: integer | default=2 minimum=1
+      size: 'string | enum="s,m"'
+      split: boolean
+      parts: '[]string | minItems=1'
+      labels: map[string]string
+      limits: {cpu: integer | minimum=3, deep: {active: boolean | default=true}}
+    status:
+      ready: \${web.status.readyReplicas}
+      names: "\${parts.map(p, p.metadata.name)}"
+`;
+
+describe('[R103] what is made of a definition', () => {
+  const golden = (name: string): string => `testdata/${name}`;
+  const files = (): string[] => [file('market.yaml', FULL)];
+
+  it('is said to be right, with its nodes', async () => {
+    expect(validateGraphs({ filename: files(), output: 'yaml' })).toBe(0);
+    await expect(out.replaceAll(directory, '')).toMatchFileSnapshot(golden('market.validate.yaml'));
+  });
+
+  it('is a kind', async () => {
+    expect(showDefinitions({ filename: files() })).toBe(0);
+    await expect(out).toMatchFileSnapshot(golden('market.crd.yaml'));
+    out = '';
+    expect(showDefinitions({ filename: files(), output: 'json' })).toBe(0);
+    const yaml = readFileSync(join(import.meta.dirname, golden('market.crd.yaml')), 'utf8');
+    expect(parseYamlDocuments(yaml)).toMatchObject([{ result: { value: JSON.parse(out) } }]);
+  });
+
+  it('is an instance, which its own kind admits', async () => {
+    expect(sampleInstances({ filename: files() })).toBe(0);
+    await expect(out).toMatchFileSnapshot(golden('market.instance.yaml'));
+    const instance = file('sample.yaml', out);
+    expect(renderGraph({ filename: files(), instance, namespace: 'default' }), err).toBe(0);
+    out = '';
+    expect(sampleInstances({ filename: files(), output: 'json' })).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      kind: 'Market',
+      spec: { limits: { cpu: 3, deep: { active: true } } },
+    });
+  });
+
+  it('is a drawing', async () => {
+    expect(drawGraphs({ filename: files(), format: 'mermaid' })).toBe(0);
+    await expect(out).toMatchFileSnapshot(golden('market.mmd'));
+    out = '';
+    expect(drawGraphs({ filename: files(), format: 'svg' })).toBe(0);
+    await expect(out).toMatchFileSnapshot(golden('market.svg'));
+  });
+});
+
+describe('graph lint', () => {
+  it('says what is probably not meant', () => {
+    expect(lintGraphs({ filename: [file('market.yaml', FULL)] })).toBe(1);
+    expect(out).toBe(
+      [
+        'market: no expression uses the field spec.size (unused-field)',
+        'market: no expression uses the field spec.labels (unused-field)',
+        'market: no expression uses the field spec.limits (unused-field)',
+        'market: node web: parts may come before it works: it has no readyWhen (no-readiness)',
+        'market: node fixed: all instances of a namespace make an object of this name; only one of them can have it (same-name)',
+        'market: node idle: nothing uses it (unused-value)',
+        '',
+      ].join('\n'),
+    );
+    out = '';
+    const good = SHOP.replace(
+      '- id: web\n',
+      '- id: web\n    readyWhen: ["${web.status.readyReplicas > 0}"]\n',
+    );
+    expect([lintGraphs({ filename: [file('good.yaml', good)] }), out]).toEqual([0, '']);
+  });
+});
+
+describe('graph fmt', () => {
+  it('puts fields in order, keeps comments and what the file means, and changes nothing twice', async () => {
+    const path = file('unordered.yaml', `${FULL}---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n`);
+    const meaning = (): unknown => parseYamlDocuments(readFileSync(path, 'utf8')).map(({ result }) => result);
+    const before = meaning();
+    expect(formatGraphs({ filename: [path], check: true })).toBe(1);
+    expect(readFileSync(path, 'utf8')).toContain('# A shop.');
+    expect(formatGraphs({ filename: [path] })).toBe(0);
+    await expect(readFileSync(path, 'utf8')).toMatchFileSnapshot('testdata/market.fmt.yaml');
+    expect(meaning()).toEqual(before);
+    expect(formatGraphs({ filename: [path], check: true })).toBe(0);
+    expect(() => formatGraphs({ filename: [file('broken.yaml', 'a: [')] })).toThrow('broken.yaml: ');
+  });
+});
+
+describe('graph preview', () => {
+  it('says what of instances changes, object by object', () => {
+    const from = file('from.yaml', SHOP);
+    const instance = file('i.yaml', INSTANCE);
+    const options = { from: [from], instance: [instance], namespace: 'ns' };
+    expect(previewGraphs({ ...options, filename: [from] })).toBe(0);
+    expect(out).toBe('nothing changes\n');
+    out = '';
+    const to = file(
+      'to.yaml',
+      SHOP.replace('image: i', 'image: j').replace(
+        'name: "${schema.spec.name}"',
+        'name: "new-${schema.spec.name}"',
+      ),
+    );
+    expect(previewGraphs({ ...options, filename: [to] })).toBe(1);
+    expect(out).toBe('- Shop a: Deployment ns/cart\n+ Shop a: Deployment ns/new-cart\n');
+    out = '';
+    const image = file('image.yaml', SHOP.replace('image: i', 'image: j'));
+    expect(previewGraphs({ ...options, filename: [image] })).toBe(1);
+    expect(out).toBe(
+      '~ Shop a: Deployment ns/cart\n    spec.template.spec.containers[0].image: "i" -> "j"\n',
     );
   });
 });

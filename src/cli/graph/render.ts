@@ -8,6 +8,7 @@ import {
   renderInstance,
 } from '../../engine/graph/index.ts';
 import { asJson, asObject, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { systemRuntime } from '../../runtime/runtime.ts';
 import { applyDefaults } from '../../schema/defaults.ts';
 import { clone } from '../../schema/json.ts';
 import { prune } from '../../schema/prune.ts';
@@ -56,7 +57,10 @@ export function renderGraph(options: RenderOptions): number {
       graph,
       instance,
       observed.map(({ object }) => object),
-      { owner: { name: graph.name, uid: 'offline', version: atollVersion() } },
+      {
+        owner: { name: graph.name, uid: 'offline', version: atollVersion() },
+        now: systemRuntime().clock.now(),
+      },
     );
     if (step.nodes.some(({ state }) => state === 'ERROR')) failed = true;
     objects.push(...step.objects.map(({ object }) => (options.marks === true ? object : unmarked(object))));
@@ -84,7 +88,7 @@ function graphOf(graphs: readonly CompiledGraph[], object: KubeObject): Compiled
 }
 
 /** The instance as an API server would keep it. */
-function admitted(
+export function admitted(
   graph: CompiledGraph,
   { object }: Manifest,
   namespace: string,

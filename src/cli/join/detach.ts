@@ -1,7 +1,7 @@
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
-import { DETACH_FINALIZER } from '../../hub/inventory.ts';
+import { DETACH_FINALIZER } from '../../hub/inventory/index.ts';
 import { JOINED_LABEL, pendingRequests, revokeJoinToken, spokeClusterNamed } from '../../hub/join/index.ts';
 import { RETRACTION, type Retraction } from '../../hub/retractions.ts';
 import type { Client } from '../../kube/client.ts';

@@ -2,7 +2,14 @@ import { stringify } from 'yaml';
 import { HUB_GROUPS, HUB_PREFIX } from '../../engine/access/index.ts';
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { HUB_USER, hubAccess, hubUserBindings, hubUserRoles, withMark } from '../../spoke/hub-access.ts';
+import {
+  HUB_USER,
+  hubAccess,
+  hubUserBindings,
+  hubUserRoles,
+  SURVEYOR_USER,
+  withMark,
+} from '../../spoke/hub-access.ts';
 import { ENGINE_KINDS } from '../engine.ts';
 import type { JoinedHub } from './join-file.ts';
 import { joinSecret } from './join-secrets.ts';
@@ -65,7 +72,7 @@ function rights(hubUsers: readonly string[] = [], hubGroups: readonly string[] =
     role(
       'ClusterRole',
       ENGINE_ROLE,
-      clusterRules([HUB_USER, ...prefixed(hubUsers)], [...HUB_GROUPS, ...prefixed(hubGroups)]),
+      clusterRules([HUB_USER, SURVEYOR_USER, ...prefixed(hubUsers)], [...HUB_GROUPS, ...prefixed(hubGroups)]),
     ),
     binding('ClusterRole', ENGINE_ROLE),
     {

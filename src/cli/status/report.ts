@@ -123,13 +123,18 @@ function nextStep(
   const broken = bad && !['Stale', 'Pending'].includes(bad.state) ? bad : undefined;
   if (broken) {
     const why = `${propagationText(broken)} is not ready: ${broken.state}`;
+    const inNamespace = broken.namespace === '' ? '' : ` -n ${broken.namespace}`;
+    if (broken.state === 'HeldBack')
+      return {
+        why: `${propagationText(broken)} is being rolled out`,
+        command: `npx atoll rollout status ${broken.kind.toLowerCase()}/${broken.name}${inNamespace}${dirOption}`,
+      };
     if (broken.cluster !== undefined && !['OverrideFailed', 'NothingSelected'].includes(broken.state))
       return { why, command: `npx atoll cluster show ${broken.cluster} --live${dirOption}` };
-    const namespace = broken.namespace === '' ? '' : ` -n ${broken.namespace}`;
     const context = facts.context === '' ? '' : ` --context ${facts.context}`;
     return {
       why,
-      command: `kubectl${context}${namespace} describe ${broken.kind.toLowerCase()} ${broken.name}`,
+      command: `kubectl${context}${inNamespace} describe ${broken.kind.toLowerCase()} ${broken.name}`,
     };
   }
   const first = away[0];

@@ -172,7 +172,10 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
   const told = propagation.status?.dispatchedTo?.includes(name) === true;
   if (!chosen && seen === undefined && !told) return { ...base, message: '' };
   const noted = propagation.status?.notReady?.find((item) => item.cluster === name);
-  const wantedGeneration = propagation.status?.dispatchGeneration ?? 0;
+  // Where content is rolled out each cluster has a generation of its own, and the hub says who is behind.
+  const ownGeneration =
+    propagation.status?.revisions === undefined ? undefined : seen?.spec.position.generation;
+  const wantedGeneration = ownGeneration ?? propagation.status?.dispatchGeneration ?? 0;
   const dispatch = dispatchChain(reading, wantedGeneration, key);
   const health = seen === undefined ? undefined : healthIn(seen, key);
   if (!chosen) {
@@ -185,6 +188,7 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
     ...(reading?.live === false ? { staleReason: reading.why } : {}),
     wantedGeneration,
     ...(seen?.status === undefined ? {} : { status: seen.status }),
+    ...(noted?.reason === 'HeldBack' ? { heldBack: noted.message } : {}),
     ...(blocked === undefined
       ? noted?.reason === 'NotDispatched'
         ? { dispatchProblem: noted.message }

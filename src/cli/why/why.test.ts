@@ -208,6 +208,18 @@ describe('why: the chain on a cluster', () => {
     expect(chain).toMatchObject({ word: 'Degraded', message: 'more than spec.deletionBudget 50% allows' });
   });
 
+  it('tells who waits for its turn in a rollout, and takes no older generation for a lag', () => {
+    const revisions = [{ number: 1, digest: 'd', at: '2026-03-01T11:00:00Z' }];
+    const notReady = [
+      { cluster: 'b', state: 'Waiting', reason: 'HeldBack', message: 'its turn has not come' },
+    ];
+    const rolled = propagation('all', {}, { ...seen, revisions, notReady });
+    const older = live(dispatch(rolled, [CART], 2, appliedStatus(2)));
+    const input = facts(CART, [rolled], { a: older, b: older });
+    expect(chainOf(input, 'a')).toMatchObject({ word: 'Ready' });
+    expect(chainOf(input, 'b')).toMatchObject({ word: 'Waiting', message: 'its turn has not come' });
+  });
+
   it('prints no value of a Secret', () => {
     const keys = secret('keys', { token: 'aHVudGVyMg==' });
     const all = propagation(

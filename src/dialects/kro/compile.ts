@@ -8,6 +8,7 @@ import {
 } from '../../engine/graph/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import { withTargets } from './target.ts';
 import type { GraphRevision, ResourceGraphDefinition, ResourceGraphDefinitionSpec } from './types.ts';
 
 export function isGraphDefinition(object: KubeObject): object is ResourceGraphDefinition {
@@ -53,11 +54,12 @@ export function definitionOfSpec(name: string, spec: JsonValue | undefined): Rea
   else
     for (const [index, resource] of resources.entries())
       checkResource(resource, `resources[${index}]`, wrong);
+  const targeted = Array.isArray(resources) ? withTargets(resources, spec['target'], wrong) : [];
   if (issues.length > 0) return { issues };
   const definition = {
     name,
     schema: withoutNulls(schema),
-    resources: (resources as JsonObject[]).map(withoutNulls),
+    resources: targeted.map(withoutNulls),
   };
   return { definition: definition as unknown as GraphDefinition };
 }
@@ -71,12 +73,12 @@ function checkResource(
     wrong(path, 'it is no object', 'a node with an id');
     return;
   }
-  for (const field of ['readyWhen', 'includeWhen', 'forEach']) {
+  for (const field of ['readyWhen', 'includeWhen', 'propagateWhen', 'forEach']) {
     const value = resource[field];
     if (value !== undefined && value !== null && !Array.isArray(value))
       wrong(`${path}.${field}`, 'it is no list', 'a list');
   }
-  for (const field of ['template', 'externalRef']) {
+  for (const field of ['template', 'externalRef', 'def']) {
     const value = resource[field];
     if (value !== undefined && value !== null && !isObject(value))
       wrong(`${path}.${field}`, 'it is no object', 'an object');

@@ -13,20 +13,65 @@ export {
   type ReadDefinition,
 } from './compile.ts';
 export {
+  type CompiledDistribution,
+  compileDistribution,
+  DISTRIBUTE_LABEL,
+  type DistributionContext,
+  distributionConcernedBy,
+  revisionFor,
+} from './distribute.ts';
+export {
+  type DistributionFindings,
+  distributionCondition,
+  graphOnClusters,
+  rolloutStatus,
+} from './distribution-report.ts';
+export { countsIn, type InstanceTally, tallyCondition } from './instance-tally.ts';
+export {
   GRAPH_REVISION,
   graphRevisionDefinition,
   RESOURCE_GRAPH_DEFINITION,
   resourceGraphDefinitionDefinition,
 } from './kinds.ts';
 export {
+  compileRemoteObject,
+  REMOTE_OBJECT_KIND,
+  type RemoteFindings,
+  type RemoteObject,
+  type RemoteObjectStatus,
+  remoteObjectStatus,
+} from './remote-object.ts';
+export {
   type DefinitionFindings,
   type DefinitionOwnership,
+  DISTRIBUTED,
   definitionStatus,
   type Finding,
   graphReport,
   issuesMessage,
   ownershipOf,
 } from './report.ts';
+export {
+  DISTRIBUTED_REVISION,
+  distributedRevisionOf,
+  KIND_REMOVAL,
+  type KindRemoval,
+  kindRemovalOf,
+  ON_DELETION,
+  pinOf,
+  REVISION_PIN,
+} from './revision-marks.ts';
+export {
+  GRAPH_ROLLOUT,
+  type GraphOnCluster,
+  type GraphRollout,
+  type GraphRolloutStatus,
+  graphRolloutDefinition,
+  type RevisionPin,
+  type RolloutClusters,
+  revisionsInUse,
+  rolloutOf,
+} from './rollout.ts';
 export type {
   GraphRevision,
   ResourceGraphDefinition,

@@ -63,6 +63,16 @@ const schema = record(
     ),
     shortNames: names('Short names of the instances.'),
     categories: names('Categories of the instances, such as all.'),
+    subresources: record(
+      {
+        scale: record(
+          { specReplicasPath: text(), statusReplicasPath: text(), labelSelectorPath: text() },
+          'Where kubectl scale and autoscalers find and write how many.',
+          { required: ['specReplicasPath', 'statusReplicasPath'] },
+        ),
+      },
+      'Further ways to read and write instances.',
+    ),
     metadata: record(
       { labels: mapOf(text()), annotations: mapOf(text()) },
       'Labels and annotations of the CustomResourceDefinition.',
@@ -97,13 +107,28 @@ const externalRef = record(
   { required: ['apiVersion', 'kind', 'metadata'] },
 );
 
+const target = record(
+  {
+    cluster: record(
+      { name: text('Name of a cluster of the fleet; expressions may be used.', { minLength: 1 }) },
+      'The cluster.',
+      { required: ['name'] },
+    ),
+  },
+  'Another cluster than that of the instance. Nodes see the objects there with their status.',
+  { required: ['cluster'] },
+);
+
 const resource = record(
   {
     id: text('Name of the node, by which expressions use it.'),
     template: free('The object, with expressions.'),
+    def: free('Values that other nodes use, with expressions. No object is made of it.'),
     externalRef,
+    target,
     readyWhen: list(text(), 'Expressions that are all true where the node is ready.'),
     includeWhen: list(text(), 'Expressions that are all true where the node is wanted.'),
+    propagateWhen: list(text(), 'Expressions that are all true where a change may be applied.'),
     forEach: list(mapOf(text()), 'Variables and the lists they go through; one object for each combination.'),
   },
   undefined,
@@ -111,8 +136,8 @@ const resource = record(
     required: ['id'],
     'x-kubernetes-validations': [
       {
-        rule: 'has(self.template) != has(self.externalRef)',
-        message: 'exactly one of template and externalRef must be given',
+        rule: 'has(self.def) ? !has(self.template) && !has(self.externalRef) : has(self.template) != has(self.externalRef)',
+        message: 'exactly one of template, externalRef and def must be given',
       },
       {
         rule: '!(has(self.externalRef) && has(self.forEach))',
@@ -129,7 +154,7 @@ const nodes = list(
 const order = list(text(), 'Ids of the nodes in the order in which they are made.');
 
 const spec = record(
-  { schema, resources: list(resource, 'The nodes of the graph.') },
+  { schema, resources: list(resource, 'The nodes of the graph.'), target },
   'An API and what its instances are made of.',
   { required: ['schema'] },
 );

@@ -114,7 +114,7 @@ describe('ResourceGraphDefinitions', () => {
   it('have exactly one of template and externalRef', async () => {
     const refused = async (resource: string): Promise<string> =>
       (await server.post(RGDS, rgd(SIMPLE.replace('[]', `[${resource}]`), 'bad'))).body.message;
-    expect(await refused('{id: a}')).toContain('exactly one of template and externalRef must be given');
+    expect(await refused('{id: a}')).toContain('exactly one of template, externalRef and def must be given');
     expect(
       await refused(
         '{id: a, externalRef: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, selector: {}}}}',
@@ -196,6 +196,53 @@ resources: []
       shop('defaults', { free: { any: { thing: [1] } }, unknown: 1 }),
     );
     expect(body.spec).toEqual({ size: 3, nested: { inner: { flag: true } }, free: { any: { thing: [1] } } });
+  });
+
+  it('[R15] keep whatever stands in a field of the type object, and nothing that is unknown elsewhere', async () => {
+    const free = { text: 'a', list: [1, { deep: [true] }], map: { 'a/b': { c: 1 } } };
+    const { body } = await server.post(
+      INSTANCES,
+      shop('free', { free, other: 1, nested: { inner: { x: 1 } } }),
+    );
+    expect(body.spec).toEqual({ size: 3, free, nested: { inner: { flag: true } } });
+    const { body: merged } = await server.merge(`${INSTANCES}/free`, { spec: { free: { more: [] } } });
+    expect(merged.spec.free).toEqual({ ...free, more: [] });
+    const strict = await server.post(`${INSTANCES}?fieldValidation=Strict`, shop('strict', { other: 1 }));
+    expect([strict.status, strict.body.message]).toEqual([400, expect.stringContaining('spec.other')]);
+    const allowed = await server.post(`${INSTANCES}?fieldValidation=Strict`, shop('strict', { free }));
+    expect(allowed.status).toBe(201);
+  });
+
+  it('[R19] want what is required, unless a default gives it', async () => {
+    const kind = compiled(
+      rgd(`
+schema:
+  kind: Stall
+  apiVersion: v1alpha1
+  spec:
+    must: "string | required=true"
+    both: "string | required=true default=given"
+    optional: {inner: {flag: "boolean | default=true", text: string}}
+    strict: {flag: "boolean | default=true", name: "string | required=true"}
+resources: []
+`),
+    );
+    expect((await server.post(CRDS, kind.definition)).status).toBe(201);
+    const post = async (spec: object): Promise<[number, unknown]> => {
+      const stall = { ...shop('s', spec), kind: 'Stall' };
+      const path = '/apis/kro.run/v1alpha1/namespaces/default/stalls?dryRun=All';
+      const { status, body } = await server.post(path, stall);
+      return [status, body.spec ?? body.message];
+    };
+    expect(await post({})).toEqual([422, expect.stringContaining('spec.must')]);
+    expect(await post({ must: 'a' })).toEqual([
+      201,
+      { must: 'a', both: 'given', optional: { inner: { flag: true } } },
+    ]);
+    expect(await post({ must: 'a', strict: {} })).toEqual([422, expect.stringContaining('spec.strict.name')]);
+    expect((await post({ must: 'a', strict: { name: 'b' } }))[1]).toMatchObject({
+      strict: { flag: true, name: 'b' },
+    });
   });
 
   it('are held to the markers of their fields', async () => {

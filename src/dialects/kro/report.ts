@@ -7,6 +7,7 @@ import {
 } from '../../engine/graph/index.ts';
 import { isTrue, setCondition } from '../../kube/conditions.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
+import { type InstanceTally, tallyCondition } from './instance-tally.ts';
 import type { ResourceGraphDefinition, ResourceGraphDefinitionStatus } from './types.ts';
 
 /** What is known of a definition when its status is written. */
@@ -24,6 +25,8 @@ export interface DefinitionFindings {
   /** The graph that serves; absent where none does. */
   readonly graph?: CompiledGraph;
   readonly lastIssuedRevision: number;
+  /** Of a definition that a hub sent: how its instances are doing here. */
+  readonly instances?: InstanceTally | undefined;
 }
 
 export interface Finding<Reason extends string> {
@@ -34,6 +37,8 @@ export interface Finding<Reason extends string> {
 
 /** Conditions of a definition but Ready, which depends on them all. */
 const PARTS = ['GraphRevisionsResolved', 'GraphAccepted', 'KindReady', 'ControllerReady'] as const;
+/** What became of it on the clusters of a hub; the hub writes it. */
+export const DISTRIBUTED = 'Distributed';
 /** What the state is made of: a definition that goes on to serve its last good revision is Active. */
 const DECISIVE = ['GraphAccepted', 'KindReady', 'ControllerReady'] as const;
 
@@ -47,7 +52,7 @@ export function definitionStatus(
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   // Types that are written no longer are dropped.
   let conditions: Condition[] = (object.status?.conditions ?? []).filter(({ type }) =>
-    ['Ready', ...PARTS].includes(type),
+    ['Ready', DISTRIBUTED, ...PARTS].includes(type),
   );
   const values: Readonly<Record<(typeof PARTS)[number], Finding<string>>> = {
     GraphRevisionsResolved: findings.revisions,
@@ -58,6 +63,12 @@ export function definitionStatus(
   for (const type of PARTS)
     conditions = setCondition(conditions, { type, ...values[type], ...observed }, now).conditions;
   conditions = setCondition(conditions, { type: 'Ready', ...worst(values), ...observed }, now).conditions;
+  if (findings.instances)
+    conditions = setCondition(
+      conditions,
+      { ...tallyCondition(findings.instances), ...observed },
+      now,
+    ).conditions;
   const active = DECISIVE.every((type) => isTrue(conditions, type));
   const before = object.status ?? {};
   return {

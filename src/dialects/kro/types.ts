@@ -1,4 +1,4 @@
-import type { GraphResource, GraphSchema } from '../../engine/graph/index.ts';
+import type { GraphResource, GraphSchema, GraphTarget } from '../../engine/graph/index.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
 
 /** `kro.run/v1alpha1`. */
@@ -10,6 +10,8 @@ export interface ResourceGraphDefinition extends KubeObject {
 export interface ResourceGraphDefinitionSpec {
   readonly schema: GraphSchema;
   readonly resources?: readonly GraphResource[];
+  /** Where the objects of all nodes are that have no target of their own. */
+  readonly target?: GraphTarget;
 }
 
 export interface ResourceGraphDefinitionStatus {

@@ -68,6 +68,7 @@ const KUBECONFIG_KEY = 'kubeconfig';
 /** The entry of the inventory that stands for a KubeFedCluster. It has the same name and labels. */
 export function spokeClusterOf(cluster: KubeFedCluster): InventoryCluster {
   const { name = '', namespace, labels } = cluster.metadata;
+  const { disabledTLSValidations = [] } = cluster.spec;
   return {
     apiVersion: 'core.oam.dev/v1beta1',
     kind: 'SpokeCluster',
@@ -80,30 +81,26 @@ export function spokeClusterOf(cluster: KubeFedCluster): InventoryCluster {
       mode: 'connect',
       credential: {
         type: 'kubeconfig',
-        kubeconfig: { secretRef: { name: kubeconfigSecretName(name), key: KUBECONFIG_KEY } },
+        kubeconfig: {
+          secretRef: { name: kubeconfigSecretName(name), key: KUBECONFIG_KEY },
+          ...(disabledTLSValidations.length === 0 ? {} : { disabledTLSValidations }),
+        },
       },
     },
   };
 }
 
-function kubeconfigSecretName(cluster: string): string {
+export function kubeconfigSecretName(cluster: string): string {
   return `${cluster}-kubeconfig`;
 }
 
-/**
- * The Secret that the inventory reads, made of a KubeFedCluster and the token of its own Secret. Certificates are always checked
- * in full: a cluster that relaxes that cannot be reached with a stored credential, and joins by a tunnel instead.
- */
+/** The Secret that the inventory reads, made of a KubeFedCluster and the token of its own Secret. */
 export function kubeconfigSecretOf(
   cluster: KubeFedCluster,
   token: string,
 ): { readonly secret: KubeObject } | { readonly problem: string } {
   const { name = '', namespace } = cluster.metadata;
-  const { apiEndpoint, caBundle, disabledTLSValidations = [], proxyURL } = cluster.spec;
-  if (disabledTLSValidations.length > 0)
-    return {
-      problem: `KubeFedCluster ${name} leaves out checks of its certificate (${disabledTLSValidations.join(', ')}): give it a certificate that holds, or let the cluster dial the hub`,
-    };
+  const { apiEndpoint, caBundle, proxyURL } = cluster.spec;
   if (token === '') return { problem: `the Secret of KubeFedCluster ${name} has no token` };
   const server = serverUrl(apiEndpoint);
   const config = {
@@ -137,8 +134,6 @@ export interface ClusterViewOptions {
   readonly namespace: string;
   /** Where the hub serves the cluster: for clusters that dial, whose own endpoint nobody knows. */
   readonly endpoint: string;
-  /** Zones of its nodes, where they are known. */
-  readonly zones?: readonly string[];
 }
 
 /** How a cluster of the inventory looks as a KubeFedCluster. It is a view: no credential is in it or behind it. */
@@ -159,7 +154,7 @@ export function kubeFedClusterOf(spoke: InventoryCluster, options: ClusterViewOp
       apiEndpoint: spoke.status?.clusterInfo?.apiServerEndpoint ?? options.endpoint,
       secretRef: { name: own ?? name },
     },
-    status: reportCluster(spoke, options.zones),
+    status: reportCluster(spoke),
   };
 }
 
@@ -167,7 +162,7 @@ export function kubeFedClusterOf(spoke: InventoryCluster, options: ClusterViewOp
  * The status of a KubeFedCluster by what the inventory knows. One that cannot be reached is Offline, and whether it is ready is
  * nobody's to say; one whose credential is of no use is ConfigMalformed.
  */
-export function reportCluster(spoke: InventoryCluster, zones: readonly string[] = []): KubeFedClusterStatus {
+export function reportCluster(spoke: InventoryCluster): KubeFedClusterStatus {
   const { connection, clusterInfo, conditions = [], lastProbeTime } = spoke.status ?? {};
   const find = (type: string) => conditions.find((condition) => condition.type === type);
   const credential = find('CredentialValid');
@@ -209,7 +204,7 @@ export function reportCluster(spoke: InventoryCluster, zones: readonly string[] 
       condition('Ready', 'False', 'ClusterNotReady', message, since),
       condition('Offline', 'False', 'ClusterReachable', message, since),
     );
-  const region = clusterInfo?.region;
+  const { region, zones = [] } = clusterInfo ?? {};
   return {
     conditions: out,
     ...(clusterInfo?.kubernetesVersion === undefined

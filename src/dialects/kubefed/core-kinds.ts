@@ -141,6 +141,7 @@ export const KUBEFED_CONFIG: CustomKind = {
         availableDelay: duration('How long to wait after a member became ready. 20s by default.'),
         unavailableDelay: duration('How long to wait after a member became unready. 60s by default.'),
         cacheSyncTimeout: duration('How long a first reading may take. 5m by default.'),
+        clusterMonitorPeriod: duration('Nothing heeds it any more; manifests of early releases have it.'),
       }),
       leaderElect: record({
         leaseDuration: duration('15s by default.'),

@@ -336,7 +336,14 @@ describe('clusters', () => {
       users: [{ user: { token: 'secret-token' } }],
       'current-context': 'c1',
     });
-    expect(kubeconfigSecretOf(cluster({ disabledTLSValidations: ['*'] }), 't')).toHaveProperty('problem');
+    expect(kubeconfigSecretOf(cluster(), '')).toHaveProperty('problem');
+    expect(spokeClusterOf(cluster({ disabledTLSValidations: ['SubjectName'] })).spec.credential).toEqual({
+      type: 'kubeconfig',
+      kubeconfig: {
+        secretRef: { name: 'c1-kubeconfig', key: 'kubeconfig' },
+        disabledTLSValidations: ['SubjectName'],
+      },
+    });
   });
 
   const spoke = (
@@ -350,7 +357,7 @@ describe('clusters', () => {
     status: {
       connection,
       lastProbeTime: '2026-01-01T00:00:10Z',
-      clusterInfo: { kubernetesVersion: 'v1.34.0', region: 'eu-1' },
+      clusterInfo: { kubernetesVersion: 'v1.34.0', region: 'eu-1', zones: ['a'] },
       conditions: ['CredentialValid', 'Connected'].map((type) => ({
         type,
         status: (type === 'CredentialValid'
@@ -382,7 +389,6 @@ describe('clusters', () => {
     const view = kubeFedClusterOf(spoke('Connected'), {
       namespace: 'fed',
       endpoint: 'https://hub/clusters/c1',
-      zones: ['a'],
     });
     expect(validateCluster(view.spec)).toEqual([]);
     expect(view).toMatchObject({

@@ -16,6 +16,7 @@
 export {
   type ClusterViewOptions,
   isReady,
+  kubeconfigSecretName,
   kubeconfigSecretOf,
   kubeFedClusterOf,
   reportCluster,

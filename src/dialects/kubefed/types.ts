@@ -79,7 +79,10 @@ export interface InventoryCluster extends KubeObject {
     readonly mode?: string;
     readonly credential: {
       readonly type: string;
-      readonly kubeconfig?: { readonly secretRef: { readonly name: string; readonly key?: string } };
+      readonly kubeconfig?: {
+        readonly secretRef: { readonly name: string; readonly key?: string };
+        readonly disabledTLSValidations?: readonly string[];
+      };
     };
   };
   readonly status?: {
@@ -88,6 +91,7 @@ export interface InventoryCluster extends KubeObject {
     readonly clusterInfo?: {
       readonly kubernetesVersion?: string;
       readonly region?: string;
+      readonly zones?: readonly string[];
       readonly apiServerEndpoint?: string;
     };
     readonly lastProbeTime?: string;

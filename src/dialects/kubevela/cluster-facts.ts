@@ -1,5 +1,5 @@
 import type { ClusterFacts } from '../../engine/intent.ts';
-import type { SpokeCluster } from './types.ts';
+import type { ApiEnablement, ClusterTaint, SpokeCluster } from './types.ts';
 
 const CLOUDS = new Set(['aws', 'azure', 'gcp']);
 const PROVIDER_OF_PLATFORM: Readonly<Record<string, string>> = { eks: 'aws', aks: 'azure', gke: 'gcp' };
@@ -8,6 +8,7 @@ const PROVIDER_OF_PLATFORM: Readonly<Record<string, string>> = { eks: 'aws', aks
 export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
   const { metadata, spec, status } = spoke;
   const { kubernetesVersion, platform, region, zones, totalCPU, totalMemory } = status?.clusterInfo ?? {};
+  const { apiEnablements } = status ?? {};
   const provider = CLOUDS.has(spec.credential.type)
     ? spec.credential.type
     : PROVIDER_OF_PLATFORM[platform ?? ''];
@@ -21,8 +22,9 @@ export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
   const allocatable = {
     ...(totalCPU === undefined ? {} : { cpu: totalCPU }),
     ...(totalMemory === undefined ? {} : { memory: totalMemory }),
+    ...status?.clusterInfo?.allocatable,
   };
-  const taints = [...(spec.taints ?? []), ...(status?.taints ?? [])];
+  const taints = [...timed(spec.taints ?? [], status?.observedTaints ?? []), ...(status?.taints ?? [])];
   return {
     name: metadata.name ?? '',
     labels: metadata.labels ?? {},
@@ -31,5 +33,23 @@ export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
     ...(taints.length === 0 ? {} : { taints }),
     ...(spec.unschedulable === true ? { unschedulable: true } : {}),
     ...(Object.keys(allocatable).length === 0 ? {} : { resources: { allocatable } }),
+    ...(apiEnablements === undefined ? {} : { apis: { kinds: served(apiEnablements), complete: true } }),
   };
+}
+
+/** Taints with the time since which they are there, as far as that is known. */
+function timed(taints: readonly ClusterTaint[], observed: readonly ClusterTaint[]): readonly ClusterTaint[] {
+  return taints.map((taint) => {
+    if (taint.timeAdded !== undefined) return taint;
+    const { key, value, effect } = taint;
+    const seen = observed.find(
+      (other) => other.key === key && other.value === value && other.effect === effect,
+    );
+    return seen ?? taint;
+  });
+}
+
+/** What a cluster serves, in the words of placement: `apps/v1/Deployment`. */
+function served(enablements: readonly ApiEnablement[]): readonly string[] {
+  return enablements.flatMap(({ groupVersion, kinds }) => kinds.map((kind) => `${groupVersion}/${kind}`));
 }

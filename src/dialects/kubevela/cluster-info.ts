@@ -12,8 +12,8 @@ export function clusterInfoOf(
   nodes: readonly KubeObject[],
   region?: string,
 ): ClusterInfo {
-  const capacity = (resource: string): string =>
-    formatQuantity(sumQuantities(nodes.map((node) => stringAt(node, 'status', 'capacity', resource) ?? '0')));
+  const capacity = summed(nodes, 'capacity');
+  const allocatable = summed(nodes, 'allocatable');
   const zones = [
     ...new Set(
       nodes.map((node) => stringAt(node, 'metadata', 'labels', 'topology.kubernetes.io/zone') ?? ''),
@@ -32,9 +32,26 @@ export function clusterInfoOf(
       'N/A',
     ...(zones.length === 0 ? {} : { zones }),
     nodeCount: nodes.length,
-    totalCPU: capacity('cpu'),
-    totalMemory: capacity('memory'),
+    totalCPU: capacity['cpu'] ?? '0',
+    totalMemory: capacity['memory'] ?? '0',
+    ...(Object.keys(capacity).length === 0 ? {} : { capacity }),
+    ...(Object.keys(allocatable).length === 0 ? {} : { allocatable }),
   };
+}
+
+/** Nodes may offer whatever devices they like; a cluster must not fill its hub with them. */
+const MAX_RESOURCES = 50;
+
+/** The sum over nodes, by resource. */
+function summed(nodes: readonly KubeObject[], what: 'capacity' | 'allocatable'): Record<string, string> {
+  const amounts = new Map<string, string[]>();
+  for (const node of nodes)
+    for (const [resource, amount] of Object.entries(stringsAt(node, 'status', what)))
+      amounts.set(resource, [...(amounts.get(resource) ?? []), amount]);
+  const names = [...amounts.keys()].sort().slice(0, MAX_RESOURCES);
+  return Object.fromEntries(
+    names.map((name) => [name, formatQuantity(sumQuantities(amounts.get(name) ?? []))]),
+  );
 }
 
 /** The flavour of a cluster as its nodes show it; the first node that says something decides. */

@@ -21,6 +21,27 @@ function union(schema: OpenApiSchema): OpenApiSchema {
   };
 }
 
+/** A reference to a Secret of the cluster gateway is a credential of its own; there is one in any case. */
+function withGatewayRef(properties: Record<string, OpenApiSchema>): OpenApiSchema {
+  return record(properties, undefined, {
+    required: ['credential'],
+    'x-kubernetes-validations': [
+      {
+        rule: "self.credential.type != 'gateway' || has(self.clusterGatewayRef)",
+        message: 'a credential is required, or clusterGatewayRef',
+        fieldPath: '.credential',
+        reason: 'FieldValueRequired',
+      },
+      {
+        rule: "!has(self.clusterGatewayRef) || self.credential.type == 'gateway'",
+        messageExpression: "'clusterGatewayRef must not be set with type ' + self.credential.type",
+        fieldPath: '.clusterGatewayRef',
+        reason: 'FieldValueForbidden',
+      },
+    ],
+  });
+}
+
 const taint = record(
   {
     key: text(undefined, { minLength: 1 }),
@@ -47,6 +68,11 @@ const clusterInfo = record(
     nodeCount: integer(),
     totalCPU: text(),
     totalMemory: text(),
+    capacity: mapOf(text(), 'What the nodes have, by resource.'),
+    allocatable: mapOf(text(), 'What pods may use of it.'),
+    id: text(
+      'The same for the same cluster, whatever it is called: its property id.k8s.io, or the uid of its namespace kube-system.',
+    ),
     apiServerEndpoint: text(),
     latencyMillis: integer(undefined, { format: 'int64' }),
     lastSyncedTime: dateTime('When this was last read from the cluster.'),
@@ -67,99 +93,179 @@ export const SPOKE_CLUSTER: CustomKind = {
   categories: ['oam', 'atoll'],
   scope: 'Namespaced',
   description: 'A cluster of the fleet: how the hub reaches it, and what it knows of it.',
-  spec: record(
-    {
-      mode: oneOf(
-        ['connect', 'adopt', 'provision'],
-        'connect attaches to a cluster that exists and never creates one.',
-        { default: 'connect' },
+  spec: withGatewayRef({
+    mode: oneOf(
+      ['connect', 'adopt', 'provision'],
+      'connect attaches to a cluster that exists and never creates one.',
+      { default: 'connect' },
+    ),
+    credential: union(
+      record(
+        {
+          type: oneOf(
+            ['kubeconfig', 'aws', 'azure', 'gcp', 'tunnel', 'gateway'],
+            'Which of the arms below is used; gateway is the Secret that spec.clusterGatewayRef names.',
+          ),
+          kubeconfig: record(
+            {
+              secretRef: record(
+                {
+                  name: text(undefined, { minLength: 1 }),
+                  namespace: text(),
+                  key: text('Key of the Secret.', { default: 'kubeconfig' }),
+                },
+                'Secret in the namespace of the SpokeCluster.',
+                { required: ['name'] },
+              ),
+              disabledTLSValidations: list(
+                oneOf(['*', 'SubjectName', 'ValidityPeriod']),
+                "Ours: what is left out of the check of the server's certificate. * stands alone, is all of it, and has to be allowed by the operator of the hub.",
+                {
+                  maxItems: 2,
+                  'x-kubernetes-validations': [
+                    {
+                      rule: "!('*' in self) || size(self) == 1",
+                      message: '* means all checks and must stand alone',
+                    },
+                  ],
+                },
+              ),
+            },
+            undefined,
+            { required: ['secretRef'] },
+          ),
+          aws: record({
+            authMode: oneOf(['podIdentity', 'irsa']),
+            clusterName: text(),
+            region: text(),
+            roleArn: text(),
+            externalId: text(),
+          }),
+          azure: record({
+            authMode: oneOf(['workloadIdentity', 'managedIdentity']),
+            subscriptionID: text(),
+            resourceGroup: text(),
+            clusterName: text(),
+            tenantID: text(),
+            clientID: text(),
+          }),
+          gcp: record({
+            authMode: oneOf(['workloadIdentityFederation', 'serviceAccount']),
+            projectID: text(),
+            location: text(),
+            clusterName: text(),
+            serviceAccountEmail: text(),
+          }),
+          tunnel: record({}, 'The spoke dials the hub.'),
+        },
+        'How the hub reaches the cluster; exactly the arm that type names.',
+        { required: ['type'], default: { type: 'gateway' } },
       ),
-      credential: union(
-        record(
-          {
-            type: oneOf(['kubeconfig', 'aws', 'azure', 'gcp', 'tunnel'], 'Which of the arms below is used.'),
-            kubeconfig: record(
-              {
-                secretRef: record(
-                  {
-                    name: text(undefined, { minLength: 1 }),
-                    namespace: text(),
-                    key: text('Key of the Secret.', { default: 'kubeconfig' }),
-                  },
-                  'Secret in the namespace of the SpokeCluster.',
-                  { required: ['name'] },
-                ),
-              },
-              undefined,
-              { required: ['secretRef'] },
-            ),
-            aws: record({
-              authMode: oneOf(['podIdentity', 'irsa']),
-              clusterName: text(),
-              region: text(),
-              roleArn: text(),
-              externalId: text(),
-            }),
-            azure: record({
-              authMode: oneOf(['workloadIdentity', 'managedIdentity']),
-              subscriptionID: text(),
-              resourceGroup: text(),
-              clusterName: text(),
-              tenantID: text(),
-              clientID: text(),
-            }),
-            gcp: record({
-              authMode: oneOf(['workloadIdentityFederation', 'serviceAccount']),
-              projectID: text(),
-              location: text(),
-              clusterName: text(),
-              serviceAccountEmail: text(),
-            }),
-            tunnel: record({}, 'The spoke dials the hub.'),
-          },
-          'How the hub reaches the cluster; exactly the arm that type names.',
-          { required: ['type'] },
+    ),
+    clusterGatewayRef: record(
+      { name: text(undefined, { minLength: 1 }), namespace: text() },
+      'For type gateway: a Secret of the cluster gateway, as `vela cluster join` makes them, in the namespace of the SpokeCluster. It is read, and never written.',
+      { required: ['name'] },
+    ),
+    probeIntervalSeconds: integer('Seconds between probes.', {
+      format: 'int32',
+      default: 30,
+      minimum: 10,
+      maximum: 600,
+    }),
+    probeTimeoutSeconds: integer('Seconds that a probe may take.', {
+      format: 'int32',
+      default: 10,
+      minimum: 1,
+      maximum: 120,
+    }),
+    probeFailureThreshold: integer('Ours: probes in a row that fail until the connection counts as lost.', {
+      format: 'int32',
+      minimum: 1,
+      maximum: 100,
+    }),
+    probeSuccessThreshold: integer('Ours: probes in a row that succeed until it counts as back.', {
+      format: 'int32',
+      minimum: 1,
+      maximum: 100,
+    }),
+    deletionPolicy: oneOf(
+      ['detach', 'orphan', 'cleanup'],
+      'What happens on the cluster when this object is deleted. detach: the hub lets go, objects stay. orphan: even its orders stay, and are kept up. cleanup (ours): what was dispatched is taken away.',
+      { default: 'detach' },
+    ),
+    hubAcceptsClient: flag(
+      'Ours, for type tunnel: whether the hub lets the spoke in. false holds it out, and cuts it off at once where it is in.',
+    ),
+    taints: list(taint, 'Keep placements away that do not tolerate them.'),
+    unschedulable: flag('Cordoned: no placement chooses this cluster anew; what is there stays.'),
+    maintenance: record(
+      {
+        windows: list(
+          record(
+            {
+              name: text(undefined, { maxLength: 63 }),
+              start: text('HH:MM.', { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' }),
+              end: text('HH:MM; not later than start means the next day.', {
+                pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$',
+              }),
+              timezone: text('IANA name, such as Europe/Oslo. UTC by default.', { maxLength: 63 }),
+              days: list(
+                oneOf(['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']),
+                'On which it starts; every day by default.',
+                { maxItems: 7 },
+              ),
+              dstPolicy: oneOf(
+                ['extend', 'shrink', 'skip'],
+                'For a window that a change of clocks makes longer or shorter; extend by default.',
+              ),
+            },
+            undefined,
+            { required: ['start', 'end'] },
+          ),
+          'When rollouts may change the cluster. A window that is not valid never opens.',
+          { maxItems: 32 },
         ),
+        enforceWindow: flag('Also for rollouts that would not mind the windows of clusters.'),
+        allowEmergencyUpdates: flag('An emergency goes through outside of the windows.'),
+      },
+      'When rollouts (docs/rollouts.md) may change the cluster.',
+    ),
+    infraProvisioning: record({
+      blueprintRef: blueprintRef('Blueprint that the hub reconciles before it dispatches.'),
+    }),
+    blueprintRef: blueprintRef('Desired blueprint. No controller writes it.'),
+    rolloutStrategyRef: record({ name: text(), revision: text() }, undefined, { required: ['name'] }),
+    patches: list(
+      record(
+        {
+          plane: text(undefined, { minLength: 1 }),
+          component: text(undefined, { minLength: 1 }),
+          properties: {
+            type: 'object',
+            description: 'Merged into the properties of the component: maps by key, lists as a whole.',
+            'x-kubernetes-preserve-unknown-fields': true,
+          },
+        },
+        undefined,
+        { required: ['plane', 'component', 'properties'] },
       ),
-      probeIntervalSeconds: integer('Seconds between probes.', {
-        format: 'int32',
-        default: 30,
-        minimum: 10,
-        maximum: 600,
-      }),
-      probeTimeoutSeconds: integer('Seconds that a probe may take.', {
-        format: 'int32',
-        default: 10,
-        minimum: 1,
-        maximum: 120,
-      }),
-      deletionPolicy: oneOf(
-        ['detach', 'orphan', 'cleanup'],
-        'What happens on the cluster when this object is deleted. detach: the hub lets go, objects stay. orphan: even its orders stay, and are kept up. cleanup (ours): what was dispatched is taken away.',
-        { default: 'detach' },
-      ),
-      hubAcceptsClient: flag(
-        'Ours, for type tunnel: whether the hub lets the spoke in. false holds it out, and cuts it off at once where it is in.',
-      ),
-      taints: list(taint, 'Keep placements away that do not tolerate them.'),
-      unschedulable: flag('Cordoned: no placement chooses this cluster anew; what is there stays.'),
-      infraProvisioning: record({
-        blueprintRef: blueprintRef('Blueprint that the hub reconciles before it dispatches.'),
-      }),
-      blueprintRef: blueprintRef('Desired blueprint. No controller writes it.'),
-      rolloutStrategyRef: record({ name: text(), revision: text() }, undefined, { required: ['name'] }),
-    },
-    undefined,
-    { required: ['credential'] },
-  ),
+      'Changes of what is dispatched, for this cluster alone. Of two for one component the later wins.',
+    ),
+  }),
   status: record({
     observedGeneration: integer(undefined, { format: 'int64' }),
     connection: oneOf(['Connected', 'Disconnected', 'Unknown']),
     conditions: conditionsSchema,
     clusterInfo,
+    apiEnablements: list(
+      record({ groupVersion: text(), kinds: list(text()) }),
+      'Kinds that the cluster serves, by group and version.',
+    ),
     properties: mapOf(text(), PROPERTIES_TEXT),
     lastProbeTime: dateTime('Last attempt to reach the cluster.'),
     taints: list(taint, 'Taints that the hub set by itself, such as atoll.dev/unreachable.'),
+    observedTaints: list(taint, 'The taints of the spec, each with the time since which it is there.'),
     engine: text('Version of the spoke engine; absent where none runs.'),
     dispatchedRevision: text('One word for everything that was dispatched.'),
     appliedRevision: text('The same word as the spoke reports it.'),

@@ -4,19 +4,29 @@ import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import { deepEqual } from '../../schema/json.ts';
-import type { ClusterInfo, ClusterTaint, SpokeClusterStatus } from './types.ts';
+import type { ApiEnablement, ClusterInfo, ClusterTaint, SpokeClusterStatus } from './types.ts';
+
+export interface ProbedConnection {
+  readonly ok: boolean;
+  readonly unauthorized: boolean;
+  /** Whether it is there and answers, though not well. */
+  readonly answered?: boolean;
+  readonly message: string;
+  readonly latencyMillis?: number;
+}
 
 /** What the hub found out about a spoke in one pass, step by step: the pass stops at the first hard failure. */
 export interface SpokeFindings {
   readonly generation: number;
-  readonly credential: {
+  /** Absent where it does not come to that. */
+  readonly credential?: {
     ok: boolean;
     reason: 'Materialized' | 'NoProvider' | 'MaterializeFailed';
     message: string;
   };
   /** Absent where the credential failed. */
   readonly registered?: { ok: boolean; reason: string; message: string };
-  readonly connected?: { ok: boolean; unauthorized: boolean; message: string; latencyMillis?: number };
+  readonly connected?: ProbedConnection;
   /** When the probe behind `connected` ended, milliseconds; now where absent. */
   readonly probedAt?: number;
   readonly info?: ClusterInfo;
@@ -28,9 +38,13 @@ export interface SpokeFindings {
   readonly engine?: string;
   readonly dispatchedRevision?: string;
   readonly appliedRevision?: string;
+  /** What the cluster serves; absent where that is not known now. */
+  readonly apis?: readonly ApiEnablement[];
   readonly health?: { status: string; objectsHealthy: number; objectsTotal: number };
   /** What the cluster says of itself; absent where that is not known now. */
   readonly properties?: Record<string, string>;
+  /** Those that people set. */
+  readonly taints?: readonly ClusterTaint[];
   /** Whether the spoke is there, damped. */
   readonly liveness?: Liveness;
 }
@@ -61,14 +75,15 @@ export function reportSpoke(
       now,
     ).conditions;
   };
-  set('CredentialValid', found.credential.ok, found.credential.reason, found.credential.message);
+  if (found.credential)
+    set('CredentialValid', found.credential.ok, found.credential.reason, found.credential.message);
   if (found.registered)
     set('Registered', found.registered.ok, found.registered.reason, found.registered.message);
   next.connection = 'Unknown';
   if (found.connected) {
     next.connection = found.connected.ok
       ? 'Connected'
-      : found.connected.unauthorized
+      : found.connected.unauthorized || found.connected.answered
         ? 'Unknown'
         : 'Disconnected';
     set(
@@ -96,6 +111,7 @@ export function reportSpoke(
     else if (found.engine !== undefined) next.engine = found.engine;
     if (found.dispatchedRevision !== undefined) next.dispatchedRevision = found.dispatchedRevision;
     if (found.appliedRevision !== undefined) next.appliedRevision = found.appliedRevision;
+    if (found.apis) next.apiEnablements = [...found.apis];
     if (found.properties && Object.keys(found.properties).length > 0) next.properties = found.properties;
     else if (found.properties) delete next.properties;
     if (found.health) next.health = { ...found.health, lastPulledAt: time };
@@ -114,8 +130,26 @@ export function reportSpoke(
     if (word === 'Live') delete next.taints;
     else if (taints.length > 0 && !standing) next.taints = taints;
   }
+  if (found.taints && found.taints.length > 0)
+    next.observedTaints = found.taints.map((taint) => withTime(taint, previous?.observedTaints, time));
+  else if (found.taints) delete next.observedTaints;
   next.conditions = conditions;
   return next;
+}
+
+/** People who set a taint rarely say when: it counts from when it was seen first. */
+function withTime(
+  { key, value, effect, timeAdded }: ClusterTaint,
+  known: readonly ClusterTaint[] = [],
+  now: string,
+): ClusterTaint {
+  const same = known.find((other) => other.key === key && other.value === value && other.effect === effect);
+  return {
+    key,
+    ...(value === undefined ? {} : { value }),
+    effect,
+    timeAdded: timeAdded ?? same?.timeAdded ?? now,
+  };
 }
 
 /** Whether two statuses say the same but for the times and the latency that every probe moves: then none is written. */

@@ -1,4 +1,5 @@
 import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
+import type { JsonObject } from '../../schema/json.ts';
 
 export interface ClusterInfo {
   kubernetesVersion?: string;
@@ -8,9 +9,27 @@ export interface ClusterInfo {
   nodeCount?: number;
   totalCPU?: string;
   totalMemory?: string;
+  /** What nodes have, by resource, and what of it pods may use. */
+  capacity?: Record<string, string>;
+  allocatable?: Record<string, string>;
+  /** The same for the same cluster, whatever it is called. */
+  id?: string;
   apiServerEndpoint?: string;
   latencyMillis?: number;
   lastSyncedTime?: string;
+}
+
+/** Kinds that a cluster serves, of one group and version. */
+export interface ApiEnablement {
+  readonly groupVersion: string;
+  readonly kinds: readonly string[];
+}
+
+/** A change of a component's properties on one cluster alone. */
+export interface ClusterPatch {
+  readonly plane: string;
+  readonly component: string;
+  readonly properties: JsonObject;
 }
 
 /** Keeps placements away that do not tolerate it. Effects are those of Open Cluster Management. */
@@ -49,23 +68,45 @@ export interface GcpCredential {
 export interface SpokeClusterSpec {
   readonly mode?: 'connect' | 'adopt' | 'provision';
   readonly credential: {
-    readonly type: 'kubeconfig' | 'aws' | 'azure' | 'gcp' | 'tunnel';
+    readonly type: 'kubeconfig' | 'aws' | 'azure' | 'gcp' | 'tunnel' | 'gateway';
     readonly kubeconfig?: {
       readonly secretRef: { readonly name: string; readonly namespace?: string; readonly key?: string };
+      /** What is left out of the check of the server's certificate. `*` is all of it, and needs the hub's operator. */
+      readonly disabledTLSValidations?: readonly ('*' | 'SubjectName' | 'ValidityPeriod')[];
     };
     readonly aws?: AwsCredential;
     readonly azure?: AzureCredential;
     readonly gcp?: GcpCredential;
   };
+  /** A Secret of the cluster gateway of KubeVela that is there already, for type `gateway`. It is read, and never written. */
+  readonly clusterGatewayRef?: { readonly name: string; readonly namespace?: string };
   readonly probeIntervalSeconds?: number;
   readonly probeTimeoutSeconds?: number;
+  /** How many probes in a row have to say otherwise until the connection is said to be lost, or back; 1 by default. */
+  readonly probeFailureThreshold?: number;
+  readonly probeSuccessThreshold?: number;
   readonly deletionPolicy?: 'detach' | 'orphan' | 'cleanup';
   /** Whether the hub lets a spoke in that dials; it does where nothing is said. */
   readonly hubAcceptsClient?: boolean;
   readonly taints?: readonly ClusterTaint[];
   /** Cordoned. */
   readonly unschedulable?: boolean;
+  /** When rollouts may change the cluster. */
+  readonly maintenance?: {
+    readonly windows?: readonly {
+      readonly name?: string;
+      readonly start: string;
+      readonly end: string;
+      readonly timezone?: string;
+      readonly days?: readonly string[];
+      readonly dstPolicy?: 'extend' | 'shrink' | 'skip';
+    }[];
+    readonly enforceWindow?: boolean;
+    readonly allowEmergencyUpdates?: boolean;
+  };
   readonly blueprintRef?: { readonly name: string; readonly revision?: string };
+  /** On top of what is dispatched, for this cluster alone. */
+  readonly patches?: readonly ClusterPatch[];
 }
 
 export interface SpokeClusterStatus {
@@ -73,11 +114,15 @@ export interface SpokeClusterStatus {
   connection?: 'Connected' | 'Disconnected' | 'Unknown';
   conditions?: Condition[];
   clusterInfo?: ClusterInfo;
+  /** What the cluster serves. */
+  apiEnablements?: ApiEnablement[];
   /** What the cluster says of itself. */
   properties?: Record<string, string>;
   lastProbeTime?: string;
   /** Set by the hub itself. */
   taints?: ClusterTaint[];
+  /** Those of the spec, each with the time since which it is there. */
+  observedTaints?: ClusterTaint[];
   engine?: string;
   dispatchedRevision?: string;
   appliedRevision?: string;

@@ -1,7 +1,14 @@
-import { type Closure, closureOf, definitionsAmong, type ReferenceRule } from '../../engine/closure/index.ts';
+import {
+  type Closure,
+  closureOf,
+  compileReferenceRule,
+  definitionsAmong,
+  type ReferenceRule,
+} from '../../engine/closure/index.ts';
 import type { Compiled } from '../../engine/compiled.ts';
 import { compareForApply } from '../../engine/order/kind-rank.ts';
 import { portable } from '../../engine/render/portable.ts';
+import { RESOURCE_RULE, type ResourceRule } from '../../engine/rules/index.ts';
 import {
   compiledSelector,
   type NamespaceLabels,
@@ -9,7 +16,9 @@ import {
   type ResourceSelector,
   selects,
 } from '../../engine/select/index.ts';
-import { type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
+import { apiVersionOf } from '../../kube/custom-resource.ts';
+import { gvkOf, type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
+import { isAwaited, steeringOf } from './steering.ts';
 import type { Propagation } from './types.ts';
 
 /** What a change may take away by deselection unless the propagation says otherwise. */
@@ -19,8 +28,10 @@ export const DEFAULT_DELETION_BUDGET = '50%';
 export interface CompileReading {
   /** Read as objects of their kind where nothing is given. */
   readonly namespaces?: NamespaceLabels;
-  /** What people taught of the kinds that objects name. */
+  /** What people taught of the kinds that objects name; the ResourceRules among the objects where nothing is given. */
   readonly referenceRule?: (object: KubeObject) => ReferenceRule | undefined;
+  /** Objects of a kind that need not be served: nobody selected it, objects only name it. */
+  readonly named?: (selector: ResourceSelector) => readonly KubeObject[];
 }
 
 const bound = new WeakMap<readonly ResourceSelector[], readonly ResourceSelector[]>();
@@ -51,7 +62,8 @@ export function compilePropagation(
   const skipped: { ref: ObjectRef; reason: string }[] = [];
   const emptySelectors: number[] = [];
   const problems: string[] = [];
-  const stock = createStock(candidates);
+  const named = reading.named ?? candidates;
+  const stock = createStock(named);
   const namespaces =
     reading.namespaces ??
     ((name: string): Record<string, string> | undefined => {
@@ -84,10 +96,13 @@ export function compilePropagation(
     overrides = [],
     apply,
     suspend = false,
+    suspension,
     author,
+    rollout,
+    revisionHistoryLimit,
     deletionBudget = DEFAULT_DELETION_BUDGET,
   } = propagation.spec;
-  const closure = dependencies && closureFor(propagation, [...chosen.values()], candidates, stock, reading);
+  const closure = dependencies && closureFor(propagation, [...chosen.values()], named, stock, reading);
   const all = [...chosen.values(), ...(closure?.added ?? []).map(({ object }) => object)];
   const objects = all.map(portable).sort((a, b) => compareForApply(refOf(a), refOf(b)));
   return {
@@ -104,15 +119,23 @@ export function compilePropagation(
       objects,
       placement,
       overrides,
-      suspend,
+      suspend: suspend || suspension?.dispatching === true,
       deletionBudget,
       ...(propagation.spec.replicas === undefined ? {} : { replicas: propagation.spec.replicas }),
       ...(apply === undefined ? {} : { applyStrategy: apply }),
+      ...((closure?.added ?? []).length === 0
+        ? {}
+        : { shared: closure?.added.map(({ object }) => refOf(object)) ?? [] }),
+      ...(propagation.spec.returnStatus === undefined ? {} : { returns: propagation.spec.returnStatus }),
+      ...(rollout === undefined ? {} : { rollout }),
+      ...(revisionHistoryLimit === undefined ? {} : { revisionHistoryLimit }),
+      ...steeringOf(propagation.spec, propagation.metadata.namespace),
     },
     skipped,
     emptySelectors,
     problems,
     ...(closure === undefined ? {} : { closure }),
+    templates: all,
   };
 }
 
@@ -125,11 +148,13 @@ export function concernedBy(
 ): boolean {
   const selectors = effectiveSelectors(propagation);
   if (selectors.some((selector) => selects(selector, object, namespaces))) return true;
+  if (isAwaited(propagation.spec, propagation.metadata.namespace, object)) return true;
   const { references, backends, definitions, namespaces: spaces } = propagation.spec.dependencies ?? {};
   if (object.kind === 'Namespace')
     return spaces === true || selectors.some(({ namespaceSelector }) => namespaceSelector !== undefined);
   if (object.kind === DEFINITIONS.kind && definitions === true) return true;
   if ((references !== true && backends !== true) || !compiled?.closure) return false;
+  if (object.kind === RULES.kind && object.apiVersion === RULES.apiVersion) return true;
   const key = refKey(refOf(object));
   const { added, missing, refused } = compiled.closure;
   return (
@@ -157,21 +182,55 @@ function createStock(
 
 const DEFINITIONS = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
 
+const RULES = { apiVersion: apiVersionOf(RESOURCE_RULE), kind: RESOURCE_RULE.kind };
+
+/** Of several rules for a kind the first by name holds, as on the clusters. What is wrong teaches nothing. */
+function taughtBy(rules: readonly ResourceRule[]): CompileReading['referenceRule'] {
+  const taught = rules.filter(({ spec }) => (spec.references ?? []).length > 0);
+  if (taught.length === 0) return undefined;
+  const byKind = new Map<string, ReferenceRule>();
+  for (const { spec } of taught.sort((a, b) =>
+    (a.metadata.name ?? '') < (b.metadata.name ?? '') ? 1 : -1,
+  )) {
+    const rule = compiledReferences(spec.references ?? []);
+    if (rule) byKind.set(`${spec.target.group ?? ''}/${spec.target.kind}`, rule);
+  }
+  return (object) => {
+    const { group, kind } = gvkOf(object);
+    return byKind.get(`${group}/${kind}`);
+  };
+}
+
+const compiledRules = new WeakMap<readonly string[], ReferenceRule | 'wrong'>();
+
+function compiledReferences(expressions: readonly string[]): ReferenceRule | undefined {
+  let rule = compiledRules.get(expressions);
+  if (rule === undefined) {
+    rule = compileReferenceRule(expressions).rule ?? 'wrong';
+    compiledRules.set(expressions, rule);
+  }
+  return rule === 'wrong' ? undefined : rule;
+}
+
 /** What comes along. A Propagation speaks for its namespace only, so nothing else comes along with it. */
 function closureFor(
   { spec, metadata }: Propagation,
   objects: readonly KubeObject[],
-  candidates: (selector: ResourceSelector) => readonly KubeObject[],
+  named: (selector: ResourceSelector) => readonly KubeObject[],
   stock: (ref: ObjectRef) => KubeObject | undefined,
-  { referenceRule }: CompileReading,
+  reading: CompileReading,
 ): Closure {
+  const { references, backends } = spec.dependencies ?? {};
+  const follows = references === true || backends === true;
+  const referenceRule =
+    reading.referenceRule ?? (follows ? taughtBy(named(RULES) as readonly ResourceRule[]) : undefined);
   let find: ReturnType<typeof definitionsAmong> | undefined;
   return closureOf(
     objects,
     {
       object: stock,
       definition: (group, kind) => {
-        find ??= definitionsAmong(candidates(DEFINITIONS));
+        find ??= definitionsAmong(named(DEFINITIONS));
         return find(group, kind);
       },
       never: neverPropagated,

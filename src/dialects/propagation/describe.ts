@@ -66,3 +66,29 @@ export function describeOverrides(plan: Plan | undefined): PropagationFindings['
     message: `${plan.overrideProblems.join('; ')}. These clusters keep what they have`,
   };
 }
+
+/** Whether all that selected objects need came along, for the condition `Dependencies`; `undefined` where nothing was asked to. */
+export function describeDependencies(compiled: Compiled | undefined): PropagationFindings['dependencies'] {
+  const closure = compiled?.closure;
+  if (!closure) return undefined;
+  const lines = [
+    ...closure.missing.map(
+      ({ ref, neededBy }) => `${refText(ref)}, which ${refText(neededBy)} names, is not at the hub`,
+    ),
+    ...closure.refused.map(
+      ({ ref, neededBy, reason }) =>
+        `${refText(ref)}, which ${refText(neededBy)} needs, does not come along: ${reason}`,
+    ),
+  ];
+  if (lines.length === 0)
+    return { ok: true, reason: 'Complete', message: `${closure.added.length} objects come along` };
+  const more = lines.length > MAX_NAMED ? `; and ${lines.length - MAX_NAMED} more` : '';
+  return {
+    ok: false,
+    reason: closure.missing.length > 0 ? 'DependencyMissing' : 'DependencyRefused',
+    message: `${lines.slice(0, MAX_NAMED).join('; ')}${more}. What selected objects need is otherwise propagated`,
+  };
+}
+
+/** A condition must stay readable. */
+const MAX_NAMED = 5;

@@ -9,11 +9,14 @@ import {
   intOrString,
   labelSelectorSchema,
   list,
+  mapOf,
   oneOf,
   record,
   text,
 } from '../../schema/schema-of.ts';
 import { clusterNames, clusterSelector, dependenciesSchema, placementSchema } from './placement-schema.ts';
+import { revisionsSchema, rolloutSchema, rolloutStatusSchema } from './rollout-schema.ts';
+import { steeringSchema } from './steering.ts';
 
 const selectorFields = {
   apiVersion: text('For example apps/v1.', { minLength: 1 }),
@@ -26,8 +29,8 @@ const selectorFields = {
 const replicas = record(
   {
     strategy: oneOf(
-      ['Duplicated', 'Balanced', 'StaticWeight', 'Planner', 'Whole'],
-      'Balanced: the minimum of each cluster, then by weight, up to its maximum; scaling up never takes a replica away.',
+      ['Duplicated', 'Balanced', 'StaticWeight', 'DynamicWeight', 'Aggregated', 'Planner', 'Whole'],
+      'Balanced: the minimum of each cluster, then by weight, up to its maximum; scaling up never takes a replica away. DynamicWeight: by the room that each has. Aggregated: into as few clusters as have the room.',
       { default: 'Balanced' },
     ),
     preferences: list(
@@ -48,6 +51,29 @@ const replicas = record(
   'How replicas are divided among the chosen clusters. Without it every cluster gets all of them.',
 );
 
+const expression: OpenApiSchema = text(
+  'CEL over `cluster` (name, labels, fields, properties, resources) that gives the value, instead of value. The cluster evaluates it anew when it changes.',
+  { minLength: 1, maxLength: 4096 },
+);
+
+function words(description: string): OpenApiSchema {
+  const fields = {
+    container: text('Its name; every container where it is left out.'),
+    remove: list(text(), 'Every word that is one of these goes.', { maxItems: 256 }),
+    add: list(text(), 'Comes at the end.', { maxItems: 256 }),
+  };
+  return list(record(fields), description, { maxItems: 64 });
+}
+
+function entries(description: string): OpenApiSchema {
+  const fields = {
+    remove: list(text(), undefined, { maxItems: 256 }),
+    replace: mapOf(text(), 'Only where the key is there.'),
+    add: mapOf(text()),
+  };
+  return record(fields, description);
+}
+
 const override = record(
   {
     clusterNames,
@@ -56,31 +82,57 @@ const override = record(
       { apiVersion: text(), kind: text(), name: text(), labelSelector: labelSelectorSchema },
       'Which of the selected objects; all where nothing is given.',
     ),
-    patch: list(
-      record(
-        {
-          op: oneOf(['add', 'remove', 'replace', 'move', 'copy', 'test']),
-          path: text(),
-          from: text(),
-          value: anything(),
-        },
-        undefined,
-        { required: ['op', 'path'] },
-      ),
-      'JSON patch (RFC 6902).',
-    ),
+    name: text('For people: dispatches and plans say it beside what it changes.', { maxLength: 63 }),
     images: list(
       record(
         {
-          name: text('Image repository to look for, without tag.'),
+          name: text('Image repository to look for, without tag; * is every image.'),
           newName: text('Repository to use instead.'),
-          newTag: text('Tag to use instead.'),
+          newRegistry: text('Registry to use instead, or to put before; "" takes it off.'),
+          newTag: text('Tag to use instead; "" takes it off.'),
           digest: text('Digest to use instead of a tag.'),
         },
         undefined,
         { required: ['name'] },
       ),
       'Images to replace in every container.',
+      { maxItems: 64 },
+    ),
+    command: words('Changes of the command of containers.'),
+    args: words('Changes of the arguments of containers.'),
+    labels: entries('Changes of the labels of the objects.'),
+    annotations: entries('Changes of the annotations of the objects.'),
+    patch: list(
+      record(
+        {
+          op: oneOf(
+            ['add', 'remove', 'replace', 'move', 'copy', 'test', 'edit'],
+            'edit changes the document that the string at path holds.',
+          ),
+          path: text(),
+          from: text(),
+          value: anything(),
+          expression,
+          format: oneOf(['json', 'yaml'], 'Of edit: how the string is to be read; yaml by default.'),
+          operations: list(
+            record(
+              {
+                op: oneOf(['add', 'remove', 'replace', 'test']),
+                path: text('In the document inside.'),
+                value: anything(),
+                expression,
+              },
+              undefined,
+              { required: ['op', 'path'] },
+            ),
+            'Of edit: what to change in the document.',
+            { maxItems: 256 },
+          ),
+        },
+        undefined,
+        { required: ['op', 'path'] },
+      ),
+      'JSON patch (RFC 6902), applied after the rest of the override.',
     ),
   },
   'A change of selected objects on some clusters; on all where no cluster is named.',
@@ -106,6 +158,16 @@ function spec(selector: OpenApiSchema): OpenApiSchema {
       replicas,
       overrides: list(override, 'Differences between clusters, applied in order.', { maxItems: 256 }),
       apply: applyStrategySchema,
+      rollout: rolloutSchema,
+      revisionHistoryLimit: integer(
+        'How many contents are kept to go back to: 10 by default where there is a rollout, none otherwise.',
+        { minimum: 1, maximum: 100 },
+      ),
+      ...steeringSchema,
+      returnStatus: oneOf(
+        ['None', 'Aggregate', 'Raw'],
+        'What comes back of the status of the objects. Aggregate (the default): what makes one status of it at the objects here. Raw: the status of every object as it is, in the dispatch on each cluster. None: nothing.',
+      ),
       suspend: flag('Hold all changes back. What is on the spokes stays and is kept as it is.'),
       deletionBudget: intOrString(
         'How many objects one change may take away from a cluster by no longer selecting them: a number or a percentage. 50% by default. Deleting an object is an order of its own and not counted.',
@@ -144,6 +206,14 @@ const status = record({
   dispatchDigest: text('Digest of what that generation stands for.'),
   dispatchHistory: list(text(), 'generation:digest of the generations before, newest first.'),
   dispatchedTo: list(text(), 'Clusters that were told of it and were not told to forget it.'),
+  failover: {
+    ...anything('What of it moves, or has moved, to other clusters by itself, and what happened last.'),
+    type: 'object',
+  },
+  lost: list(record({ object: text(), winner: text() }), 'Selected objects that another Propagation has.'),
+  activation: { ...anything('Lazy activation: what is in force, and what waits.'), type: 'object' },
+  rollout: rolloutStatusSchema,
+  revisions: revisionsSchema,
   notReady: list(
     record({ cluster: text(), state: text(), reason: text(), message: text() }),
     'Clusters that are not ready, 50 at most.',

@@ -41,6 +41,9 @@ const affinity: Record<string, OpenApiSchema> = {
   exclude: list(record(clusterMatch), 'Clusters that are out, whatever else holds.', { maxItems: 32 }),
 };
 
+/** Clusters that are meant, without those that are not. */
+export const affinitySchema: OpenApiSchema = record(affinity, 'Which clusters. All that is given must hold.');
+
 const overflow = list(
   record(affinity),
   'More clusters, tier by tier, for what those above cannot take. Left again when those above suffice.',
@@ -128,6 +131,17 @@ export const placementSchema: OpenApiSchema = record(
     spread,
     numberOfClusters: integer('How many of the clusters that fit; all where it is left out.', { minimum: 1 }),
     scores,
+    affinityByLabel: text(
+      'Goes to clusters where other workloads are whose objects have the same value of this label.',
+      { minLength: 1, maxLength: 317 },
+    ),
+    antiAffinityByLabel: text(
+      'Keeps away from clusters where other workloads are whose objects have the same value of this label.',
+      { minLength: 1, maxLength: 317 },
+    ),
+    requireApis: flag(
+      'Only clusters that serve all kinds of what is placed. Otherwise one that lacks a kind gets the rest, and tells what it could not take. What is placed stays.',
+    ),
   },
   'Where to. All that is given must hold; nothing given selects nothing.',
 );

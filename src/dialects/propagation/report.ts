@@ -4,7 +4,7 @@ import type { FleetSummary } from '../../engine/summarise/summarise.ts';
 import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/clock.ts';
-import type { Freshness, PropagationStatus } from './types.ts';
+import type { Freshness, PropagationStatus, RevisionReport, RolloutReport } from './types.ts';
 
 /** What became of a propagation, for its status. */
 export interface PropagationFindings {
@@ -27,6 +27,13 @@ export interface PropagationFindings {
   readonly selection: { readonly ok: boolean; readonly reason: string; readonly message: string };
   readonly placement: { readonly ok: boolean; readonly reason: string; readonly message: string };
   readonly overrides: { readonly ok: boolean; readonly reason: string; readonly message: string };
+  /** Where its rollout is, and what can be gone back to; absent where neither is kept. */
+  readonly rollout?: RolloutReport | undefined;
+  readonly revisions?: readonly RevisionReport[] | undefined;
+  /** Whether what selected objects need came along; absent where nothing was asked to. */
+  readonly dependencies?:
+    | { readonly ok: boolean; readonly reason: string; readonly message: string }
+    | undefined;
   /** What the owners of clusters will refuse; absent where nothing is known of it. */
   readonly permitted?: { readonly ok: false; readonly reason: string; readonly message: string } | undefined;
 }
@@ -38,10 +45,15 @@ const NOT_DISPATCHED: ReadonlySet<string> = new Set(['NotDispatched', 'DispatchT
 function decided(
   found: PropagationFindings,
   previous: PropagationStatus | undefined,
-): Pick<PropagationStatus, 'decision' | 'replicas'> {
+): Pick<PropagationStatus, 'decision' | 'replicas' | 'failover' | 'lost' | 'activation'> {
+  // Written as they come to be, not with the report.
+  const { failover, lost, activation } = previous ?? {};
   const decision = found.decision ?? previous?.decision;
   const replicas = found.replicas ?? previous?.replicas;
   return {
+    ...(failover === undefined ? {} : { failover }),
+    ...(lost === undefined ? {} : { lost }),
+    ...(activation === undefined ? {} : { activation }),
     ...(decision === undefined ? {} : { decision }),
     ...(replicas === undefined || Object.keys(replicas).length === 0 ? {} : { replicas }),
   };
@@ -76,6 +88,8 @@ export function reportPropagation(
   flag('Selected', found.selection);
   flag('Placed', found.placement);
   flag('OverridesApplied', found.overrides);
+  if (found.dependencies) flag('Dependencies', found.dependencies);
+  else conditions = conditions.filter(({ type }) => type !== 'Dependencies');
   if (found.permitted) flag('Permitted', found.permitted);
   else if (conditions.some(({ type }) => type === 'Permitted'))
     flag('Permitted', {
@@ -160,6 +174,8 @@ export function reportPropagation(
     ...(found.dispatchHistory.length === 0 ? {} : { dispatchHistory: [...found.dispatchHistory] }),
     dispatchedTo: [...found.dispatchedTo],
     ...decided(found, previous),
+    ...(found.rollout === undefined ? {} : { rollout: found.rollout }),
+    ...((found.revisions ?? []).length === 0 ? {} : { revisions: found.revisions ?? [] }),
     notReady: summary.notReady
       .slice(0, MAX_NOT_READY)
       .map(({ cluster, word, reason, message }) => ({ cluster, state: word, reason, message })),

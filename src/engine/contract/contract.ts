@@ -34,6 +34,8 @@ export interface Contract {
   readonly rules: readonly Rule[];
   readonly executors: readonly ExecutorSpec[];
   readonly paused: boolean;
+  /** No newer order is taken; what was taken is kept up. */
+  readonly hold: boolean;
   readonly windows: readonly Window[];
   readonly allowance: Allowance | undefined;
 }
@@ -87,6 +89,7 @@ export function compileContract(name: string, spec: SpokeContractSpec): Contract
     rules: rulesOf(spec, problems),
     executors: spec.executors ?? [],
     paused: spec.paused === true,
+    hold: spec.hold === true,
     windows,
     allowance: allowanceOf(spec, problems),
     problems,

@@ -54,6 +54,7 @@ export interface SpokeContractSpec {
   readonly rules?: readonly { readonly expression: string; readonly message?: string }[];
   readonly executors?: readonly ExecutorSpec[];
   readonly paused?: boolean;
+  readonly hold?: boolean;
   readonly windows?: readonly WindowSpec[];
   readonly rate?: { readonly objectsPerMinute?: number; readonly bytesPerHour?: number | string };
 }
@@ -152,6 +153,9 @@ const spec = record(
       ),
       'Whose rights are used for whose objects: the API server of this cluster decides by them. Where it is left out the engine acts with its own.',
       { maxItems: 64 },
+    ),
+    hold: flag(
+      'No newer order of the hub is taken, until it is false again; what was taken before is kept up, drift included.',
     ),
     paused: flag('Nothing is changed, not even to undo drift, until it is false again.'),
     windows: list(

@@ -2,6 +2,7 @@ import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
 import { digestOf } from '../digest.ts';
 import type { HealthState } from '../health/verdict.ts';
 import type { ApplyStrategy, Author, DeletionOptions, IntentSource, ObjectStrategy } from '../intent.ts';
+import type { ReturnedStatus, ReturnMode } from '../reflect/member-status.ts';
 import type { ObjectPatch } from '../render/override.ts';
 import type { ObjectWord } from './words.ts';
 
@@ -55,6 +56,17 @@ export interface DispatchSpec {
   readonly apply?: ApplyStrategy;
   /** The same for some of the objects. */
   readonly objectApply?: readonly ObjectStrategy[];
+  /** Not to be taken yet: what was accepted before stays and is kept up, nothing of this is carried out, deletions included. */
+  readonly hold?: boolean;
+  /**
+   * What becomes of the objects where this order itself gets lost: where it is deleted on the spoke without an order to, or the spoke
+   * is another hub's by now. They are removed so long after; without it they stay and are kept up for good.
+   */
+  readonly removeWhenLostSeconds?: number;
+  /** Objects that only come along with the others: other dispatches may bring the same, which is no conflict. */
+  readonly shared?: readonly ObjectRef[];
+  /** What of the status of the objects is returned; `Aggregate` where nothing is said. */
+  readonly returns?: ReturnMode;
   /** The hub's public key, base64 of its SPKI. Pinned by the spoke at first contact. */
   readonly publicKey: string;
   /** Ed25519 over the canonical JSON of the rest and the spoke's and the dispatch's names, base64. */
@@ -87,6 +99,8 @@ export interface DispatchStatus {
   readonly summary?: DispatchSummary;
   /** Objects that are not healthy, and failures; the healthy ones are counted only. */
   readonly objects?: readonly ObjectState[];
+  /** What is returned of the status of objects, as the order asks; in the order of their keys. */
+  readonly returned?: readonly ReturnedStatus[];
   /** Tombstones carried out at `appliedGeneration`. */
   readonly removed?: readonly ObjectRef[];
   readonly conditions?: readonly Condition[];
@@ -115,6 +129,8 @@ export interface OwnershipRecord extends KubeObject {
   readonly spec: {
     readonly accepted: DispatchSpec;
     readonly owned: readonly OwnedObject[];
+    /** Since when the order is lost that says what becomes of its objects then. */
+    readonly lostSince?: string;
   };
 }
 
@@ -125,6 +141,8 @@ export interface OwnedObject {
   /** Noted when the object was accepted, since an order to remove it may come without saying so. */
   readonly preserve?: boolean;
   readonly deletion?: DeletionOptions;
+  /** When it was seen to have come to its end by itself: it is left alone since. */
+  readonly finished?: string;
 }
 
 /** How many earlier generations a hub remembers of each dispatch. */

@@ -11,6 +11,7 @@ const position = record(
   },
   'Which word of the hub this is; a spoke never goes back.',
 );
+const operation = { op: text(), path: text(), from: text(), value: anything(), expression: text() };
 const dispatchSpec = record(
   {
     source: record(
@@ -36,11 +37,13 @@ const dispatchSpec = record(
       record({
         target: ref,
         override: integer(),
+        name: text(),
         operations: list(
-          record({ op: text(), path: text(), from: text(), value: anything() }, undefined, {
+          record({ ...operation, format: text(), operations: list(record(operation)) }, undefined, {
             required: ['op', 'path'],
           }),
         ),
+        stated: anything(),
       }),
       "This cluster's overrides, as JSON patch operations.",
     ),
@@ -55,6 +58,13 @@ const dispatchSpec = record(
     ),
     apply: applyStrategySchema,
     objectApply: list(objectStrategySchema, 'How some of the objects are written.'),
+    hold: flag('Not to be taken yet: what was accepted before stays and is kept up.'),
+    removeWhenLostSeconds: integer(
+      'Remove the objects so long after this order itself got lost; they stay for good where it is left out.',
+      { format: 'int64', minimum: 0 },
+    ),
+    shared: list(ref, 'Objects that only come along: other dispatches may bring the same.'),
+    returns: text('What of the status of the objects is returned: None, Aggregate or Raw.'),
     publicKey: text('Public key of the hub; the spoke pins it at first contact.'),
     signature: text('Ed25519 signature by the hub, for this spoke.'),
   },
@@ -82,6 +92,16 @@ export const DISPATCH: CustomKind = {
     objects: list(
       record({ ref, health: text(), reason: text(), message: text(), word: text() }),
       'Objects that are not healthy.',
+    ),
+    returned: list(
+      record({
+        ref,
+        generation: integer(undefined, { format: 'int64' }),
+        health: text(),
+        status: anything(),
+        truncated: flag(),
+      }),
+      'What is returned of the status of objects, as the order asks.',
     ),
     removed: list(ref),
     conditions: conditionsSchema,
@@ -129,7 +149,16 @@ export const OWNERSHIP_RECORD: CustomKind = {
     'What this spoke took upon itself, written before it acts. Only the spoke writes it; the hub cannot.',
   spec: record({
     accepted: dispatchSpec,
-    owned: list(record({ ref, uid: text(), preserve: flag(), deletion: deletionSchema })),
+    owned: list(
+      record({
+        ref,
+        uid: text(),
+        preserve: flag(),
+        deletion: deletionSchema,
+        finished: text(undefined, { format: 'date-time' }),
+      }),
+    ),
+    lostSince: text(undefined, { format: 'date-time' }),
   }),
   columns: [
     { name: 'Generation', type: 'integer', jsonPath: '.spec.accepted.position.generation' },

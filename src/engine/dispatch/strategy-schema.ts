@@ -45,6 +45,15 @@ const choices: Record<string, OpenApiSchema> = {
   retainReplicas: flag('Leave the number of replicas to the cluster, once the object is there.'),
   preserveOnDeletion: flag('Let objects stay on the cluster, without marks, where they would be removed.'),
   deletion: deletionSchema,
+  onFinish: record(
+    {
+      ttlSeconds: integer('Remove it so long after its end; it stays where nothing is said.', {
+        format: 'int64',
+        minimum: 0,
+      }),
+    },
+    'Leave an object alone that has come to its end by itself (a Job, a Pod), instead of keeping it up: it is not changed, and not made again, any more.',
+  ),
 };
 
 /** How objects are written on a spoke. */

@@ -17,6 +17,7 @@ import {
   replicasPatch,
   replicasPathOf,
   summariseNodes,
+  tallyPods,
 } from './index.ts';
 
 const node = (name: string, cpu: string, more: object = {}, spec: object = {}): KubeObject => ({
@@ -255,5 +256,43 @@ describe('what is divided', () => {
     expect(preferencesOf(undefined, clusters).clusters).toHaveLength(3);
     const wrong = [{ clusterSelector: { matchExpressions: [{ key: 'x', operator: 'Near' }] } }];
     expect(preferencesOf(wrong, clusters).problems[0]).toContain('preferences[0].clusterSelector');
+  });
+});
+
+describe('pods that no node took', () => {
+  const refused = (
+    name: string,
+    owner: object,
+    at: string,
+    labels: Record<string, string> = {},
+  ): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'shop', labels, ownerReferences: [{ ...owner, controller: true }] as never },
+    spec: { containers: [{ name: 'c' }] },
+    status: {
+      phase: 'Pending',
+      conditions: [
+        { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime: at },
+      ],
+    },
+  });
+
+  it('are counted by the workload that made them', () => {
+    const set = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-5d4f', uid: 'u' };
+    const job = { apiVersion: 'batch/v1', kind: 'Job', name: 'tidy', uid: 'v' };
+    const hash = { 'pod-template-hash': '5d4f' };
+    const tally = tallyPods();
+    tally.add([
+      refused('a', set, '2026-01-01T00:00:05Z', hash),
+      refused('b', set, '2026-01-01T00:00:01Z', hash),
+      refused('c', job, '2026-01-01T00:00:09Z'),
+    ]);
+    tally.add([{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'd' }, status: { phase: 'Pending' } }]);
+    const second = Date.parse('2026-01-01T00:00:00Z') / 1000;
+    expect(tally.pending).toEqual([
+      { kind: 'Deployment', namespace: 'shop', name: 'web', count: 2, since: (second + 1) * 1000 },
+      { kind: 'Job', namespace: 'shop', name: 'tidy', count: 1, since: (second + 9) * 1000 },
+    ]);
   });
 });

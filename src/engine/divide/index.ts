@@ -23,7 +23,15 @@ export {
 } from './capacity.ts';
 export { divideCompletions } from './completions.ts';
 export { divide } from './divide.ts';
-export { replicaNeeds, summariseNodes } from './node-summary.ts';
+export {
+  type CapacityReport,
+  capacityOf,
+  type PendingPods,
+  type PodTally,
+  replicaNeeds,
+  summariseNodes,
+  tallyPods,
+} from './node-summary.ts';
 export { type PlannerCluster, type PlannerResult, planReplicas } from './planner.ts';
 export { type PreferenceCluster, preferencesOf } from './preferences.ts';
 export { readReplicas, replicasPatch, replicasPathOf } from './replicas-path.ts';

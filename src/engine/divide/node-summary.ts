@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
+import { parseTime } from '../../runtime/clock.ts';
 import { canonicalJson, isObject, type JsonObject, listAt, objectAt, stringAt } from '../../schema/json.ts';
 import { type Amounts, amountsOf, minus, plus, podNeeds } from './amounts.ts';
 import type { ClusterCapacity, NodeClass, NodeTaint, NodeToleration, ReplicaNeeds } from './capacity.ts';
@@ -11,14 +12,89 @@ const TERMINAL = new Set(['Succeeded', 'Failed']);
 /** Significant binary digits to which free amounts are rounded, one after the other. */
 const PRECISIONS = [52, 6, 4, 3, 2, 1] as const;
 
+/** What is free in a cluster, and what found no room there. JSON, small however many nodes and pods there are. */
+export interface CapacityReport extends ClusterCapacity {
+  readonly pending?: readonly PendingPods[];
+}
+
+/** Pods of one workload that no node took. */
+export interface PendingPods {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly count: number;
+  /** Milliseconds: when the first of them was refused. */
+  readonly since: number;
+}
+
+/** Pods, counted page by page. */
+export interface PodTally {
+  readonly used: ReadonlyMap<string, Amounts>;
+  readonly pending: readonly PendingPods[];
+  add(pods: readonly KubeObject[]): void;
+}
+
+const MAX_PENDING = 100;
+
+export function tallyPods(): PodTally {
+  const used = new Map<string, Amounts>();
+  const pending = new Map<string, PendingPods>();
+  return {
+    used,
+    get pending() {
+      return [...pending.values()].slice(0, MAX_PENDING);
+    },
+    add(pods): void {
+      for (const pod of pods) {
+        if (TERMINAL.has(stringAt(pod, 'status', 'phase') ?? '')) continue;
+        const node = stringAt(pod, 'spec', 'nodeName');
+        if (node !== undefined) used.set(node, plus(used.get(node) ?? {}, podNeeds(objectAt(pod, 'spec'))));
+        else noteRefused(pod, pending);
+      }
+    },
+  };
+}
+
+function noteRefused(pod: KubeObject, pending: Map<string, PendingPods>): void {
+  const refused = listAt(pod, 'status', 'conditions').find(
+    (item) => isObject(item) && item['type'] === 'PodScheduled' && item['status'] === 'False',
+  );
+  const since = parseTime(stringAt(refused, 'lastTransitionTime') ?? pod.metadata.creationTimestamp);
+  const owner = workloadOf(pod);
+  if (refused === undefined || since === undefined || !owner) return;
+  const key = `${owner.kind}/${owner.namespace}/${owner.name}`;
+  const known = pending.get(key);
+  pending.set(key, {
+    ...owner,
+    count: (known?.count ?? 0) + 1,
+    since: Math.min(known?.since ?? since, since),
+  });
+}
+
+/** What made a pod; for one of a ReplicaSet the Deployment that the name tells. */
+function workloadOf({ metadata }: KubeObject): Pick<PendingPods, 'kind' | 'namespace' | 'name'> | undefined {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (!owner) return undefined;
+  const { namespace = '', labels = {} } = metadata;
+  const hash = labels['pod-template-hash'];
+  const ofDeployment = owner.kind === 'ReplicaSet' && hash !== undefined && owner.name.endsWith(`-${hash}`);
+  return ofDeployment
+    ? { kind: 'Deployment', namespace, name: owner.name.slice(0, -hash.length - 1) }
+    : { kind: owner.kind, namespace, name: owner.name };
+}
+
 /** What is free in a cluster, from its nodes and pods. Nodes that are cordoned, going, or not ready take nothing. */
 export function summariseNodes(nodes: readonly KubeObject[], pods: readonly KubeObject[]): ClusterCapacity {
-  const used = new Map<string, Amounts>();
-  for (const pod of pods) {
-    const node = stringAt(pod, 'spec', 'nodeName');
-    if (node === undefined || TERMINAL.has(stringAt(pod, 'status', 'phase') ?? '')) continue;
-    used.set(node, plus(used.get(node) ?? {}, podNeeds(objectAt(pod, 'spec'))));
-  }
+  const tally = tallyPods();
+  tally.add(pods);
+  return capacityOf(nodes, tally.used);
+}
+
+/** The same from pods that were counted. */
+export function capacityOf(
+  nodes: readonly KubeObject[],
+  used: ReadonlyMap<string, Amounts>,
+): ClusterCapacity {
   const open = nodes.filter(takesPods).map((node): NodeClass => {
     const allocatable = amountsOf(objectAt(node, 'status', 'allocatable'), 'down');
     const free = minus(allocatable, used.get(node.metadata.name ?? '') ?? {});

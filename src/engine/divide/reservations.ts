@@ -21,6 +21,8 @@ export interface Reservations {
   settle(owner: string, cluster: string, replicas: number): void;
   /** What is free after all that others have reserved. `owner` sees its own reservation as free: it decides anew. */
   reduce(capacity: ClusterCapacity, cluster: string, now: number, owner?: string): ClusterCapacity;
+  /** How many an owner has reserved in a cluster at `now`. */
+  of(owner: string, cluster: string, now: number): number;
   /** How many are reserved in a cluster at `now`. */
   reserved(cluster: string, now: number): number;
   /** Forgets what has expired. */
@@ -64,6 +66,10 @@ export function createReservations(): Reservations {
         rest = takeUpTo(rest, reservation.needs, reservation.replicas).capacity;
       }
       return rest;
+    },
+    of(owner, cluster, now): number {
+      const reservation = byCluster.get(cluster)?.get(owner);
+      return reservation && reservation.expiresAt > now ? reservation.replicas : 0;
     },
     reserved(cluster, now): number {
       let replicas = 0;

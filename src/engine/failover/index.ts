@@ -19,10 +19,12 @@ export {
   UNREACHABLE_TAINT,
 } from './options.ts';
 export {
+  type CarriedState,
   FAILOVER_REASONS,
   type FailoverEffect,
   type FailoverEvent,
   type FailoverReason,
+  type FailoverRecord,
   type FailoverState,
   type FailoverStep,
   type IntentSight,

@@ -18,6 +18,8 @@ export interface FailoverOptions {
   };
   /** Gracefully: after so long the old copy goes where a new one was placed, healthy or not. 600 s by default. */
   readonly graceSeconds?: number;
+  /** Clusters whose copies are given up that are kept there (`Never`, or before the new one is healthy). */
+  readonly release?: readonly string[];
   readonly statePreservation?: readonly StateRule[];
   /** Go back when the cluster has been well for so long, one at a time in the fleet. */
   readonly failBack?: { readonly stabilisationSeconds?: number };

@@ -23,6 +23,8 @@ export interface IntentSight {
   readonly clusters: readonly string[];
   readonly health: Readonly<Record<string, CopyHealth>>;
   readonly moves: readonly Move[];
+  /** Only restored so far: what is wanted now is not known, so nothing is done about it. */
+  readonly recalled?: true;
 }
 
 export interface CopyHealth {
@@ -48,6 +50,26 @@ export interface Move {
   readonly until: number;
 }
 
+/** Labels for copies in clusters that had none before. */
+export interface CarriedState {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly before: readonly string[];
+}
+
+/** What is remembered of the moves of one intent. */
+export interface FailoverRecord {
+  readonly moves: readonly Move[];
+  /** The state of the copy that was moved last, for the new ones. */
+  readonly carried?: CarriedState;
+  /** What happened last, for people. */
+  readonly last?: {
+    readonly reason: string;
+    readonly cluster: string;
+    readonly message: string;
+    readonly at: number;
+  };
+}
+
 export type FailoverEvent =
   /**
    * An intent is there, has changed, or was decided anew. While something moves, health must be told again after it. Options without `cluster` and `application` move nothing.
@@ -59,7 +81,14 @@ export type FailoverEvent =
       readonly clusters: readonly string[];
     }
   | { readonly type: 'forget'; readonly intent: string }
-  | { readonly type: 'taints'; readonly cluster: string; readonly taints: readonly ClusterTaint[] }
+  /** What was going on before the process that knows it ended. Comes before everything else of the intent. */
+  | { readonly type: 'restore'; readonly intent: string; readonly moves: readonly Move[] }
+  /** `since` where it is known better than by the time of the event. */
+  | {
+      readonly type: 'taints';
+      readonly cluster: string;
+      readonly taints: readonly (ClusterTaint & { readonly since?: number })[];
+    }
   | {
       readonly type: 'health';
       readonly intent: string;

@@ -9,7 +9,7 @@ import type {
   Move,
 } from './state.ts';
 import { preserveState } from './state-preservation.ts';
-import { takeToken } from './token-bucket.ts';
+import { takenAt, takeToken } from './token-bucket.ts';
 
 const APPLICATION_S = 300;
 const GRACE_S = 600;
@@ -20,10 +20,18 @@ export function noFailover(rate: FailoverRate = {}): FailoverState {
   return { rate, clusters: {}, intents: {} };
 }
 
-/** What is to be moved about an event at `now` (milliseconds). Pure. */
-export function stepFailover(before: FailoverState, event: FailoverEvent, now: number): FailoverStep {
-  const work = createWork(takeIn(before, event, now), now);
-  if (event.type === 'release') work.release(event.intent, event.cluster);
+/** What is to be moved about an event, or several that came together, at `now` (milliseconds). Pure. */
+export function stepFailover(
+  before: FailoverState,
+  event: FailoverEvent | readonly FailoverEvent[],
+  now: number,
+): FailoverStep {
+  const events = 'type' in event ? [event] : event;
+  const work = createWork(
+    events.reduce((state, one) => takeIn(state, one, now), before),
+    now,
+  );
+  for (const one of events) if (one.type === 'release') work.release(one.intent, one.cluster);
   work.finishMoves();
   work.startMoves();
   work.startReturn();
@@ -49,10 +57,23 @@ function takeIn(state: FailoverState, event: FailoverEvent, now: number): Failov
     const known = clusters[event.cluster]?.taints ?? [];
     const taints = event.taints
       .filter(({ effect }) => effect === 'NoExecute')
-      .map((taint) => ({ ...taint, since: known.find((other) => sameTaint(other, taint))?.since ?? now }));
+      .map((taint) => ({
+        ...taint,
+        since: known.find((other) => sameTaint(other, taint))?.since ?? Math.min(taint.since ?? now, now),
+      }));
     const wellSince = taints.length > 0 ? undefined : (clusters[event.cluster]?.wellSince ?? now);
     const sight = { taints, ...(wellSince === undefined ? {} : { wellSince }) };
     return { ...state, clusters: { ...clusters, [event.cluster]: sight } };
+  }
+  if (event.type === 'restore') {
+    const sight: IntentSight = {
+      options: {},
+      clusters: [],
+      health: {},
+      moves: event.moves,
+      recalled: true,
+    };
+    return { ...state, ...paidFor(state, event.moves), intents: { ...intents, [event.intent]: sight } };
   }
   if (event.type === 'forget') {
     const { [event.intent]: _, ...rest } = intents;
@@ -88,6 +109,13 @@ function takeIn(state: FailoverState, event: FailoverEvent, now: number): Failov
     ...state,
     intents: { ...intents, [event.intent]: { ...sight, health: { ...sight.health, [cluster]: copy } } },
   };
+}
+
+/** Moves that were begun have had their permits: a process that starts again has no new ones. */
+function paidFor({ bucket, rate }: FailoverState, moves: readonly Move[]): Pick<FailoverState, 'bucket'> {
+  let paid = bucket;
+  for (const { at } of moves) paid = takenAt(paid, rate, at);
+  return paid === undefined ? {} : { bucket: paid };
 }
 
 /** A copy that was healthy before a decision says nothing about the one after it: it has to be seen again. */
@@ -221,11 +249,13 @@ function createWork(state: FailoverState, now: number): Work {
       else if (move?.phase === 'Left') put(name, cluster, undefined);
     },
     finishMoves(): void {
-      for (const [name, sight] of Object.entries(intents))
+      for (const [name, sight] of Object.entries(intents)) {
+        if (sight.recalled) continue;
         for (const move of sight.moves) {
           if (move.phase === 'Leaving') finishLeaving(name, sight, move);
           else if (move.phase === 'Returning') finishReturning(name, sight, move);
         }
+      }
     },
     startMoves(): void {
       const due: { name: string; sight: IntentSight; cluster: string; at: number; reason: Move['reason'] }[] =
@@ -260,7 +290,8 @@ function createWork(state: FailoverState, now: number): Work {
         moves.some(({ phase }) => phase === 'Returning'),
       );
       const ready: { name: string; move: Move; at: number }[] = [];
-      for (const [name, { options, moves }] of Object.entries(intents)) {
+      for (const [name, { options, moves, recalled }] of Object.entries(intents)) {
+        if (recalled) continue;
         for (const move of moves) {
           if (move.phase !== 'Left') continue;
           const wellSince = state.clusters[move.from]?.wellSince;

@@ -15,9 +15,22 @@ export function takeToken(
   { perSecond = 0.5, burst = 1 }: FailoverRate,
   now: number,
 ): { readonly bucket?: TokenBucket; readonly readyAt?: number } {
-  const each = perSecond > 0 ? Math.min(1000 / perSecond, SLOWEST_MS) : SLOWEST_MS;
+  const each = costOf(perSecond);
   const paidUntil = Math.max(bucket?.paidUntil ?? now, now);
   const readyAt = Math.ceil(paidUntil - (Math.max(1, burst) - 1) * each);
   if (readyAt > now) return { ...(bucket ? { bucket } : {}), readyAt };
   return { bucket: { paidUntil: paidUntil + each } };
+}
+
+/** A bucket of which it is known that a permit was taken at `at`. */
+export function takenAt(
+  bucket: TokenBucket | undefined,
+  { perSecond = 0.5 }: FailoverRate,
+  at: number,
+): TokenBucket {
+  return { paidUntil: Math.max(bucket?.paidUntil ?? 0, at + costOf(perSecond)) };
+}
+
+function costOf(perSecond: number): number {
+  return perSecond > 0 ? Math.min(1000 / perSecond, SLOWEST_MS) : SLOWEST_MS;
 }

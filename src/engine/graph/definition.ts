@@ -23,6 +23,8 @@ export interface GraphSchema {
   readonly additionalPrinterColumns?: readonly JsonObject[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
+  /** Further ways to read and write instances, as CustomResourceDefinitions have them. */
+  readonly subresources?: { readonly scale?: ScaleSubresource };
   /** Of the CustomResourceDefinition. */
   readonly metadata?: {
     readonly labels?: Readonly<Record<string, string>>;
@@ -30,12 +32,26 @@ export interface GraphSchema {
   };
 }
 
+/** Where `kubectl scale` and autoscalers find and write how many. */
+export interface ScaleSubresource {
+  /** `.spec.replicas` */
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath?: string;
+}
+
 export interface GraphResource {
   readonly id: string;
   readonly template?: JsonObject;
   readonly externalRef?: ExternalRef;
+  /** Values that other nodes use, computed once for each instance. No object is made of it. */
+  readonly def?: JsonObject;
   readonly readyWhen?: readonly string[];
   readonly includeWhen?: readonly string[];
+  /** While one is not true, an object that is there keeps what was applied before. */
+  readonly propagateWhen?: readonly string[];
+  /** Where its objects are, if not where the instance is. The dialect writes it into the template. */
+  readonly target?: GraphTarget;
   /** One variable each; several make the product. */
   readonly forEach?: readonly JsonObject[];
 }
@@ -49,6 +65,11 @@ export interface ExternalRef {
     readonly namespace?: JsonValue;
     readonly selector?: JsonObject;
   };
+}
+
+/** A cluster of the fleet, by a name that may be an expression. */
+export interface GraphTarget {
+  readonly cluster: { readonly name: string };
 }
 
 export const DEFAULT_GROUP = 'kro.run';

@@ -24,6 +24,7 @@ export {
   isList,
   type NodeKind,
   pluralOf,
+  TARGET_CLUSTER,
 } from './compile/index.ts';
 export {
   DEFAULT_GROUP,
@@ -31,10 +32,15 @@ export {
   type GraphDefinition,
   type GraphResource,
   type GraphSchema,
+  type GraphTarget,
+  type ScaleSubresource,
 } from './definition.ts';
 export {
   ANNOTATIONS,
   applySetId,
+  type Contributed,
+  type Contribution,
+  contributionManager,
   covers,
   type Deletion,
   type DeletionStep,
@@ -53,11 +59,13 @@ export {
   inventoryMarks,
   inventoryOf,
   isSuspended,
+  keepingVersion,
   LABELS,
   labelValue,
   MANAGED_BY,
   MANAGERS,
   MAX_COLLECTION_SIZE,
+  type ManagedResource,
   memberMarks,
   type NodeReport,
   type NodeState,
@@ -66,16 +74,20 @@ export {
   observedObjects,
   ownerLabels,
   pruneWaves,
+  REMOTE_OBJECT,
   type Read,
   type Reason,
+  type RemoteState,
   readInventory,
   reasonText,
+  releasePatch,
   renderInstance,
   type StatusInput,
   type StepOptions,
   stepDeletion,
   stepInstance,
   unionInventory,
+  WISHES,
 } from './instance/index.ts';
 export { type GraphIssue, issueText } from './issue.ts';
 export {
@@ -84,6 +96,8 @@ export {
   chooseRevision,
   compareDefinitions,
   type DefinitionChange,
+  type DistributedDecision,
+  decideDistributed,
   decideRevision,
   KEPT_REVISIONS,
   newestOf,
@@ -96,6 +110,8 @@ export {
   type RevisionRecord,
   revisionDigest,
   revisionName,
+  type Superset,
+  supersetDefinition,
 } from './revision/index.ts';
 export {
   definedKinds,

@@ -1,13 +1,14 @@
 import { gvkOf, type KubeObject } from '../../kube/object.ts';
 import { CLUSTER_RULES } from './cluster-kinds.ts';
 import { healthByConditions } from './conditions.ts';
+import { GRAPH_RULES } from './graphs.ts';
 import { type Health, progressing } from './verdict.ts';
 import { WORKLOAD_RULES } from './workloads.ts';
 
 export type { Health, HealthState } from './verdict.ts';
 
 /** By group and kind. A map, since kinds are names of other people's choice: `constructor` is one. */
-const RULES = new Map(Object.entries({ ...WORKLOAD_RULES, ...CLUSTER_RULES }));
+const RULES = new Map(Object.entries({ ...WORKLOAD_RULES, ...CLUSTER_RULES, ...GRAPH_RULES }));
 
 /**
  * Health by kind; kinds without a rule of their own are judged by their conditions, and by their existence where they

@@ -1,5 +1,13 @@
 /**
- * Whether a spoke is there, damped. Link states come in, with their times; out comes a word that does not change with
- * every hiccup. Pure: the shell looks again when `settlesInMs` says so.
+ * Whether a spoke is there, from what its link and its probes said over time. Damped: what comes and goes settles nothing.
  */
-export { LIVENESS_RULES, type Liveness, type LivenessRules, observeLink, settlesInMs } from './liveness.ts';
+export {
+  isRestless,
+  LIVENESS_RULES,
+  type Liveness,
+  type LivenessRules,
+  observeLink,
+  settlesInMs,
+  steadyInMs,
+} from './liveness.ts';
+export { judgeProbe, type ProbeThresholds, type ProbeVerdict } from './probe-verdict.ts';

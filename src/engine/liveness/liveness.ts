@@ -7,7 +7,7 @@ export interface Liveness {
   /** What the link said last, and when that began. */
   readonly up: boolean;
   readonly changedAt: number;
-  /** Times at which the link went down lately, oldest first. */
+  /** Times at which the link went down lately, oldest first; no more of them than make a difference. */
   readonly falls: readonly number[];
 }
 
@@ -20,6 +20,8 @@ export interface LivenessRules {
   readonly flapWindowMs: number;
   /** With more falls than this in the window, the link flaps and has to be up longer, twice as long for each fall more. */
   readonly flapsAllowed: number;
+  /** So many falls in the window are told as they come, and each return at once; after more it has to stay, see {@link steadyInMs}. */
+  readonly flapsTold: number;
   readonly longestUpForMs: number;
 }
 
@@ -29,6 +31,7 @@ export const LIVENESS_RULES: LivenessRules = {
   upForMs: 20_000,
   flapWindowMs: 600_000,
   flapsAllowed: 2,
+  flapsTold: 5,
   longestUpForMs: 320_000,
 };
 
@@ -47,7 +50,12 @@ export function observeLink(
   const changed = up !== before.up;
   const changedAt = changed ? now : before.changedAt;
   const fell = changed && !up;
-  const next: Liveness = { ...before, up, changedAt, falls: fell ? [...falls, now] : falls };
+  const next: Liveness = {
+    ...before,
+    up,
+    changedAt,
+    falls: fell ? [...falls, now].slice(-fallsThatCount(rules)) : falls,
+  };
   const word = settled(next, now, rules);
   return word === before.word ? next : { ...next, word, since: now };
 }
@@ -60,8 +68,47 @@ export function settlesInMs(
 ): number | undefined {
   const { up, word, changedAt } = liveness;
   if (up === (word === 'Live') && word !== 'Unknown') return undefined;
-  const waitMs = up ? upForMs(liveness, rules) : rules.downForMs;
-  return Math.max(0, changedAt + waitMs - now);
+  const settlesAt = up ? liveAt(liveness, rules) : changedAt + rules.downForMs;
+  return Math.max(0, settlesAt - now);
+}
+
+/**
+ * How long a link that is up has to stay so until it is told to be back: one that comes and goes without end would change what is
+ * told without end. 0 where it fell rarely; undefined where it is down.
+ */
+export function steadyInMs(
+  liveness: Liveness,
+  now: number,
+  rules: LivenessRules = LIVENESS_RULES,
+): number | undefined {
+  if (!liveness.up) return undefined;
+  const waitMs = (falls: number): number =>
+    falls > rules.flapsTold ? longer(falls - rules.flapsTold, rules) : 0;
+  return Math.max(0, upAt(liveness, rules, waitMs) - now);
+}
+
+/** Whether a link comes and goes so often that neither what it does now is to be told, nor what it does next. */
+export function isRestless(liveness: Liveness, now: number, rules: LivenessRules = LIVENESS_RULES): boolean {
+  if (liveness.falls.length <= rules.flapsTold) return false;
+  const steadyMs = steadyInMs(liveness, now, rules);
+  return steadyMs === undefined ? now - liveness.changedAt < rules.downForMs : steadyMs > 0;
+}
+
+/** When a link that stays up is live again. */
+function liveAt(liveness: Liveness, rules: LivenessRules): number {
+  return upAt(liveness, rules, (falls) => upForMs(falls, rules));
+}
+
+/** When a link has been up for as long as its falls ask for: those that are forgotten meanwhile do not hold it up. */
+function upAt(
+  { falls, changedAt }: Liveness,
+  { flapWindowMs }: LivenessRules,
+  waitMs: (falls: number) => number,
+): number {
+  const waits = [0, ...falls.map((at) => at + flapWindowMs)].map((forgottenAt, gone) =>
+    Math.max(forgottenAt, changedAt + waitMs(falls.length - gone)),
+  );
+  return Math.min(...waits);
 }
 
 function settled(liveness: Liveness, now: number, rules: LivenessRules): Liveness['word'] {
@@ -69,10 +116,23 @@ function settled(liveness: Liveness, now: number, rules: LivenessRules): Livenes
   const heldMs = now - changedAt;
   if (!up) return heldMs >= rules.downForMs ? 'Unreachable' : word;
   if (word === 'Unknown') return 'Live';
-  return heldMs >= upForMs(liveness, rules) ? 'Live' : word;
+  return heldMs >= upForMs(liveness.falls.length, rules) ? 'Live' : word;
 }
 
-function upForMs({ falls }: Liveness, rules: LivenessRules): number {
-  const extra = Math.max(0, falls.length - rules.flapsAllowed);
-  return Math.min(rules.longestUpForMs, rules.upForMs * 2 ** Math.min(extra, 16));
+function upForMs(falls: number, rules: LivenessRules): number {
+  return longer(falls - rules.flapsAllowed, rules);
+}
+
+function longer(extraFalls: number, { upForMs: shortest, longestUpForMs }: LivenessRules): number {
+  return Math.min(longestUpForMs, shortest * 2 ** Math.min(Math.max(0, extraFalls), 16));
+}
+
+/** Before these the wait is the longest in any case. */
+function fallsThatCount({
+  flapsAllowed,
+  flapsTold,
+  longestUpForMs,
+  upForMs: shortest,
+}: LivenessRules): number {
+  return Math.max(flapsAllowed, flapsTold) + 1 + Math.max(0, Math.ceil(Math.log2(longestUpForMs / shortest)));
 }

@@ -37,6 +37,8 @@ export interface DecisionContext {
   readonly together?: readonly string[];
   /** Where workloads are that this one keeps away from. */
   readonly apart?: readonly string[];
+  /** Clusters that a copy was moved away from: they are not used, also where the intent is there. */
+  readonly avoid?: readonly string[];
   readonly extensions?: readonly PlacementExtension[];
 }
 

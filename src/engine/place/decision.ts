@@ -14,6 +14,7 @@ export const REJECTIONS = {
   Taint: 'it has a taint that is not tolerated',
   WorkloadAffinity: 'its peers are elsewhere',
   WorkloadAntiAffinity: 'it has a workload that this one keeps away from',
+  FailedOver: 'its copy was moved away from it',
   Plugin: 'an extension refuses it',
   NotAllowed: 'a policy does not allow it',
   Overflow: 'it is a reserve that is not needed',

@@ -31,7 +31,15 @@ export function applyFilters(
   placement: CompiledPlacement,
   fleet: FleetIndex,
   existing: ClusterSet,
-  { requires = [], allow = [], together = [], apart = [], extensions = [], nowMs = 0 }: DecisionContext,
+  {
+    requires = [],
+    allow = [],
+    together = [],
+    apart = [],
+    avoid = [],
+    extensions = [],
+    nowMs = 0,
+  }: DecisionContext,
 ): Filtered {
   let fit = candidates;
   const notes: ((book: RejectionBook) => void)[] = [];
@@ -104,6 +112,7 @@ export function applyFilters(
     const others = difference(intersection(fit, setOfNames(apart, fleet)), existing);
     drop(others, 'WorkloadAntiAffinity', '', () => '');
   }
+  if (avoid.length > 0) drop(intersection(fit, setOfNames(avoid, fleet)), 'FailedOver', '', () => '');
   for (const { name, refuses } of extensions) {
     const reasons = new Map<number, string>();
     const out = refuse((entry, at) => {

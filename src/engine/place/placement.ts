@@ -52,6 +52,8 @@ export interface Placement extends ClusterAffinity {
   readonly affinityByLabel?: string;
   /** Workloads with the same value of this label go to different clusters. */
   readonly antiAffinityByLabel?: string;
+  /** Only clusters that serve all kinds of what is placed, as far as that is known of them; what is there stays. */
+  readonly requireApis?: boolean;
 }
 
 /**

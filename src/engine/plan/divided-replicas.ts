@@ -1,5 +1,6 @@
 import { type KubeObject, refKey, refOf, refText } from '../../kube/object.ts';
 import {
+  type DivisionCluster,
   type DivisionOptions,
   divide,
   preferencesOf,
@@ -13,6 +14,20 @@ import { parseFieldPath, readField } from '../retain/index.ts';
 
 /** How many replicas each cluster has of each object, by the object's key and the cluster's name: what the next division starts from. */
 export type ReplicaRecord = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+/** How many more replicas of an object a cluster takes; `undefined` where that is not known. */
+export type RoomFor = (cluster: string, object: KubeObject) => number | undefined;
+
+/** What a division goes by beside what is asked for. */
+export interface DivisionContext {
+  readonly room?: RoomFor | undefined;
+  /** The most that may stay in a cluster, by the object's key: replicas that found no node there. */
+  readonly capacity?: ReplicaRecord | undefined;
+  /** Divide everything anew, whatever was before. */
+  readonly fresh?: boolean | undefined;
+  /** The overflow tier of each cluster, where there are some. */
+  readonly tierOf?: ((cluster: string) => number) | undefined;
+}
 
 export interface DividedReplicas {
   /** By cluster. They come before overrides, which may change replicas again. */
@@ -33,6 +48,7 @@ export function divideReplicas(
   options: DivisionOptions | undefined,
   clusters: readonly ClusterFacts[],
   previous: ReplicaRecord = {},
+  { room, capacity = {}, fresh = false, tierOf }: DivisionContext = {},
 ): DividedReplicas {
   if (!options || options.strategy === 'Duplicated' || clusters.length === 0) return NOTHING;
   const preferences = preferencesOf(options.preferences, clusters);
@@ -53,9 +69,22 @@ export function divideReplicas(
       continue;
     }
     const before = previous[refKey(ref)];
+    const limits = capacity[refKey(ref)] ?? {};
+    const candidates = preferences.clusters.map((cluster): DivisionCluster => {
+      const available = room?.(cluster.name, object);
+      const limit = limits[cluster.name];
+      const tier = tierOf?.(cluster.name) ?? 0;
+      return {
+        ...cluster,
+        ...(available === undefined ? {} : { available }),
+        ...(limit === undefined ? {} : { capacity: limit }),
+        ...(tier === 0 || cluster.tier !== undefined ? {} : { tier }),
+      };
+    });
     const division = divide({
       total,
-      clusters: preferences.clusters,
+      clusters: candidates,
+      ...(fresh ? { mode: 'Fresh' as const } : {}),
       ...(options.strategy === undefined ? {} : { strategy: options.strategy }),
       ...(options.rebalance === undefined ? {} : { rebalance: options.rebalance }),
       ...(before === undefined ? {} : { previous: before }),
@@ -78,4 +107,21 @@ export function divideReplicas(
     record[refKey(ref)] = own;
   }
   return { patches, record, problems };
+}
+
+/** Whether everything is divided already, among these clusters and no others: then nothing has to be known to divide it so again. */
+export function isDivided(
+  objects: readonly KubeObject[],
+  options: DivisionOptions | undefined,
+  clusters: readonly string[],
+  previous: ReplicaRecord,
+): boolean {
+  const rule = options?.replicasPath === undefined ? undefined : parseFieldPath(options.replicasPath);
+  return objects.every((object) => {
+    const path = replicasPathOf(object) ?? rule;
+    const total = path && readReplicas(object, path);
+    if (total === undefined) return true;
+    const shares = previous[refKey(refOf(object))];
+    return shares !== undefined && clusters.reduce((sum, name) => sum + (shares[name] ?? 0), 0) === total;
+  });
 }

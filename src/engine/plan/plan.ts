@@ -1,10 +1,12 @@
-import { type ObjectRef, refKey, refOf } from '../../kube/object.ts';
+import { type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
 import { digestOf } from '../digest.ts';
 import { type Bundle, type DispatchSpec, packBundles, type Tombstone } from '../dispatch/index.ts';
 import type { ClusterFacts, Intent, IntentSource } from '../intent.ts';
 import { type Decision, decide } from '../place/decide.ts';
+import { type LocalFacts, localFactsOf } from '../render/local-facts.ts';
 import { compileOverrides, type ObjectPatch } from '../render/override.ts';
-import { divideReplicas, type ReplicaRecord } from './divided-replicas.ts';
+import { dependsOnFacts, type Rendered, render } from '../render/render.ts';
+import { type DivisionContext, divideReplicas, type ReplicaRecord } from './divided-replicas.ts';
 
 /** What an intent comes to on the fleet as it is now: content, clusters, patches. Computed whole, never in steps. */
 export interface Plan {
@@ -14,6 +16,8 @@ export interface Plan {
   readonly bundles: readonly Bundle[];
   readonly objects: readonly ObjectRef[];
   readonly patches: ReadonlyMap<string, readonly ObjectPatch[]>;
+  /** What is known of the clusters on which values depend on that. */
+  readonly facts?: ReadonlyMap<string, LocalFacts>;
   /** How many replicas each cluster gets, where they are divided. */
   readonly replicas: ReplicaRecord;
   readonly replicaProblems: readonly string[];
@@ -23,7 +27,7 @@ export interface Plan {
   readonly overrideProblems: readonly string[];
   readonly deletionBudget: number | string;
   /** For whom, and how, a spoke writes the objects: the part of a dispatch that says so, empty where nothing is said. */
-  readonly apply: Pick<DispatchSpec, 'author' | 'apply' | 'objectApply'>;
+  readonly apply: Pick<DispatchSpec, 'author' | 'apply' | 'objectApply' | 'returns' | 'shared'>;
   /** Equal for plans that ask the same of every spoke. */
   readonly digest: string;
 }
@@ -35,11 +39,13 @@ export function planIntent(
   known?: Plan,
   decision: Decision = decide(intent.placement, clusters),
   replicasBefore?: ReplicaRecord,
+  division: DivisionContext = {},
 ): Plan {
-  const facts = new Map(clusters.map((cluster) => [cluster.name, cluster]));
-  const chosen = decision.chosen.map((name) => facts.get(name)).filter((cluster) => cluster !== undefined);
-  const divided = divideReplicas(intent.objects, intent.replicas, chosen, replicasBefore);
+  const named = new Map(clusters.map((cluster) => [cluster.name, cluster]));
+  const chosen = decision.chosen.map((name) => named.get(name)).filter((cluster) => cluster !== undefined);
+  const divided = divideReplicas(intent.objects, intent.replicas, chosen, replicasBefore, division);
   const patches = new Map<string, readonly ObjectPatch[]>();
+  const facts = new Map<string, LocalFacts>();
   const blocked = new Map<string, string>();
   const problems = new Map<string, string[]>();
   for (const cluster of chosen) {
@@ -55,7 +61,10 @@ export function planIntent(
         name,
         result.problems.map(({ override, message }) => `overrides[${override}]: ${message}`).join('; '),
       );
-    else patches.set(name, result.patches);
+    else {
+      patches.set(name, result.patches);
+      if (dependsOnFacts(result.patches)) facts.set(name, localFactsOf(cluster));
+    }
   }
   const revision = digestOf(intent.objects);
   const bundles =
@@ -67,6 +76,8 @@ export function planIntent(
   const apply = {
     ...(intent.author === undefined ? {} : { author: intent.author }),
     ...(intent.applyStrategy === undefined ? {} : { apply: intent.applyStrategy }),
+    ...((intent.shared ?? []).length === 0 ? {} : { shared: intent.shared }),
+    ...(intent.returns === undefined || intent.returns === 'Aggregate' ? {} : { returns: intent.returns }),
     ...((intent.objectStrategies ?? []).length === 0 ? {} : { objectApply: intent.objectStrategies }),
   };
   const perCluster = Object.fromEntries([...patches].map(([name, list]) => [name, digestOf(list)]));
@@ -77,6 +88,7 @@ export function planIntent(
     bundles,
     objects: intent.objects.map(refOf),
     patches,
+    ...(facts.size === 0 ? {} : { facts }),
     replicas: divided.record,
     replicaProblems: divided.problems,
     blocked,
@@ -88,6 +100,15 @@ export function planIntent(
     // Plans that say nothing of it have the digest that they had before there was anything to say.
     digest: digestOf({ revision, perCluster, ...apply }),
   };
+}
+
+/** The objects of an intent as they shall be on one cluster, as far as it is known at the hub. */
+export function contentOn(
+  objects: readonly KubeObject[],
+  { patches, facts }: Pick<Plan, 'patches' | 'facts'>,
+  cluster: string,
+): Rendered {
+  return render(objects, patches.get(cluster) ?? [], facts?.get(cluster));
 }
 
 /** What must go when one dispatch follows another: everything the earlier one held or was still removing. */

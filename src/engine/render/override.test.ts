@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Override } from '../intent.ts';
-import { compileOverrides, splitImage } from './override.ts';
+import { splitImage } from './images.ts';
+import { compileOverrides } from './override.ts';
 import { render } from './render.ts';
 
 const cluster = { name: 'oslo', labels: { tier: 'edge' } };

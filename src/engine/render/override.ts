@@ -1,10 +1,18 @@
-import { type KubeObject, type ObjectRef, parseApiVersion, refOf, refText } from '../../kube/object.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import {
+  type KubeObject,
+  type ObjectRef,
+  parseApiVersion,
+  refKey,
+  refOf,
+  refText,
+} from '../../kube/object.ts';
 import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
-import type { ClusterFacts, ImageOverride, Override, OverrideTarget, PatchOperation } from '../intent.ts';
+import type { ClusterFacts, Override, OverrideTarget, PatchOperation } from '../intent.ts';
 import { saysWhich } from '../place/cluster-match.ts';
 import { rejectionOf } from '../place/decide.ts';
+import { localFactsOf, type StatedFacts, statedFactsOf } from './local-facts.ts';
 import { applyPatches } from './render.ts';
+import { type ContainerPart, shorthandOperations } from './shorthands.ts';
 
 /** Operations on one object, as they travel with a dispatch. */
 export interface ObjectPatch {
@@ -12,6 +20,10 @@ export interface ObjectPatch {
   readonly operations: readonly PatchOperation[];
   /** Which override of the intent they come from, for explanations (0-based); below 0 the division of replicas. */
   readonly override: number;
+  /** What people call that override. */
+  readonly name?: string;
+  /** What the hub knows of the cluster and expressions of the operations ask for. */
+  readonly stated?: StatedFacts;
 }
 
 export interface CompiledOverrides {
@@ -26,8 +38,9 @@ export interface OverrideProblem {
 }
 
 /**
- * What an intent's overrides mean on one cluster: concrete patches, checked by applying them. Image shorthands become
- * patch operations here, so that a spoke needs to know one form only. `first` comes before them all.
+ * What an intent's overrides mean on one cluster: concrete patches, checked by applying them. Shorthands become patch operations
+ * here, so that a spoke needs to know one form only; expressions stay what they are, for the cluster to evaluate. `first` comes
+ * before them all.
  */
 export function compileOverrides(
   objects: readonly KubeObject[],
@@ -37,6 +50,18 @@ export function compileOverrides(
 ): CompiledOverrides {
   const patches: ObjectPatch[] = [...first];
   const problems: OverrideProblem[] = [];
+  const facts = localFactsOf(cluster);
+  /** Targets as the overrides so far have left them, or undefined where one failed. */
+  const states = new Map<KubeObject, KubeObject | undefined>();
+  const stateOf = (target: KubeObject): KubeObject | undefined => {
+    if (states.has(target)) return states.get(target);
+    const key = refKey(refOf(target));
+    const own = first.filter((patch) => refKey(patch.target) === key);
+    const result = applyPatches(target, own, facts);
+    const state = 'problem' in result ? undefined : result.object;
+    states.set(target, state);
+    return state;
+  };
   overrides.forEach((override, index) => {
     // By far the most of many overrides name other clusters.
     if (override.clusterNames?.includes(cluster.name) === false) return;
@@ -51,32 +76,46 @@ export function compileOverrides(
         });
       return;
     }
-    let imagesFound = 0;
+    const found = new Set<ContainerPart>();
     for (const target of targets) {
-      const current = applyPatches(
-        target,
-        patches.filter((patch) => sameTarget(patch.target, target)),
-      );
-      if ('problem' in current) continue;
-      const ref = refOf(target);
-      const own = override.patch ?? [];
-      const patched = applyPatches(current.object, [{ target: ref, operations: own, override: index }]);
-      if ('problem' in patched) {
-        problems.push({ override: index, message: `${refText(ref)}: ${patched.problem}` });
-        continue;
+      const current = stateOf(target);
+      if (!current) continue;
+      const shorthands = shorthandOperations(current, override);
+      for (const part of shorthands.found) found.add(part);
+      const operations = [...shorthands.operations, ...(override.patch ?? [])];
+      if (operations.length === 0) continue;
+      const stated = statedFactsOf(operations, cluster);
+      const patch: ObjectPatch = {
+        target: refOf(target),
+        operations,
+        override: index,
+        ...(override.name === undefined ? {} : { name: override.name }),
+        ...(stated === undefined ? {} : { stated }),
+      };
+      const patched = applyPatches(current, [patch], facts);
+      if ('problem' in patched)
+        problems.push({ override: index, message: `${refText(refOf(target))}: ${patched.problem}` });
+      else {
+        states.set(target, patched.object);
+        patches.push(patch);
       }
-      // Images are looked for where the patch of the same override has left the containers.
-      const imageOperations = imageReplacements(patched.object, override.images ?? []);
-      imagesFound += imageOperations.length;
-      const operations = [...own, ...imageOperations];
-      if (operations.length > 0) patches.push({ target: ref, operations, override: index });
     }
-    if ((override.images?.length ?? 0) > 0 && imagesFound === 0) {
-      const names = (override.images ?? []).map((image) => image.name).join(', ');
-      problems.push({ override: index, message: `no container of its targets uses the image ${names}` });
+    for (const part of ['images', 'command', 'args'] as const) {
+      const wanted = override[part] ?? [];
+      if (wanted.length > 0 && !found.has(part))
+        problems.push({ override: index, message: nothingFound(part, override) });
     }
   });
   return { patches, problems };
+}
+
+function nothingFound(part: ContainerPart, override: Override): string {
+  if (part === 'images') {
+    const names = (override.images ?? []).map(({ name }) => name).join(', ');
+    return `no container of its targets uses the image ${names}`;
+  }
+  const names = (override[part] ?? []).map(({ container = 'any' }) => container).join(', ');
+  return `its targets have no container ${names} for its ${part}`;
 }
 
 /** Whether an override or a strategy means an object; without a target it means all. */
@@ -99,75 +138,4 @@ function targetText(target: OverrideTarget): string {
   if (target.labelSelector !== undefined)
     parts.push(`labels ${JSON.stringify(target.labelSelector.matchLabels ?? target.labelSelector)}`);
   return parts.join(' ');
-}
-
-function sameTarget(ref: ObjectRef, object: KubeObject): boolean {
-  const own = refOf(object);
-  return (
-    ref.kind === own.kind &&
-    ref.name === own.name &&
-    ref.namespace === own.namespace &&
-    ref.apiVersion === own.apiVersion
-  );
-}
-
-/** Where pod specs are, by the shape of the object, so that custom workloads with the same shape work too. */
-const POD_SPEC_PATHS = [
-  ['spec', 'template', 'spec'],
-  ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
-  ['spec'],
-];
-
-function imageReplacements(object: KubeObject, images: readonly ImageOverride[]): PatchOperation[] {
-  const operations: PatchOperation[] = [];
-  if (images.length === 0) return operations;
-  for (const path of POD_SPEC_PATHS) {
-    let podSpec: JsonValue | undefined = object as unknown as JsonObject;
-    for (const key of path) podSpec = isObject(podSpec) ? podSpec[key] : undefined;
-    if (!isObject(podSpec)) continue;
-    for (const field of ['initContainers', 'containers']) {
-      const containers = podSpec[field];
-      if (!Array.isArray(containers)) continue;
-      containers.forEach((container, index) => {
-        const current = isObject(container) ? container['image'] : undefined;
-        if (typeof current !== 'string') return;
-        const change = images.find((image) => splitImage(current).name === image.name);
-        if (change)
-          operations.push({
-            op: 'replace',
-            path: `/${[...path, field, String(index)].join('/')}/image`,
-            value: changeImage(current, change),
-          });
-      });
-    }
-  }
-  return operations;
-}
-
-interface ImageParts {
-  name: string;
-  tag?: string;
-  digest?: string;
-}
-
-/** `registry:5000/team/app:1.2@sha256:…` taken apart; a colon before the last slash is a port. */
-export function splitImage(image: string): ImageParts {
-  const at = image.indexOf('@');
-  const digest = at < 0 ? undefined : image.slice(at + 1);
-  const rest = at < 0 ? image : image.slice(0, at);
-  const colon = rest.lastIndexOf(':');
-  const hasTag = colon > rest.lastIndexOf('/');
-  return {
-    name: hasTag ? rest.slice(0, colon) : rest,
-    ...(hasTag ? { tag: rest.slice(colon + 1) } : {}),
-    ...(digest === undefined ? {} : { digest }),
-  };
-}
-
-function changeImage(image: string, change: ImageOverride): string {
-  const parts = splitImage(image);
-  const name = change.newName ?? parts.name;
-  if (change.digest !== undefined) return `${name}@${change.digest}`;
-  if (change.newTag !== undefined) return `${name}:${change.newTag}`;
-  return `${name}${parts.tag === undefined ? '' : `:${parts.tag}`}${parts.digest === undefined ? '' : `@${parts.digest}`}`;
 }

@@ -114,7 +114,11 @@ function answer(
   const approval = draft.stageRules[index]?.approval;
   const refuse = (why: string): void =>
     draft.record('ApprovalRefused', `${person.user} for stage ${name}: ${why}`, { stage: name });
-  if (!stage || !approval) {
+  if (!stage) {
+    refuse(`there is no such stage, only ${state.stages.map((one) => one.name).join(', ')}`);
+    return;
+  }
+  if (!approval) {
     refuse('the stage asks for no approval');
     return;
   }

@@ -7,9 +7,10 @@
  * before, and what a hub read back from its store ({@link recoverRollout}), passes no gate. Rollbacks go at once.
  *
  * {@link rolloutStatus} says it in words; {@link viewWindows} is what maintenance windows mean on a day on which clocks change;
- * `history.ts` keeps revisions.
+ * `history.ts` keeps revisions, `content.ts` says what one is, and {@link stampOrders} under which generation each cluster is told.
  */
 export { type Condition, parseCondition } from './analysis.ts';
+export { contentOf, type RevisionContent, revisionDigest, withContent } from './content.ts';
 export { gateProblems } from './gates.ts';
 export {
   DEFAULT_HISTORY_LIMIT,
@@ -28,6 +29,15 @@ export {
   type WindowView,
   windowProblems,
 } from './maintenance-window.ts';
+export { memorable } from './memory.ts';
+export {
+  NO_REVISION,
+  type Stamp,
+  type Stamped,
+  type Stamps,
+  stampOrders,
+  UNKNOWN_REVISION,
+} from './stamps.ts';
 export {
   type ClusterPhase,
   type ClusterProgress,
@@ -55,7 +65,7 @@ export {
   type StageStatus,
   WAIT_REMEDIES,
 } from './status.ts';
-export { permittedRevision, recoverRollout, step } from './step.ts';
+export { permittedRevision, recoverRollout, step, withSights } from './step.ts';
 export {
   type Analysis,
   type AnalysisMetric,

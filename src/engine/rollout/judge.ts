@@ -8,13 +8,15 @@ const DEFAULT_TIMEOUT_S = 1800;
 const DEFAULT_DEGRADED_S = 60;
 const CHECKPOINT_MS = 3 * 24 * 3600 * 1000;
 
-/** Takes in what was seen. */
-export function see(draft: Draft, { cluster: name, ...seen }: Observation): void {
-  const cluster = draft.state.clusters[name];
-  if (!cluster) return;
+/** A cluster with what was seen of it. */
+export function seenAt(
+  cluster: ClusterProgress,
+  { cluster: _name, ...seen }: Observation,
+  now: number,
+): ClusterProgress {
   const before = cluster.seen;
-  const liveSince = before?.live === true ? before.liveSince : draft.now;
-  cluster.seen = { ...seen, ...(seen.live && liveSince !== undefined ? { liveSince } : {}) };
+  const liveSince = before?.live === true ? before.liveSince : now;
+  return { ...cluster, seen: { ...seen, ...(seen.live && liveSince !== undefined ? { liveSince } : {}) } };
 }
 
 /** Moves every cluster on by what is known of it now. */

@@ -191,6 +191,8 @@ function isBusy(cluster: ClusterProgress, target: string): boolean {
 function isUnavailable(cluster: ClusterProgress): boolean {
   if (cluster.phase === 'Updating' || cluster.phase === 'Held' || cluster.phase === 'RollingBack')
     return true;
+  // Where nothing is yet, or nobody knows what, nothing is lost while it waits.
+  if (cluster.permitted === undefined) return false;
   return cluster.seen?.revision === undefined || !isReadyAt(cluster, cluster.seen.revision);
 }
 

@@ -3,12 +3,13 @@ import { advanceStages } from './advance.ts';
 import { timingOf, withSample } from './analysis.ts';
 import { command } from './command.ts';
 import { createDraft, type Draft } from './draft.ts';
-import { failCluster, judgeClusters, see } from './judge.ts';
+import { failCluster, judgeClusters, seenAt } from './judge.ts';
 import { failStage, finishRollback } from './rollback.ts';
 import { allStages, assignStages } from './stage-assignment.ts';
 import type {
   ClusterProgress,
   Mark,
+  Observation,
   RolloutEffect,
   RolloutEvent,
   RolloutState,
@@ -62,6 +63,23 @@ export function recoverRollout(state: RolloutState): RolloutState {
     },
   );
   return { ...state, clusters: Object.fromEntries(clusters) };
+}
+
+/**
+ * The state with newer sights in it, before anything is decided by them: so an event that comes at the same time finds nothing
+ * that was true before only.
+ */
+export function withSights(
+  state: RolloutState,
+  observations: readonly Observation[],
+  now: number,
+): RolloutState {
+  const clusters = { ...state.clusters };
+  for (const observation of observations) {
+    const before = clusters[observation.cluster];
+    if (before) clusters[observation.cluster] = seenAt(before, observation, now);
+  }
+  return { ...state, clusters };
 }
 
 /** What a cluster may have now; `undefined` where that is nothing yet. */
@@ -187,7 +205,10 @@ function takeIn(draft: Draft, event: RolloutEvent): void {
     case 'tick':
       return;
     case 'observe':
-      for (const observation of event.observations) see(draft, observation);
+      for (const observation of event.observations) {
+        const before = draft.state.clusters[observation.cluster];
+        if (before) draft.state.clusters[observation.cluster] = seenAt(before, observation, draft.now);
+      }
       return;
     case 'sample':
       takeSample(draft, event);

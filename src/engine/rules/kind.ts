@@ -19,6 +19,10 @@ export interface ResourceRuleSpec {
     /** An expression as well, of a string. */
     readonly message?: string;
   }[];
+  /** CEL over `object`, each a list of `{apiVersion, kind, name}` that the object needs. */
+  readonly references?: readonly string[];
+  /** CEL over `object` and `members` (`cluster`, `applied`, `healthy`, `status`) that gives the status at the hub. */
+  readonly status?: string;
 }
 
 export interface ResourceRule extends KubeObject {
@@ -64,6 +68,18 @@ const spec = record(
       ),
       'The first whose expression is true says how an object is; where none is, the conditions of the object do.',
       { maxItems: 16 },
+    ),
+    references: list(
+      text(
+        'CEL over `object` that gives a list of {apiVersion, kind, name}, with namespace where it is another one and optional.',
+        { minLength: 1, maxLength: 4096 },
+      ),
+      'What objects of the kind need: it comes along where a propagation asks for references.',
+      { maxItems: 16 },
+    ),
+    status: text(
+      'CEL over `object` and `members`, a list of {cluster, applied, healthy, status}, that gives the status of the object at the hub. The clusters return the status of such objects where they have the rule as well.',
+      { minLength: 1, maxLength: 4096 },
     ),
   },
   'What the engine does not know of a kind by itself.',

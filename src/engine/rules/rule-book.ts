@@ -6,9 +6,13 @@ import {
   formatIssues,
   type Program,
   STRING,
+  toJson,
 } from '../../cel/index.ts';
 import { gvkOf, type KubeObject } from '../../kube/object.ts';
+import { isObject } from '../../schema/json.ts';
+import { compileReferenceRule, type ReferenceRule } from '../closure/index.ts';
 import { type Health, type HealthState, notObserved } from '../health/verdict.ts';
+import type { AggregateRule } from '../reflect/index.ts';
 import { type FieldPath, parseFieldPath, type RetentionMode } from '../retain/index.ts';
 import type { FieldDirection, ResourceRuleSpec } from './kind.ts';
 
@@ -18,6 +22,10 @@ export interface KindRule {
   readonly fields: readonly { readonly path: FieldPath; readonly mode: RetentionMode | 'down' }[];
   /** `undefined` where no expression of the rule is true of an object. */
   readonly health: ((object: KubeObject) => Health | undefined) | undefined;
+  /** What objects of the kind name. */
+  readonly references?: ReferenceRule | undefined;
+  /** How their status at the hub is made of those on the clusters. */
+  readonly aggregate?: AggregateRule | undefined;
 }
 
 /** A rule as it can be used, or all that is wrong with it, each with its place. */
@@ -33,6 +41,8 @@ const MODES: Readonly<Record<FieldDirection, RetentionMode | 'down'>> = {
 };
 /** Cost units for all expressions about one object: telling its health happens at each of its changes. */
 const OBJECT_BUDGET = 100_000;
+/** For one about all clusters that have an object. */
+const FLEET_BUDGET = 10_000_000;
 const MAX_MESSAGE = 1024;
 
 let environment: Environment | undefined;
@@ -73,10 +83,42 @@ export function compileRule(spec: ResourceRuleSpec): CompiledRule {
       given.message === undefined ? undefined : programAt(given.message, `${at}.message`, STRING);
     if (program) cases.push({ state: given.state, reason: given.reason ?? given.state, program, message });
   }
+  const references = spec.references && compileReferenceRule(spec.references);
+  for (const problem of references?.problems ?? []) problems.push(`spec.references${problem}`);
+  const aggregate =
+    spec.status === undefined ? undefined : compileAggregate(spec.status, 'spec.status', problems);
   if (problems.length > 0) return { problems };
   const health =
     cases.length === 0 ? undefined : (object: KubeObject): Health | undefined => judge(cases, object);
-  return { rule: { replicas, fields, health } };
+  return { rule: { replicas, fields, health, references: references?.rule, aggregate } };
+}
+
+let aggregates: Environment | undefined;
+
+function compileAggregate(source: string, at: string, problems: string[]): AggregateRule | undefined {
+  aggregates ??= createEnvironment({
+    variables: { object: DYN, members: DYN },
+    homogeneousLiterals: false,
+  });
+  const compiled = aggregates.compile(source);
+  if (!compiled.program) {
+    problems.push(`${at}: ${formatIssues(source, compiled.issues)}`);
+    return undefined;
+  }
+  const { program, type } = compiled;
+  if (type !== DYN && type.kind !== 'map') problems.push(`${at}: the expression gives no map`);
+  return (object, members) => {
+    const seen = members.map(({ cluster, applied, returned }) => ({
+      cluster,
+      applied,
+      healthy: returned?.health === 'Healthy',
+      status: returned?.status ?? {},
+    }));
+    const { value } = program.evaluate({ object, members: seen }, { budget: FLEET_BUDGET });
+    const result = value === undefined ? undefined : toJson(value);
+    const json = result && 'json' in result ? result.json : undefined;
+    return isObject(json) ? json : undefined;
+  };
 }
 
 interface HealthCase {

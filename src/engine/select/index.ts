@@ -3,6 +3,7 @@
  *
  * A selector is compiled once for each selector object, so keep it. What has problems selects nothing and says why.
  */
+export { type Activation, stepActivation } from './activation.ts';
 export { type CompiledSelector, compiledSelector, type NamespaceLabels } from './compile-selector.ts';
 export {
   type Contest,

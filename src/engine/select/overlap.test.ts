@@ -87,6 +87,39 @@ describe('several sources of one object', () => {
     );
   });
 
+  it.each<[string, SourceClaim, SourceClaim, boolean]>([
+    ['does not take what another has', claim('a', 'Name', 5), claim('z'), false],
+    ['takes it where it preempts', { ...claim('a', 'Kind', 5), preemption: 'Always' }, claim('z'), true],
+    [
+      'takes nothing from one that goes before it',
+      { ...claim('a', 'Name'), preemption: 'Always' },
+      claim('z', 'Kind', 1),
+      false,
+    ],
+    [
+      'of the fleet takes nothing from a namespace',
+      { ...claim('a', 'Kind', 9, ''), preemption: 'Always' },
+      claim('z'),
+      false,
+    ],
+    [
+      'of a namespace takes it from the fleet',
+      { ...claim('a'), preemption: 'Always' },
+      claim('z', 'Name', 9, ''),
+      true,
+    ],
+    [
+      'of the fleet takes it within the fleet',
+      { ...claim('a', 'Kind', 9, ''), preemption: 'Always' },
+      claim('z', 'Kind', 0, ''),
+      true,
+    ],
+  ])('one that comes later %s', (_what, late, holder, takes) => {
+    const contest = settleClaims([late, holder], holder);
+    expect(contest?.winner).toBe(takes ? late : holder);
+    expect(contest?.losers[0]?.reason).not.toBe('');
+  });
+
   it('the closest selector of a source counts', () => {
     const kind = { apiVersion: 'v1', kind: 'ConfigMap' };
     const object = { ...kind, metadata: { name: 'a', namespace: 'shop', labels: { x: 'y' } } };

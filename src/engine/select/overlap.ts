@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { IntentSource } from '../intent.ts';
+import type { NamespaceLabels } from './compile-selector.ts';
 import { type ResourceSelector, selects } from './select.ts';
 
 /** How closely a source names an object: by name, by a property of it, or by its kind alone. */
@@ -11,6 +12,8 @@ export interface SourceClaim {
   /** Larger goes first; 0 by default. */
   readonly priority?: number;
   readonly explicitness: Explicitness;
+  /** Whether it takes an object from a source that has it already, where it goes before that one. `Never` by default. */
+  readonly preemption?: 'Always' | 'Never';
 }
 
 export interface Contest<C extends SourceClaim> {
@@ -28,11 +31,21 @@ const WORDS: Readonly<Record<Explicitness, string>> = {
 /**
  * Which of several sources has an object. In this order: a source in the object's namespace before one for the whole fleet; the
  * larger priority; the one that names the object more closely; the smaller name. Total, so the order of claims does not matter.
+ * A `holder` that is among them keeps the object, but for one before it that preempts.
  */
-export function settleClaims<C extends SourceClaim>(claims: readonly C[]): Contest<C> | undefined {
-  const [winner, ...others] = [...claims].sort(compareClaims);
+export function settleClaims<C extends SourceClaim>(
+  claims: readonly C[],
+  holder?: C,
+): Contest<C> | undefined {
+  const order = [...claims].sort(compareClaims);
+  const held = holder === undefined ? -1 : order.indexOf(holder);
+  const taking = order.findIndex(({ preemption }, index) => index < held && preemption === 'Always');
+  const winner = held < 0 ? order[0] : order[taking < 0 ? held : taking];
   if (!winner) return undefined;
-  return { winner, losers: others.map((claim) => ({ claim, reason: lossReason(winner, claim) })) };
+  const losers = order
+    .filter((claim) => claim !== winner)
+    .map((claim) => ({ claim, reason: lossReason(winner, claim) }));
+  return { winner, losers };
 }
 
 /** Negative where the first goes before the second. */
@@ -50,6 +63,7 @@ export function compareClaims(a: SourceClaim, b: SourceClaim): number {
 function lossReason(winner: SourceClaim, loser: SourceClaim): string {
   const { kind, namespace, name } = winner.source;
   const by = `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
+  if (compareClaims(winner, loser) > 0) return `${by} has it already, and this one does not preempt`;
   if (namespace !== '' && loser.source.namespace === '')
     return `${by} is in the namespace of the object, and goes before those for the whole fleet`;
   if ((winner.priority ?? 0) !== (loser.priority ?? 0))
@@ -63,10 +77,11 @@ function lossReason(winner: SourceClaim, loser: SourceClaim): string {
 export function explicitnessOf(
   selectors: readonly ResourceSelector[],
   object: KubeObject,
+  namespaces?: NamespaceLabels,
 ): Explicitness | undefined {
   let closest: Explicitness | undefined;
   for (const selector of selectors) {
-    if (!selects(selector, object)) continue;
+    if (!selects(selector, object, namespaces)) continue;
     const how = howClosely(selector);
     if (closest === undefined || RANK[how] < RANK[closest]) closest = how;
   }

@@ -18,6 +18,8 @@ export interface ClusterObservation {
   readonly dispatchProblem?: string;
   /** Set where that is that the spoke did not answer in time: whether it has the order is not known. */
   readonly dispatchTimedOut?: boolean;
+  /** Set where the hub does not want the newest revision there yet: why. */
+  readonly heldBack?: string;
 }
 
 export type ClusterWord = 'Ready' | 'Progressing' | 'Degraded' | 'Waiting' | 'Stale';
@@ -62,6 +64,7 @@ export function summariseCluster(observation: ClusterObservation): ClusterSummar
       observation.dispatchTimedOut === true ? 'DispatchTimedOut' : 'NotDispatched',
       observation.dispatchProblem,
     );
+  if (observation.heldBack !== undefined) return summary('Waiting', 'HeldBack', observation.heldBack);
   if (behind) return summary('Waiting', 'NotAccepted', 'the spoke has not taken the newest revision yet');
   const applied = status?.conditions?.find((condition) => condition.type === 'Applied');
   const objects = status?.objects ?? [];

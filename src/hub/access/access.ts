@@ -5,7 +5,7 @@ import { badRequest } from '../../kube/status-error.ts';
 import type { Link } from '../../link/link.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Fleet } from '../fleet.ts';
-import type { Inventory } from '../inventory.ts';
+import type { Inventory } from '../inventory/index.ts';
 import { fleetAccess } from './fleet/index.ts';
 import { startGrants } from './grants.ts';
 import { installGrants } from './install.ts';

@@ -35,10 +35,24 @@ export interface AccessListenerOptions {
   readonly clientCa?: string;
 }
 
+/** What scraping needs. */
+const METRICS: AskedRight = {
+  isResource: false,
+  verb: 'get',
+  group: '',
+  version: '',
+  resource: '',
+  subresource: '',
+  namespace: '',
+  name: '',
+  path: '/metrics',
+};
+const METRICS_HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
+
 /**
  * The way to the spokes for a hub that is on an API server of someone else, which cannot lead there itself: the same paths on
  * a port of the hub's own. Tokens are believed that the API server believes, and so are certificates of its authority; it
- * decides what each user may. Every request is logged. Nothing else is served.
+ * decides what each user may, `get` on `/metrics` too. Every request is logged. Nothing else is served.
  */
 export function startAccessListener(runtime: Runtime, options: AccessListenerOptions): Promise<HttpsServer> {
   const { client, access, clientCa, certificate } = options;
@@ -51,12 +65,16 @@ export function startAccessListener(runtime: Runtime, options: AccessListenerOpt
   async function serve(request: Request, user: UserInfo): Promise<Response> {
     if (Object.keys(request.headers).some((name) => name.startsWith('impersonate-')))
       throw failure(403, 'Forbidden', 'forbidden: nobody acts as somebody else here');
+    if (pathOf(request) === METRICS.path) {
+      if (!(await may(user, METRICS))) throw forbidden({ ...METRICS, user, cluster: ROOT_CLUSTER });
+      return textResponse(200, runtime.metrics.text(), METRICS_HEADERS);
+    }
     const placed = access.spaces(request.path);
     if (!placed)
       throw failure(
         404,
         'NotFound',
-        'there is no such cluster, or path: this port leads to /clusters/<name> and /fleet only',
+        'there is no such cluster, or path: this port leads to /clusters/<name>, /fleet and /metrics only',
       );
     const { space, path } = placed;
     const inner: Request = { ...request, path };
@@ -66,7 +84,7 @@ export function startAccessListener(runtime: Runtime, options: AccessListenerOpt
   }
 
   async function handle(request: Request, connection: Connection): Promise<Response> {
-    const path = request.path.split('?')[0] ?? '';
+    const path = pathOf(request);
     if (path === '/livez' || path === '/readyz') return textResponse(200, 'ok');
     let user: UserInfo | undefined;
     let response: Response;
@@ -99,6 +117,10 @@ export function startAccessListener(runtime: Runtime, options: AccessListenerOpt
     clientCa: clientCa ?? certificate,
     handle,
   });
+}
+
+function pathOf({ path }: Request): string {
+  return path.split('?')[0] ?? '';
 }
 
 /** The authority of an API server's client certificates, where it publishes that. */

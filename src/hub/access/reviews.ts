@@ -79,13 +79,16 @@ export function reviewingAuthorizer(
 ): (user: UserInfo, right: AskedRight) => Promise<boolean> {
   const remembered = memory<boolean>(clock, (allowed) => allowed);
   return (user, right) => {
-    const { verb, group, version, resource, subresource, name, namespace } = right;
+    const { verb, group, version, resource, subresource, name, namespace, path } = right;
+    const attributes = right.isResource
+      ? { resourceAttributes: { verb, group, version, resource, subresource, name, namespace } }
+      : { nonResourceAttributes: { verb, path } };
     const spec = {
       user: user.name,
       groups: [...user.groups],
       ...(user.uid === undefined ? {} : { uid: user.uid }),
       ...(user.extra === undefined ? {} : { extra: user.extra }),
-      resourceAttributes: { verb, group, version, resource, subresource, name, namespace },
+      ...attributes,
     };
     return remembered(JSON.stringify(spec), async () => {
       const review = await client.create<ReviewedAccess>(ACCESS_REVIEWS, {

@@ -1,8 +1,7 @@
 import { type Contract, type Foreseen, foresee, foreseenText } from '../../engine/contract/index.ts';
 import type { Dispatch } from '../../engine/dispatch/index.ts';
 import type { Intent } from '../../engine/intent.ts';
-import type { Plan } from '../../engine/plan/plan.ts';
-import { render } from '../../engine/render/render.ts';
+import { contentOn, type Plan } from '../../engine/plan/plan.ts';
 import { refKey } from '../../kube/object.ts';
 import type { SpokeContracts } from './spoke-contracts.ts';
 
@@ -45,7 +44,7 @@ export function foreseenRefusals(contracts: SpokeContracts): ForeseenRefusals {
     const known = byCluster.get(cluster);
     if (known?.contracts === rules && known.present === present?.spec) return known.foreseen;
     const staying = new Set(plan.objects.map(refKey));
-    const { objects } = render(intent.objects, plan.patches.get(cluster) ?? []);
+    const { objects } = contentOn(intent.objects, plan, cluster);
     const foreseen = foresee(rules, {
       objects,
       leaving: present?.spec.objects.filter((ref) => !staying.has(refKey(ref))) ?? [],

@@ -1,6 +1,9 @@
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import type { Client } from '../../kube/client.ts';
 import type { ClusterEndpoint, EndpointRules, Resolve } from '../../kube/cluster-endpoint.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import { secrets } from '../../kube/well-known.ts';
 
 /** The way to a spoke that is reached by its endpoint. */
 export interface DirectWay {
@@ -48,6 +51,13 @@ export interface CredentialOptions {
   readonly rules: EndpointRules;
   /** Absent: no cloud can be asked, and cloud credentials report NoProvider. */
   readonly ambient?: Ambient;
+  /** Registers clusters that are reached by their endpoint with the cluster gateway of KubeVela as well. Nothing is, where absent. */
+  readonly gateway?: GatewayOptions;
+}
+
+export interface GatewayOptions {
+  /** Where the gateway looks for its Secrets: `vela-system` where nothing else was said. */
+  readonly namespace: string;
 }
 
 export interface CredentialContext extends CredentialOptions {
@@ -66,4 +76,23 @@ export function required(arm: Readonly<Record<string, unknown>>, type: string, f
   if (typeof value !== 'string' || value === '')
     throw new CredentialError(`spec.credential.${type}.${field} is required with type ${type}`);
   return value;
+}
+
+/** What a Secret of the SpokeCluster's own namespace holds. Throws {@link CredentialError} where there is none. */
+export async function ownSecret(
+  client: Client,
+  spoke: SpokeCluster,
+  field: string,
+  ref: { readonly name: string; readonly namespace?: string },
+): Promise<KubeObject> {
+  const namespace = spoke.metadata.namespace ?? '';
+  // A reference into another namespace would lend its owner's credential to whoever may write here.
+  if (ref.namespace !== undefined && ref.namespace !== '' && ref.namespace !== namespace)
+    throw new CredentialError(`${field}.namespace must be ${namespace}, the namespace of the SpokeCluster`);
+  try {
+    return await client.get(secrets, namespace, ref.name);
+  } catch (error) {
+    if (hasCode(error, 404)) throw new CredentialError(`secret ${namespace}/${ref.name} does not exist`);
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@
  * made until it is due again, and lets go of it when the spoke answers 401.
  */
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
-import { checkEndpoint } from '../../kube/cluster-endpoint.ts';
+import { checkEndpoint, checkProxy } from '../../kube/cluster-endpoint.ts';
 import { errorText } from '../../runtime/log.ts';
 import { awsCredential } from './aws.ts';
 import { azureCredential } from './azure.ts';
@@ -15,13 +15,22 @@ import {
   type CredentialProvider,
   type Materialized,
 } from './credential.ts';
+import { gatewayCredential } from './gateway.ts';
 import { gcpCredential } from './gcp.ts';
 import { kubeconfigCredential } from './kubeconfig.ts';
 
-export type { Ambient, CloudRequest, CredentialOptions, DirectWay, Materialized } from './credential.ts';
+export type {
+  Ambient,
+  CloudRequest,
+  CredentialOptions,
+  DirectWay,
+  GatewayOptions,
+  Materialized,
+} from './credential.ts';
 
 const PROVIDERS: Readonly<Record<string, CredentialProvider>> = {
   kubeconfig: kubeconfigCredential,
+  gateway: gatewayCredential,
   tunnel: async () => ({ way: 'tunnel' }),
 };
 const CLOUD_PROVIDERS: Readonly<Record<string, CredentialProvider>> = {
@@ -64,7 +73,10 @@ export function credentials(context: CredentialContext): Credentials {
     try {
       const made = await provider(asked, spoke);
       if (made.way !== 'direct') return made;
-      const refused = await checkEndpoint(made.endpoint.url, context.resolve, context.rules);
+      const { url, proxyUrl } = made.endpoint;
+      const refused =
+        (await checkEndpoint(url, context.resolve, context.rules)) ??
+        (proxyUrl === undefined ? undefined : await checkProxy(proxyUrl, context.resolve, context.rules));
       return refused === undefined ? made : failed(refused);
     } catch (error) {
       if (error instanceof CredentialError) return failed(error.message);

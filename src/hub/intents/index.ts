@@ -1,8 +1,12 @@
 import type { Client } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import type { KubeFed } from '../kubefed/index.ts';
+import { openGraphSources } from './graphs/index.ts';
 import type { IntentSource } from './intent-source.ts';
+import { openKubeFedSources } from './kubefed/index.ts';
 import { openPropagations } from './propagations.ts';
+import type { IntentRecords } from './records.ts';
 
 export type { CompileReading, IntentFindings, IntentRecord, IntentSource } from './intent-source.ts';
 
@@ -21,10 +25,26 @@ export interface Intents {
   stop(): void;
 }
 
+/** What dialects need beside the API of the hub. */
+export interface Dialects {
+  /** The memory of those whose own status has no room for it. */
+  readonly records: IntentRecords;
+  readonly kubefed: KubeFed;
+}
+
 /** `onChange` hears of keys whose wish changed. */
-export function openIntents(runtime: Runtime, client: Client, onChange: (key: string) => void): Intents {
+export function openIntents(
+  runtime: Runtime,
+  client: Client,
+  { records, kubefed }: Dialects,
+  onChange: (key: string) => void,
+): Intents {
   // A dialect joins the hub by being named here.
-  const sources: readonly IntentSource[] = [openPropagations(runtime, client, onChange)];
+  const sources: readonly IntentSource[] = [
+    openPropagations(runtime, client, onChange),
+    ...openKubeFedSources(runtime, client, records, kubefed, onChange),
+    ...openGraphSources(runtime, client, records, onChange),
+  ];
   return {
     get(key: string): IntentObject | undefined {
       const source = sources.find((candidate) => candidate.owns(key));

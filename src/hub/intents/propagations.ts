@@ -1,4 +1,4 @@
-import { compilePropagation, concernedBy } from '../../dialects/propagation/compile.ts';
+import { compilePropagation, concernedBy, effectiveSelectors } from '../../dialects/propagation/compile.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../../dialects/propagation/kinds.ts';
 import { reportPropagation } from '../../dialects/propagation/report.ts';
 import type { Propagation, PropagationStatus } from '../../dialects/propagation/types.ts';
@@ -68,14 +68,27 @@ export function openPropagations(
         for (const object of informers.get(resource.kind)?.list() ?? [])
           yield [keyOf(resource, object), object];
     },
-    compile: (propagation, { objects }) =>
-      compilePropagation(propagation, ({ apiVersion, kind }) => objects(apiVersion, kind)),
+    compile: (propagation, { objects, named = objects }) =>
+      compilePropagation(propagation, ({ apiVersion, kind }) => objects(apiVersion, kind), {
+        named: ({ apiVersion, kind }) => named(apiVersion, kind),
+      }),
+    claim: (propagation) => {
+      const { kind, metadata, spec } = propagation;
+      const { namespace = '', name = '' } = metadata;
+      const { priority, preemption } = spec;
+      return {
+        source: { kind, namespace, name },
+        selectors: effectiveSelectors(propagation),
+        ...(priority === undefined ? {} : { priority }),
+        ...(preemption === undefined ? {} : { preemption }),
+      };
+    },
     concernedBy,
     author: ({ spec }) => spec.author,
     record: ({ status }) => status,
     writeRecord: async (propagation, record) => writeStatus(propagation, record),
     async report(propagation, findings) {
-      const found = { ...findings, suspended: propagation.spec.suspend === true };
+      const found = { ...findings, suspended: findings.suspended || propagation.spec.suspend === true };
       const status = reportPropagation(found, propagation.status, clock.now());
       if (deepEqual(status, propagation.status)) return undefined;
       try {
@@ -104,8 +117,12 @@ function keyOf(resource: ResourceId, object: Propagation): string {
 function withoutLeftovers(
   next: PropagationStatus,
   before: PropagationStatus | undefined,
-): Record<string, object> {
-  const out: Record<string, object> = {};
+): Record<string, object | null> {
+  const out: Record<string, object | null> = {};
+  for (const name of ['rollout', 'revisions'] as const)
+    if (before?.[name] !== undefined && next[name] === undefined) out[name] = null;
+  if (before?.rollout !== undefined && next.rollout !== undefined)
+    out['rollout'] = mergeTo(before.rollout, next.rollout);
   for (const name of ['freshness', 'decision', 'replicas'] as const)
     if (before?.[name] !== undefined) out[name] = mergeTo(before[name], next[name] ?? {});
   return out;

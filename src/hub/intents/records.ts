@@ -48,6 +48,9 @@ export const INTENT_RECORD: CustomKind = {
         ...anything('How many replicas each cluster has of each object, where they are divided.'),
         type: 'object',
       },
+      failover: { ...anything('What of it moves to other clusters by itself.'), type: 'object' },
+      lost: list(record({ object: text(), winner: text() }), 'Objects that another intent has.'),
+      activation: { ...anything('What is in force, where changes wait for the objects.'), type: 'object' },
     },
     undefined,
     { required: ['source'] },
@@ -190,6 +193,7 @@ function revisionOf({ metadata }: KubeObject): number {
 /** What belongs into a record, of an object that may hold more. */
 function fieldsOf(from: IntentRecord): IntentRecord {
   const { dispatchGeneration, dispatchDigest, dispatchHistory, dispatchedTo, decision, replicas } = from;
+  const { failover, lost, activation } = from;
   return {
     ...(dispatchGeneration === undefined ? {} : { dispatchGeneration }),
     ...(dispatchDigest === undefined ? {} : { dispatchDigest }),
@@ -197,5 +201,8 @@ function fieldsOf(from: IntentRecord): IntentRecord {
     ...(dispatchedTo === undefined ? {} : { dispatchedTo }),
     ...(decision === undefined ? {} : { decision }),
     ...(replicas === undefined ? {} : { replicas }),
+    ...(failover === undefined ? {} : { failover }),
+    ...(lost === undefined ? {} : { lost }),
+    ...(activation === undefined ? {} : { activation }),
   };
 }

@@ -1,8 +1,9 @@
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../../dialects/propagation/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { ROLLOUT_ACTION } from '../rollouts/kinds.ts';
 
 /** Kinds with an author in `spec.author`. */
-const AUTHORED = [PROPAGATION, CLUSTER_PROPAGATION];
+const AUTHORED = [PROPAGATION, CLUSTER_PROPAGATION, ROLLOUT_ACTION];
 const NAME = 'atoll.dev-author';
 const GROUP = 'admissionregistration.k8s.io';
 

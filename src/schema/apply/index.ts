@@ -16,6 +16,7 @@
  */
 export { type Conflict, type ConflictCause, formatConflicts } from './conflicts.ts';
 export { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
+export { isApplied } from './is-applied.ts';
 export {
   type ApplyOutcome,
   type ApplyWrite,

@@ -32,6 +32,8 @@ export interface Contracts {
   readonly any: boolean;
   /** Why something may not be done now. Undefined where it may: then it counts against rate and budget. */
   refusal(request: ContractRequest): ContractRefusal | undefined;
+  /** The contract by which no newer order is taken now; undefined where none says so. */
+  holding(): string | undefined;
   /** The cluster's API with the rights of whoever acts for an author. */
   clientFor(author: Author | undefined): Client;
   /** One word for all contracts, '' where there is none: a hub that knows it knows them. */
@@ -149,6 +151,7 @@ export function followContracts(runtime: Runtime, client: Client, onChange: () =
       if (judgement.verdict === 'refuse') return judgement;
       return request.changes ? spendOn(request) : undefined;
     },
+    holding: () => contracts.find(({ hold }) => hold)?.name,
     clientFor(author): Client {
       const judgement = executorOf(contracts, author);
       // Where nobody acts for the author everything is refused before it is done.

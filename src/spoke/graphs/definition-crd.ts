@@ -5,9 +5,11 @@ import {
   type CompiledGraph,
   compareDefinitions,
   type GraphOwner,
+  keepingVersion,
   labelValue,
   MANAGERS,
   ownerLabels,
+  supersetDefinition,
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { isTrue } from '../../kube/conditions.ts';
@@ -26,23 +28,33 @@ export type KindOutcome =
   /** What is there stays and goes on to be served. */
   | { readonly kind: 'Refused'; readonly message: string };
 
-/** Makes the CustomResourceDefinition of a graph be there as it shall be. Writes nothing where it is. */
+/**
+ * Makes the CustomResourceDefinition of a graph be there as it shall be, wide enough for the instances of `others`: revisions that
+ * serve at the same time. Writes nothing where it is so.
+ */
 export async function ensureKind(
   client: Client,
   log: Logger,
   graph: CompiledGraph,
   owner: GraphOwner,
   definition: KubeObject,
+  others: readonly CompiledGraph[] = [],
 ): Promise<KindOutcome> {
-  const wanted: KubeObject = {
-    ...graph.definition,
-    metadata: {
-      ...graph.definition.metadata,
-      labels: { ...graph.definition.metadata.labels, ...ownerLabels(owner) },
-    },
-  };
+  const labels = { ...graph.definition.metadata.labels, ...ownerLabels(owner) };
+  const single = { ...graph.definition, metadata: { ...graph.definition.metadata, labels } };
+  const superset = supersetDefinition(
+    single,
+    others.map((other) => other.definition),
+  );
+  if (!superset.definition)
+    return {
+      kind: 'Refused',
+      message: `revisions that are in use do not fit under one kind: ${superset.conflicts.join('; ')}`,
+    };
+  const wanted = superset.definition;
   const { name = '' } = wanted.metadata;
   const present = await definitionNamed(client, name);
+  if (present) wanted.metadata.labels = keepingVersion(wanted.metadata.labels ?? {}, present.metadata.labels);
   if (present?.metadata.deletionTimestamp !== undefined)
     return { kind: 'Pending', message: `the CustomResourceDefinition ${name} is being deleted` };
   if (present) {
@@ -50,11 +62,12 @@ export async function ensureKind(
     if (ownership.kind === 'Foreign') return ownership;
     if (ownership.kind === 'Adopt') log.info('a CustomResourceDefinition is adopted', { name });
     const report = compareDefinitions(present, wanted);
+    const breaking = report.differs ? compareDefinitions(present, single) : report;
     const allowed = definition.metadata.annotations?.[ANNOTATIONS.allowBreakingChanges] === 'true';
-    if (report.breaking.length > 0 && !allowed)
+    if (breaking.breaking.length > 0 && !allowed)
       return {
         kind: 'Refused',
-        message: `the change would break instances: ${breakingText(report)}; the annotation ${ANNOTATIONS.allowBreakingChanges}: "true" allows it`,
+        message: `the change would break instances: ${breakingText(breaking)}; the annotation ${ANNOTATIONS.allowBreakingChanges}: "true" allows it`,
       };
     const labelled = Object.entries(wanted.metadata.labels ?? {}).every(
       ([key, value]) => present.metadata.labels?.[key] === value,

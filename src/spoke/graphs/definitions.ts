@@ -2,13 +2,20 @@ import {
   type DefinitionFindings,
   definitionOf,
   definitionStatus,
+  distributedRevisionOf,
   type GraphRevision,
+  type InstanceTally,
   issuesMessage,
+  kindRemovalOf,
+  ON_DELETION,
+  pinOf,
   RESOURCE_GRAPH_DEFINITION,
   type ResourceGraphDefinition,
 } from '../../dialects/kro/index.ts';
 import {
   type CompiledGraph,
+  type DistributedDecision,
+  decideDistributed,
   decideRevision,
   FINALIZER,
   type GraphOwner,
@@ -24,14 +31,16 @@ import type { Client } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { customResourceDefinitions } from '../../kube/well-known.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, type JsonObject } from '../../schema/json.ts';
 import { definitionNamed, ensureKind, type KindOutcome } from './definition-crd.ts';
+import { tallyOf } from './instance-tally.ts';
 import type { Instances } from './instances.ts';
 import type { CompiledRevision, Revisions } from './revisions.ts';
-import { laterOf, lean, pinOf, type ServedGraph } from './served-graph.ts';
+import { instanceResource, laterOf, lean, type ServedGraph } from './served-graph.ts';
 
 export const GRAPH_DEFINITIONS: ReturnType<typeof resourceIdOf> = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
 
@@ -45,6 +54,10 @@ export interface DefinitionsOptions {
   readonly instances: Instances;
   /** Whether a definition takes its kind with it, and so all instances; it waits until there are none otherwise. */
   readonly allowKindDeletion: boolean;
+  readonly bothPrefixes?: boolean;
+  readonly keptRevisions?: number;
+  /** Revisions that clusters are held at; `undefined` while that is not known. */
+  readonly revisionsInUse: (definition: string) => readonly number[] | undefined;
 }
 
 /** Brings definitions about, one at a time each. */
@@ -96,14 +109,21 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     }
     const outcome = await bringAbout(definition);
     if (outcome.served) instances.serve(outcome.served);
-    await tell(definition, outcome.findings);
-    const inUse = new Set([...instances.pins(name), ...pinned(definition)]);
-    for (const { object } of obsoleteRevisions(outcome.revisions, inUse)) await revisions.remove(object);
+    await tell(definition, { ...outcome.findings, instances: tally(definition, outcome) });
+    const held = options.revisionsInUse(name);
+    const inUse = new Set([...live(definition), ...(held ?? [])]);
+    for (const { object } of obsoleteRevisions(outcome.revisions, inUse, options.keptRevisions))
+      if (held) await revisions.remove(object);
     return outcome.again ? { requeueAfterMs: NOT_YET_MS } : undefined;
   }
 
   function ownerOf({ metadata: { name = '', uid = '' } }: ResourceGraphDefinition): GraphOwner {
-    return { name, uid, version: options.version };
+    return {
+      name,
+      uid,
+      version: options.version,
+      ...(options.bothPrefixes === true && { bothPrefixes: true }),
+    };
   }
 
   function servedBy(
@@ -117,7 +137,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       kind,
       revisions: known,
       graphs: new Map(graphs),
-      pinned: pinned(object)[0],
+      pinned: servedPin(object, known),
     };
   }
 
@@ -138,7 +158,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     const { definition, issues } = definitionOf(object);
     if (!definition) return serveLast(object, known, invalid(issuesMessage(issues)), RESOLVED);
     const { hash } = revisionDigest(definition);
-    const decision = decideRevision({ hash, revisions: known, lastIssued, warm: stored.synced });
+    const decision = decide(object, { hash, revisions: known, lastIssued, warm: stored.synced });
     switch (decision.kind) {
       case 'Wait': {
         const { reason, message } = decision;
@@ -149,6 +169,11 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
         const { message } = decision;
         return serveLast(object, known, invalid(message), { status: 'False', reason: 'Failed', message });
       }
+      case 'Replace': {
+        const stale = known.find(({ number }) => number === decision.number);
+        if (stale) await revisions.remove(stale.object);
+        return { ...(await serveLast(object, known, undefined, RESOLVED)), again: true };
+      }
       case 'Serve': {
         const graph = known.find(({ number }) => number === decision.number)?.graph;
         return serve(object, known, graph, VALID, RESOLVED);
@@ -157,7 +182,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
         const { graph, issues: found } = await revisions.compile(definition);
         if (!graph) return serveLast(object, known, invalid(issuesMessage(found)), RESOLVED);
         // What would break instances, or belongs to others, becomes no revision.
-        const kind = await ensureKind(client, log, graph, ownerOf(object), object);
+        const kind = await kindFor(object, known, graph, decision.number);
         if (kind.kind === 'Foreign' || kind.kind === 'Refused') {
           const last = await serveLast(object, known, VALID, RESOLVED);
           return { ...last, findings: { ...last.findings, kind: failed(kind.message) } };
@@ -166,6 +191,57 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
         return serve(object, [...known, await revisions.load(made)], graph, VALID, RESOLVED, kind);
       }
     }
+  }
+
+  /** A hub numbers the revisions of a definition that it sent. */
+  function decide(
+    object: ResourceGraphDefinition,
+    facts: Parameters<typeof decideRevision>[0],
+  ): DistributedDecision {
+    const number = distributedRevisionOf(object);
+    return number === undefined ? decideRevision(facts) : decideDistributed(facts, number);
+  }
+
+  /** Revisions that serve instances of this cluster. */
+  function live(object: ResourceGraphDefinition): ReadonlySet<number> {
+    return new Set([...instances.pins(object.metadata.name ?? ''), ...pinned(object)]);
+  }
+
+  /** The kind as the newest revision has it, and wide enough for all that serve: one that is gone back to narrows nothing. */
+  function kindFor(
+    object: ResourceGraphDefinition,
+    known: readonly CompiledRevision[],
+    graph: CompiledGraph,
+    number: number = known.find((revision) => revision.graph === graph)?.number ?? 0,
+  ): Promise<KindOutcome> {
+    const compiled = known.flatMap((revision) =>
+      revision.graph ? [{ ...revision, graph: revision.graph }] : [],
+    );
+    const newest = newestOf(compiled);
+    const base = newest && newest.number > number ? newest.graph : graph;
+    const inUse = live(object);
+    const others = compiled
+      .filter((revision) => inUse.has(revision.number))
+      .map((revision) => revision.graph);
+    return ensureKind(
+      client,
+      log,
+      base,
+      ownerOf(object),
+      object,
+      [graph, ...others].filter((other) => other !== base),
+    );
+  }
+
+  /** What the hub that sent a definition wants to know of it. */
+  function tally(
+    object: ResourceGraphDefinition,
+    { served, revisions: known }: Outcome,
+  ): InstanceTally | undefined {
+    if (distributedRevisionOf(object) === undefined) return undefined;
+    const all = instances.list(object.metadata.name ?? '');
+    const revision = served?.pinned ?? newestOf(known)?.number;
+    return all && { ...tallyOf(all), ...(revision !== undefined && { revision }) };
   }
 
   async function issue(object: ResourceGraphDefinition, number: number): Promise<GraphRevision> {
@@ -208,8 +284,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       const served = before && servedBy(object, before, known);
       return { findings, served, revisions: known };
     }
-    const owner = ownerOf(object);
-    const kind = done ?? (await ensureKind(client, log, graph, owner, object));
+    const kind = done ?? (await kindFor(object, known, graph));
     const foreign = kind.kind === 'Foreign';
     const served = foreign ? undefined : servedBy(object, graph.instance, known);
     return {
@@ -276,19 +351,53 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     const crd = await definitionNamed(client, `${kind.plural}.${kind.group}`);
     const owned = crd?.metadata.labels?.[LABELS.graphId] === uid;
     if (!crd || !owned) return undefined;
-    instances.serve(servedBy(object, kind, known));
-    if (options.allowKindDeletion) {
+    const policy = object.metadata.annotations?.[ON_DELETION] ?? 'wait';
+    instances.serve({ ...servedBy(object, kind, known), abandoning: policy === 'orphan' });
+    if (options.allowKindDeletion && policy !== 'orphan') {
       if (crd.metadata.deletionTimestamp === undefined)
         await client.delete(customResourceDefinitions, '', crd.metadata.name ?? '', {
           preconditions: { uid: crd.metadata.uid ?? '' },
         });
       return `waits until the CustomResourceDefinition ${crd.metadata.name} is gone with its instances`;
     }
-    const count = instances.count(name);
-    if (count === undefined) return 'waits until it is known whether there are instances';
-    return count === 0
-      ? undefined
-      : `waits until its ${count} instances of ${kind.kind} are deleted: nobody would look after them`;
+    const all = instances.list(name);
+    if (all === undefined) return 'waits until it is known whether there are instances';
+    const left =
+      policy === 'orphan' ? all.filter(({ metadata }) => metadata.finalizers?.includes(FINALIZER)) : all;
+    if (left.length === 0) return leavingKind(object, crd);
+    switch (policy) {
+      case 'cascade':
+        await Promise.all(left.map((instance) => removed(instance, kind)));
+        return `waits until its ${left.length} instances of ${kind.kind} are gone`;
+      case 'orphan':
+        return `waits until its ${left.length} instances of ${kind.kind} are let go`;
+      default: {
+        const unknown =
+          policy === 'wait'
+            ? ''
+            : `; the annotation ${ON_DELETION} says "${policy}", which is none of wait, cascade and orphan`;
+        return `waits until its ${left.length} instances of ${kind.kind} are deleted: nobody would look after them${unknown}`;
+      }
+    }
+  }
+
+  /** Nobody is left who needs the kind. */
+  async function leavingKind(object: ResourceGraphDefinition, crd: KubeObject): Promise<string | undefined> {
+    if (kindRemovalOf(object) === 'Keep') return undefined;
+    const { name = '', uid = '', deletionTimestamp } = crd.metadata;
+    if (deletionTimestamp === undefined)
+      await client.delete(customResourceDefinitions, '', name, { preconditions: { uid } });
+    return `waits until the CustomResourceDefinition ${name} is gone`;
+  }
+
+  async function removed({ metadata }: KubeObject, kind: InstanceKind): Promise<void> {
+    const { namespace = '', name = '', uid = '', deletionTimestamp } = metadata;
+    if (deletionTimestamp !== undefined) return;
+    try {
+      await client.delete(instanceResource(kind), namespace, name, { preconditions: { uid } });
+    } catch (error) {
+      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
+    }
   }
 
   return { reconcile, revisionSeen: (name) => void created.delete(name) };
@@ -319,6 +428,12 @@ function failed(message: string): DefinitionFindings['kind'] {
   return { status: 'False', reason: 'Failed', message };
 }
 
+/** One that a hub sent and that cannot be served here stops nothing that is. */
+function servedPin(object: ResourceGraphDefinition, known: readonly CompiledRevision[]): number | undefined {
+  const sent = distributedRevisionOf(object);
+  return pinOf(object) ?? (known.some(({ number }) => number === sent) ? sent : undefined);
+}
+
 /** What a definition calls its instances, whether or not it is right. */
 function kindOf(object: ResourceGraphDefinition): InstanceKind | undefined {
   const { definition } = definitionOf(object);
@@ -326,6 +441,6 @@ function kindOf(object: ResourceGraphDefinition): InstanceKind | undefined {
 }
 
 function pinned(object: ResourceGraphDefinition): readonly number[] {
-  const pin = pinOf(object);
+  const pin = pinOf(object) ?? distributedRevisionOf(object);
   return pin === undefined ? [] : [pin];
 }

@@ -1,8 +1,15 @@
-import type { GraphRevision, ResourceGraphDefinition } from '../../dialects/kro/index.ts';
-import { definitionOf } from '../../dialects/kro/index.ts';
+import type { GraphRevision, GraphRollout, ResourceGraphDefinition } from '../../dialects/kro/index.ts';
+import {
+  definitionOf,
+  distributedRevisionOf,
+  GRAPH_ROLLOUT,
+  revisionsInUse,
+} from '../../dialects/kro/index.ts';
 import { LABELS } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { startController } from '../../kube/controller-loop.ts';
+import { resourceIdOf } from '../../kube/custom-resource.ts';
+import { startEventRecorder } from '../../kube/events.ts';
 import type { Change } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -13,7 +20,9 @@ import { deepEqual } from '../../schema/json.ts';
 import { clusterSchemas, defines, kindsOf } from './cluster-schemas.ts';
 import { createDefinitions, GRAPH_DEFINITIONS } from './definitions.ts';
 import { startInstances } from './instances.ts';
+import { createGraphMetrics } from './metrics.ts';
 import { createRevisions, GRAPH_REVISIONS } from './revisions.ts';
+import { createTransitions } from './transitions.ts';
 
 export interface GraphsOptions {
   readonly client: Client;
@@ -21,9 +30,29 @@ export interface GraphsOptions {
   readonly version: string;
   /** Whether deleting a definition deletes its kind, and so all instances. Off by default. */
   readonly allowKindDeletion?: boolean;
+  /** The name of the cluster, for messages. */
+  readonly cluster?: string;
+  /** Bounds of expressions and collections; those of `docs/graphs.md` by default. */
+  readonly costLimit?: number;
+  readonly maxCollectionSize?: number;
+  readonly maxDimensions?: number;
+  /** Revisions of a definition that are kept; 5 by default. */
+  readonly keptRevisions?: number;
+  /** Instances looked after at the same time, 8 by default, and objects of one that are written at the same time, 20. */
+  readonly instanceConcurrency?: number;
+  readonly applyConcurrency?: number;
+  /** Gates: an Event where Ready of an instance changes; a series for each condition of each instance. */
+  readonly conditionEvents?: boolean;
+  readonly conditionMetrics?: boolean;
+  /** Whether `omit()` may be used. */
+  readonly omit?: boolean;
+  /** Whether labels are written with the prefix `internal.kro.run/` as well, for those who select by it already. */
+  readonly bothPrefixes?: boolean;
 }
 
 export interface Graphs {
+  /** What it counts (`metrics.ts`), in the text format of Prometheus. */
+  metrics(): string;
   stop(): Promise<void>;
 }
 
@@ -35,17 +64,52 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
   const { client, version } = options;
   const definitions = startInformer<ResourceGraphDefinition>(runtime, client, GRAPH_DEFINITIONS);
   const stored = startInformer<GraphRevision>(runtime, client, GRAPH_REVISIONS);
+  const rollouts = startInformer<GraphRollout>(runtime, client, resourceIdOf(GRAPH_ROLLOUT));
   const kinds = startInformer(runtime, client, customResourceDefinitions);
   const revisions = createRevisions(
     client,
     runtime.clock,
     clusterSchemas(client, () => kinds.list()),
+    {
+      ...given({ omit: options.omit, maxDimensions: options.maxDimensions }),
+      onCompiled(result, milliseconds) {
+        metrics.count('graph_revision_compile_total', { result });
+        metrics.observe('graph_revision_compile_duration_seconds', { result }, milliseconds);
+      },
+    },
   );
+  const metrics = createGraphMetrics(() => ({
+    dynamic_controller_gvr_count: instances.load.kinds,
+    dynamic_controller_watch_count: instances.load.watches,
+    dynamic_controller_queue_length: instances.load.busy,
+  }));
+  const events =
+    options.conditionEvents === true
+      ? startEventRecorder(runtime, client, { component: 'resource-graphs' })
+      : undefined;
   const instances = startInstances(runtime, {
     client,
+    metrics,
+    transitions: createTransitions({
+      metrics,
+      ...(events && { events }),
+      conditionMetrics: options.conditionMetrics === true,
+    }),
+    ...given({
+      cluster: options.cluster,
+      costLimit: options.costLimit,
+      maxCollectionSize: options.maxCollectionSize,
+      concurrency: options.instanceConcurrency,
+      applyConcurrency: options.applyConcurrency,
+    }),
     onCount(definition) {
       if (definitions.get('', definition)?.metadata.deletionTimestamp !== undefined)
         queue.enqueue(definition);
+    },
+    onState(definition) {
+      const object = definitions.get('', definition);
+      // Whoever sent it wants to know of its instances.
+      if (object && distributedRevisionOf(object) !== undefined) queue.enqueue(definition, TALLY_MS);
     },
   });
   const queue = startController(runtime, {
@@ -61,6 +125,8 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
     revisions,
     instances,
     allowKindDeletion: options.allowKindDeletion === true,
+    revisionsInUse: (name) => (rollouts.synced ? revisionsInUse(name, rollouts.list()) : undefined),
+    ...given({ bothPrefixes: options.bothPrefixes, keptRevisions: options.keptRevisions }),
   });
 
   function kindChanged({ type, object, previous }: Change): void {
@@ -96,13 +162,26 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
   });
 
   return {
+    metrics: () => metrics.text(),
     async stop() {
       stopping = true;
+      events?.stop();
       definitions.stop();
       stored.stop();
+      rollouts.stop();
       kinds.stop();
       await Promise.all([queue.stop(), instances.stop()]);
     },
+  };
+}
+
+/** Instances that come to be at the same time are told of together. */
+const TALLY_MS = 1_000;
+
+/** Those options that were given. */
+function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
 

@@ -8,7 +8,11 @@
  *   knows, and writes in an order that may be broken off anywhere: finalizer, inventory, objects, removals (`removal.ts`), inventory.
  * - **Watches** (`kind-watch.ts`, `interest.ts`): one stream a kind for all instances, there while somebody needs it. A watch that fails
  *   holds nobody up: what it does not tell is read by hand.
+ *   The reading (`reads-by-hand.ts`) is done beside the passes, so that an API which does not answer holds up nobody else.
+ * - **Several processes** (`leadership.ts`): one of them leads, by a Lease. **Rights**: `access.ts`. **Counts**: `metrics.ts`.
  * - **Memory** (`instance-memory.ts`): what was applied, to know drift from what others add. Nothing that may not be lost.
  */
+export { type AccessMode, AGGREGATE_TO_ENGINE, graphAccess } from './access.ts';
 export { type Graphs, type GraphsOptions, startGraphs } from './graphs.ts';
-export { REVISION_PIN } from './served-graph.ts';
+export { type Leadership, type LeadershipOptions, type LedWork, startLeadership } from './leadership.ts';
+export { GRAPH_SETTINGS, type GraphSettings, graphSettings } from './settings.ts';

@@ -30,6 +30,10 @@ export interface InstanceMemory {
   instance: KubeObject | undefined;
   /** Digest of the objects that were wanted when there was last nothing to remove. */
   prunedFor: string | undefined;
+  /** The time that expressions see: it goes on when an instant comes that they asked for. */
+  clock: { readonly now: number; readonly wakeAt: number | undefined } | undefined;
+  /** A write was not answered: there may be an object that nothing here tells of. */
+  uncertain: boolean;
   /** Passes in a row in which something failed. */
   attempts: number;
   /** Objects that a pass could not write, by `refKey`. */
@@ -41,6 +45,8 @@ export interface InstanceMemory {
   applied(key: string, live: KubeObject, now: number): string | undefined;
   /** Milliseconds until something must be looked at again although nothing changes; `undefined` where that is never. */
   due(now: number): number | undefined;
+  /** Whether nothing but these was written, as far as it is remembered. */
+  wroteOnly(keys: ReadonlySet<string>): boolean;
   forgetOthers(keys: ReadonlySet<string>): void;
 }
 
@@ -58,6 +64,8 @@ export function instanceMemory(): InstanceMemory {
   return {
     instance: undefined,
     prunedFor: undefined,
+    clock: undefined,
+    uncertain: false,
     attempts: 0,
     failures,
     wrote({ ref, digest, object: wanted }, object, now) {
@@ -105,6 +113,10 @@ export function instanceMemory(): InstanceMemory {
         if (time !== undefined) earliest = Math.min(earliest ?? time, time);
       }
       return earliest === undefined ? undefined : Math.max(1, earliest - now);
+    },
+    wroteOnly(keys) {
+      for (const key of written.keys()) if (!keys.has(key)) return false;
+      return true;
     },
     forgetOthers(keys) {
       for (const key of written.keys()) if (!keys.has(key)) written.delete(key);

@@ -1,9 +1,12 @@
+import { pinOf } from '../../dialects/kro/index.ts';
 import { digestOf } from '../../engine/digest.ts';
 import {
+  applySetId,
   type CompiledGraph,
   chooseRevision,
   covers,
   type DesiredObject,
+  FINALIZER,
   type InstanceStep,
   instanceStatus,
   isSuspended,
@@ -13,18 +16,22 @@ import {
   stepInstance,
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { type KubeObject, type ObjectRef, refKey, refText } from '../../kube/object.ts';
+import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { within } from '../deadline.ts';
 import type { InstanceMemory } from './instance-memory.ts';
 import { type InstanceView, instanceView, wishesFor } from './instance-view.ts';
 import { type InstanceWrites, instanceWrites } from './instance-writes.ts';
 import type { Interest, Interests } from './interest.ts';
 import type { KindWatches, WatchWish } from './kind-watch.ts';
 import type { Members } from './members.ts';
-import { prune, removable, removeAll, waitingMessage } from './removal.ts';
-import { instanceResource, lean, pinOf, type ServedGraph } from './served-graph.ts';
+import type { GraphMetrics } from './metrics.ts';
+import type { ReadsByHand } from './reads-by-hand.ts';
+import { letGo, prune, removable, removeAll, waitingMessage } from './removal.ts';
+import { instanceResource, lean, type ServedGraph } from './served-graph.ts';
+import type { Transitions } from './transitions.ts';
 
 export interface PassContext {
   readonly runtime: Runtime;
@@ -32,6 +39,16 @@ export interface PassContext {
   readonly watches: KindWatches;
   readonly members: Members;
   readonly interests: Interests;
+  readonly reads: ReadsByHand;
+  readonly transitions: Transitions;
+  readonly metrics: GraphMetrics;
+  /** The name of the cluster, for messages. */
+  readonly cluster?: string;
+  /** Of one expression. */
+  readonly costLimit?: number;
+  readonly maxCollectionSize?: number;
+  /** Objects of one instance written at the same time. */
+  readonly applyConcurrency: number;
 }
 
 export interface PassResult {
@@ -43,8 +60,9 @@ export interface PassResult {
   readonly gone?: boolean;
 }
 
-/** Objects of one instance written at the same time. */
-const AT_ONCE = 20;
+const WRITE_MS = 10_000;
+/** Timers go no further; then it is looked at how long it still is. */
+const LONGEST_TIMER_MS = 86_400_000;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 /** Watches tell when objects are gone; this is for one that was missed. */
@@ -65,16 +83,22 @@ export async function passInstance(
   const writes = instanceWrites(context.client, instanceResource(served.kind), served.owner);
   if (instance.metadata.deletionTimestamp !== undefined)
     return removeInstance(context, instance, memory, writes);
+  if (served.abandoning === true) return abandonInstance(context, instance, writes);
   const { clock } = context.runtime;
+  const at = context.cluster === undefined ? {} : { cluster: context.cluster };
   const tell = async (input: Omit<StatusInput, 'instance' | 'now'>): Promise<void> => {
     const now = memory.instance ?? instance;
-    const { status } = instanceStatus({ ...input, instance: now, now: clock.now() });
-    memory.instance = await writes.status(now, status);
+    const { status } = instanceStatus({ ...input, ...at, instance: now, now: clock.now() });
+    const written = await writes.status(now, status);
+    context.transitions.told(served.kind.plural, now, status);
+    memory.instance = written;
   };
 
   const choice = chooseRevision(served.revisions, pinOf(instance) ?? served.pinned);
   const graph = choice.kind === 'Use' ? served.graphs.get(choice.number) : undefined;
+  if (graph) context.metrics.count('instance_graph_resolution_success_total', {});
   if (!graph) {
+    context.metrics.count('instance_graph_resolution_failures_total', { reason: choice.kind });
     await tell({ unresolved: choice.kind === 'Use' ? 'the graph is not compiled' : choice.message });
     return { interest: NOTHING, wishes: [] };
   }
@@ -92,9 +116,11 @@ export async function passInstance(
     return { interest: NOTHING, wishes: [] };
   }
 
-  const pass: Pass = { context, graph, served, memory, writes, problems: [] };
-  const { client, watches, interests } = context;
-  const view = instanceView({ client, clock, watches, interests, owner: key, graph, memory });
+  const { now: beforeNow = clock.now(), wakeAt } = memory.clock ?? {};
+  const seen = wakeAt !== undefined && clock.now() >= wakeAt ? clock.now() : beforeNow;
+  const pass: Pass = { context, graph, served, memory, writes, problems: [], now: seen };
+  const { client, watches, interests, reads } = context;
+  const view = instanceView({ client, clock, watches, interests, reads, owner: key, graph, memory });
   memory.failures.clear();
   const step = await bringAbout(pass, view);
   const waiting = await tidy(pass, step);
@@ -103,13 +129,17 @@ export async function passInstance(
   if (!view.starting || problems.length > 0)
     await tell({ graph, step, ...(problems.length > 0 && { failure: problems.join('; ') }) });
 
+  const wakes = step.wakes.filter((instant) => instant > seen);
+  const next = wakes.length === 0 ? undefined : Math.min(...wakes);
+  memory.clock = { now: seen, wakeAt: next };
   const failed = problems.length > 0 || memory.failures.size > 0;
   memory.attempts = failed ? memory.attempts + 1 : 0;
   const retry = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(memory.attempts - 1, 10));
   const times = [
-    failed ? retry : undefined,
+    // An object that could not be corrected is due all the time.
+    failed ? retry : memory.due(clock.now()),
     view.againAfterMs,
-    memory.due(clock.now()),
+    next === undefined ? undefined : Math.min(LONGEST_TIMER_MS, Math.max(1, next - clock.now())),
     waiting.length > 0 ? LEAVING_POLL_MS : undefined,
   ].filter((time) => time !== undefined);
   return {
@@ -130,6 +160,8 @@ interface Pass {
   readonly writes: InstanceWrites;
   /** What went wrong around the step. */
   readonly problems: string[];
+  /** The time that expressions see. */
+  readonly now: number;
 }
 
 /** Looks and applies until nothing more can be done now. */
@@ -138,11 +170,18 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
   const tried = new Set<string>();
   for (;;) {
     const instance = memory.instance as KubeObject;
-    const step = stepInstance(graph, instance, view.observed, { owner: served.owner });
-    const looked = step.reads.length > 0 && (await view.look(step.reads));
+    const { costLimit, maxCollectionSize, applyConcurrency } = pass.context;
+    const step = stepInstance(graph, instance, view.observed, {
+      owner: served.owner,
+      now: pass.now,
+      ...(costLimit !== undefined && { costLimit }),
+      ...(maxCollectionSize !== undefined && { maxCollectionSize }),
+    });
+    const looked = step.reads.length > 0 && view.look(step.reads);
     if (looked) continue;
     const due = step.objects.filter(
-      ({ ref, digest }) =>
+      ({ ref, digest, held }) =>
+        held !== true &&
         !tried.has(refKey(ref)) &&
         // Whose it is must be known first.
         view.observed.object(ref) !== undefined &&
@@ -153,25 +192,42 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
     if (remembered.kind !== 'Read' || !covers(remembered.inventory, step.inventory))
       memory.instance = await writes.inventory(instance, step.inventory);
     for (const { ref } of due) tried.add(refKey(ref));
-    for (let at = 0; at < due.length; at += AT_ONCE)
-      await Promise.all(due.slice(at, at + AT_ONCE).map((desired) => applyObject(pass, desired)));
+    for (let at = 0; at < due.length; at += applyConcurrency)
+      await Promise.all(
+        due.slice(at, at + applyConcurrency).map((desired) => applyObject(pass, desired, view)),
+      );
   }
 }
 
 async function applyObject(
   { context: { client, runtime }, memory }: Pass,
   desired: DesiredObject,
+  view: InstanceView,
 ): Promise<void> {
-  const { ref, object } = desired;
+  const { ref, object, contributedBy } = desired;
   try {
-    const resource = await client.resourceFor(ref.apiVersion, ref.kind);
-    const result = await client.apply(resource, object, { fieldManager: MANAGERS.children, force: true });
+    const result = await within(runtime.clock, WRITE_MS, async (signal) => {
+      const resource = await client.resourceFor(ref.apiVersion, ref.kind);
+      return contributedBy === undefined
+        ? client.apply(resource, object, { fieldManager: MANAGERS.children, force: true, signal })
+        : // Fields of others are not taken, and what is gone meanwhile is not made.
+          client.apply(resource, onlyTo(view.observed.object(ref), object), {
+            signal,
+            fieldManager: contributedBy,
+          });
+    });
     memory.wrote(desired, lean(result), runtime.clock.now());
   } catch (error) {
+    memory.uncertain ||= !(error instanceof StatusError);
     if (!(error instanceof StatusError))
       runtime.log.debug('an object could not be applied', told(ref, error));
     memory.failures.set(refKey(ref), errorText(error));
   }
+}
+
+function onlyTo(live: KubeObject | null | undefined, object: KubeObject): KubeObject {
+  const { uid } = live?.metadata ?? {};
+  return uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } };
 }
 
 function told(ref: ObjectRef, error: unknown): { object: string; error: string } {
@@ -187,6 +243,10 @@ async function tidy(pass: Pass, step: InstanceStep): Promise<readonly ObjectRef[
   const reading = readInventory(instance);
   const wide = reading.kind !== 'Read' || !covers(step.shrunkInventory, reading.inventory);
   if (memory.prunedFor === wanted && !wide) return [];
+  if (!wide && nothingElse(pass, step, instance)) {
+    memory.prunedFor = wanted;
+    return [];
+  }
   try {
     const removal = await prune(context.members, instance, graph, step);
     if (removal.kind === 'Waiting') return removal.refs;
@@ -196,6 +256,7 @@ async function tidy(pass: Pass, step: InstanceStep): Promise<readonly ObjectRef[
     }
     if (wide) memory.instance = await writes.inventory(instance, step.shrunkInventory);
     memory.prunedFor = wanted;
+    memory.uncertain = false;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     pass.problems.push(`what is not wanted any more cannot be removed: ${errorText(error)}`);
@@ -203,8 +264,38 @@ async function tidy(pass: Pass, step: InstanceStep): Promise<readonly ObjectRef[
   return [];
 }
 
+/** Lets an instance and its objects be, without anybody who looks after them. */
+async function abandonInstance(
+  { members }: PassContext,
+  instance: KubeObject,
+  writes: InstanceWrites,
+): Promise<PassResult> {
+  const gone: PassResult = { interest: NOTHING, wishes: [], gone: true };
+  const reading = readInventory(instance);
+  if (reading.kind === 'None' && !instance.metadata.finalizers?.includes(FINALIZER)) return gone;
+  // Where the inventory is not to be believed marks may stay on objects; nothing is deleted by them without a finalizer.
+  const removal = reading.kind === 'Read' ? await letGo(members, instance, reading.inventory) : undefined;
+  if (removal?.kind === 'Again') return { interest: NOTHING, wishes: [], requeueAfterMs: FIRST_RETRY_MS };
+  await writes.abandon(instance);
+  return gone;
+}
+
+/**
+ * Whether the watches, which know all that was there when they began, and the memory, which knows what was written since, show
+ * nothing but what is wanted. To ask the API server instead would be to have it look through all objects for each instance.
+ */
+function nothingElse({ context, memory }: Pass, step: InstanceStep, instance: KubeObject): boolean {
+  const wanted = new Set(step.objects.map(({ ref }) => refKey(ref)));
+  const members = context.watches.members(step.inventory.groupKinds, applySetId(instance));
+  return (
+    !memory.uncertain &&
+    members?.every((object) => wanted.has(refKey(refOf(object)))) === true &&
+    memory.wroteOnly(wanted)
+  );
+}
+
 async function removeInstance(
-  { client, members, runtime }: PassContext,
+  { client, members, runtime, cluster, transitions }: PassContext,
   copy: KubeObject,
   memory: InstanceMemory,
   writes: InstanceWrites,
@@ -222,8 +313,11 @@ async function removeInstance(
   const what = removable(instance);
   if (instance.metadata.uid !== uid || what === undefined) return gone;
   const tell = async (deleting: string): Promise<void> => {
-    const { status } = instanceStatus({ instance, now: runtime.clock.now(), deleting });
-    memory.instance = await writes.status(instance, status);
+    const now = runtime.clock.now();
+    const { status } = instanceStatus({ instance, now, deleting, ...(cluster !== undefined && { cluster }) });
+    const written = await writes.status(instance, status);
+    transitions.told(resource.resource, instance, status);
+    memory.instance = written;
   };
   if ('blocked' in what) {
     await tell(what.blocked);

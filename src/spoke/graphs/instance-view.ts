@@ -1,20 +1,26 @@
-import { type CompiledGraph, isExternal, type Observed, type Read } from '../../engine/graph/index.ts';
+import {
+  type CompiledGraph,
+  isExternal,
+  type Observed,
+  REMOTE_OBJECT,
+  type Read,
+} from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { type KubeObject, type ObjectRef, refKey, refText } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { errorText } from '../../runtime/log.ts';
 import { groupKindKey } from './cluster-schemas.ts';
 import type { InstanceMemory } from './instance-memory.ts';
 import { type Interest, type Interests, matches } from './interest.ts';
 import { type KindWatches, START_MS, type WatchWish } from './kind-watch.ts';
+import { FRESH_MS, type ReadsByHand } from './reads-by-hand.ts';
 import { lean } from './served-graph.ts';
 
 /** What one pass over an instance knows of the cluster. */
 export interface InstanceView {
   readonly observed: Observed;
-  /** Looks at what a step asks for. Says whether anything more is known than before. */
-  look(reads: readonly Read[]): Promise<boolean>;
+  /** Looks at what a step asks for, without waiting. Says whether anything more is known than before. */
+  look(reads: readonly Read[]): boolean;
   /** What the pass looked at, so that changes of it are heard of. */
   readonly interest: Interest;
   readonly wishes: readonly WatchWish[];
@@ -26,8 +32,6 @@ export interface InstanceView {
   readonly againAfterMs: number | undefined;
 }
 
-/** Where no watch tells of changes, they are looked for. */
-const POLL_MS = 15_000;
 const LIST_LIMIT = 5_000;
 
 export interface ViewOptions {
@@ -35,6 +39,7 @@ export interface ViewOptions {
   readonly clock: Clock;
   readonly watches: KindWatches;
   readonly interests: Interests;
+  readonly reads: ReadsByHand;
   /** The key of the instance. */
   readonly owner: string;
   readonly graph: CompiledGraph;
@@ -42,15 +47,21 @@ export interface ViewOptions {
 }
 
 export function instanceView(options: ViewOptions): InstanceView {
-  const { client, clock, watches, interests, owner, graph, memory } = options;
+  const { client, clock, watches, interests, reads, owner, graph, memory } = options;
+  // What others made carries no mark of ours.
   const external = new Set(
-    graph.nodes.filter(({ kind }) => isExternal(kind)).map(({ of }) => `${of.group}/${of.kind}`),
+    graph.nodes
+      .filter(({ kind, contributes }) => isExternal(kind) || contributes)
+      .map(({ of }) => `${of.group}/${of.kind}`),
   );
   const wishes = new Map<string, WatchWish>();
-  for (const { of, apiVersion } of graph.nodes) {
+  for (const { of, apiVersion, kind } of graph.nodes) {
+    if (kind === 'Value') continue;
     const key = `${of.group}/${of.kind}`;
     wishes.set(key, { apiVersion, kind: of.kind, all: external.has(key) });
   }
+  if (graph.nodes.some(({ targeted }) => targeted))
+    wishes.set(groupKindKey(REMOTE_OBJECT), { ...REMOTE_OBJECT, all: false });
   const refs = new Set<string>();
   const queries = new Map<string, Interest['queries'][number]>();
   const byHand = new Map<string, KubeObject | null>();
@@ -80,35 +91,52 @@ export function instanceView(options: ViewOptions): InstanceView {
     return found === undefined ? undefined : memory.seen(key, found ?? undefined, clock.now());
   }
 
-  async function getByHand(ref: ObjectRef): Promise<boolean> {
+  async function getByHand(ref: ObjectRef, signal: AbortSignal): Promise<KubeObject | null> {
     try {
       const resource = await client.resourceFor(ref.apiVersion, ref.kind);
-      byHand.set(refKey(ref), lean(await client.get(resource, ref.namespace, ref.name)));
+      return lean(await client.get(resource, ref.namespace, ref.name, { signal }));
     } catch (error) {
-      if (!hasCode(error, 404) || error.reason === 'NoKindMatch') {
-        problems.push(`${refText(ref)} cannot be read: ${errorText(error)}`);
-        return false;
-      }
-      byHand.set(refKey(ref), null);
+      if (hasCode(error, 404) && error.reason !== 'NoKindMatch') return null;
+      throw error;
     }
-    return true;
   }
 
-  async function listByHand(query: Interest['queries'][number]): Promise<boolean> {
-    try {
-      const resource = await client.resourceFor(query.apiVersion, query.kind);
-      const { items } = await client.list(resource, query.namespace, { limit: LIST_LIMIT });
-      const { apiVersion, kind } = query;
-      const found = items.map((item) => lean({ ...item, apiVersion, kind }));
-      listedByHand.set(
-        queryKey(query),
-        found.filter((item) => matches(query, item)),
-      );
+  async function listByHand(
+    query: Interest['queries'][number],
+    signal: AbortSignal,
+  ): Promise<readonly KubeObject[]> {
+    const { apiVersion, kind } = query;
+    const resource = await client.resourceFor(apiVersion, kind);
+    const { items } = await client.list(resource, query.namespace, { limit: LIST_LIMIT, signal });
+    return items.map((item) => lean({ ...item, apiVersion, kind })).filter((item) => matches(query, item));
+  }
+
+  /** Whether more is known than before. */
+  function lookByHand(read: Read, key: string): boolean {
+    const of = read.kind === 'Object' ? read.ref : read.query;
+    const keep = <T>(
+      known: Map<string, T>,
+      look: (signal: AbortSignal) => Promise<T>,
+      what: string,
+    ): boolean => {
+      const found = reads.ask(owner, key, groupKindKey(of), look);
+      if (found === undefined) {
+        starting = true;
+        again(START_MS);
+        return false;
+      }
+      again(FRESH_MS);
+      if ('problem' in found) {
+        problems.push(`${what} cannot be read: ${found.problem}`);
+        failed.add(key);
+        return false;
+      }
+      known.set(key, found.value);
       return true;
-    } catch (error) {
-      problems.push(`${query.kind} by selector cannot be read: ${errorText(error)}`);
-      return false;
-    }
+    };
+    return read.kind === 'Object'
+      ? keep(byHand, (signal) => getByHand(read.ref, signal), refText(read.ref))
+      : keep(listedByHand, (signal) => listByHand(read.query, signal), `${read.query.kind} by selector`);
   }
 
   return {
@@ -129,8 +157,8 @@ export function instanceView(options: ViewOptions): InstanceView {
       },
       failure: (ref) => memory.failures.get(refKey(ref)),
     },
-    async look(reads) {
-      const looks = reads.map((read) => {
+    look(asked) {
+      const looks = asked.map((read) => {
         const key = read.kind === 'Object' ? refKey(read.ref) : queryKey(read.query);
         if (failed.has(key)) return false;
         const of = read.kind === 'Object' ? read.ref : read.query;
@@ -140,14 +168,9 @@ export function instanceView(options: ViewOptions): InstanceView {
           again(START_MS);
           return false;
         }
-        again(POLL_MS);
-        const look = read.kind === 'Object' ? getByHand(read.ref) : listByHand(read.query);
-        return look.then((found) => {
-          if (!found) failed.add(key);
-          return found;
-        });
+        return lookByHand(read, key);
       });
-      return (await Promise.all(looks)).some((more) => more);
+      return looks.some((more) => more);
     },
     get interest() {
       return { refs, queries: [...queries.values()] };

@@ -5,8 +5,10 @@ import {
   type Inventory,
   instanceLabels,
   inventoryMarks,
+  keepingVersion,
   MANAGERS,
   readInventory,
+  releasePatch,
 } from '../../engine/graph/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -22,6 +24,8 @@ export interface InstanceWrites {
   status(instance: KubeObject, status: JsonObject): Promise<KubeObject>;
   /** The last word: the instance may go. */
   release(instance: KubeObject): Promise<void>;
+  /** The instance stays, and nobody looks after it any longer. */
+  abandon(instance: KubeObject): Promise<void>;
 }
 
 export function instanceWrites(client: Client, resource: ResourceId, owner: GraphOwner): InstanceWrites {
@@ -56,7 +60,7 @@ export function instanceWrites(client: Client, resource: ResourceId, owner: Grap
   return {
     async manage(instance) {
       const { labels = {}, finalizers = [] } = instance.metadata;
-      const wanted = instanceLabels(instance, owner);
+      const wanted = keepingVersion(instanceLabels(instance, owner), labels);
       const reading = readInventory(instance);
       const managed =
         finalizers.includes(FINALIZER) &&
@@ -101,6 +105,13 @@ export function instanceWrites(client: Client, resource: ResourceId, owner: Grap
     async release({ metadata: { name = '', namespace = '', resourceVersion, finalizers = [] } }) {
       await client.patch(resource, namespace, name, 'merge', {
         metadata: { resourceVersion, finalizers: finalizers.filter((item) => item !== FINALIZER) },
+      });
+    },
+    async abandon(instance) {
+      const { name = '', namespace = '', finalizers = [] } = instance.metadata;
+      const { metadata } = releasePatch(instance) as { metadata: JsonObject };
+      await client.patch(resource, namespace, name, 'merge', {
+        metadata: { ...metadata, finalizers: finalizers.filter((item) => item !== FINALIZER) },
       });
     },
   };

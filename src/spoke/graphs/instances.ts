@@ -1,18 +1,23 @@
+import { pinOf } from '../../dialects/kro/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import { formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { type InstanceMemory, instanceMemory } from './instance-memory.ts';
 import { type PassContext, passInstance } from './instance-pass.ts';
+import { stateOf } from './instance-tally.ts';
 import { createInterests } from './interest.ts';
 import { kindWatches } from './kind-watch.ts';
 import { createMembers } from './members.ts';
-import { instanceResource, laterOf, pinOf, type ServedGraph } from './served-graph.ts';
+import type { GraphMetrics } from './metrics.ts';
+import { createReadsByHand } from './reads-by-hand.ts';
+import { instanceResource, laterOf, type ServedGraph } from './served-graph.ts';
+import { gvrText, type Transitions } from './transitions.ts';
 
 /** All instances of all definitions of this cluster, by one queue. */
 export interface Instances {
@@ -20,18 +25,29 @@ export interface Instances {
   serve(served: ServedGraph): void;
   /** Stops looking after them. */
   drop(definition: string): void;
-  /** How many instances of a definition there are; `undefined` where that is not known. */
-  count(definition: string): number | undefined;
+  /** The instances of a definition that are there; `undefined` where that is not known. */
+  list(definition: string): readonly KubeObject[] | undefined;
   /** The revisions that instances of a definition are pinned to. */
   pins(definition: string): ReadonlySet<number>;
+  /** Kinds that are served, watches of objects, instances that wait. */
+  readonly load: { readonly kinds: number; readonly watches: number; readonly busy: number };
   stop(): Promise<void>;
 }
 
 export interface InstancesOptions {
+  readonly metrics: GraphMetrics;
+  readonly transitions: Transitions;
   readonly client: Client;
   /** An instance of the definition came or went. */
   readonly onCount: (definition: string) => void;
+  /** An instance of the definition came, went, or is in another state than before. */
+  readonly onState?: (definition: string) => void;
   readonly concurrency?: number;
+  readonly cluster?: string;
+  readonly costLimit?: number;
+  readonly maxCollectionSize?: number;
+  /** 20 by default. */
+  readonly applyConcurrency?: number;
 }
 
 interface Served {
@@ -44,11 +60,28 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
   const served = new Map<string, Served>();
   const memories = new Map<string, InstanceMemory>();
   const interests = createInterests();
+  const { metrics } = options;
+  const reads = createReadsByHand(runtime.clock, (key) => queue.enqueue(key));
   const watches = kindWatches(runtime, client, {
-    onChange: (change) => enqueueAll(interests.of(change)),
+    onChange: (change) => {
+      const concerned = interests.of(change);
+      const { group, version } = parseApiVersion(change.object.apiVersion);
+      const gvr = gvrText({ group, version, resource: change.object.kind });
+      metrics.count('dynamic_controller_informer_events_total', { gvr, event_type: change.type });
+      if (concerned.size > 0) metrics.count('dynamic_controller_route_match_total', {});
+      enqueueAll(concerned);
+    },
     onState: enqueueAll,
   });
-  const context: PassContext = { runtime, client, watches, interests, members: createMembers(client) };
+  const { cluster, costLimit, maxCollectionSize } = options;
+  const context: PassContext = {
+    ...{ runtime, client, watches, interests, members: createMembers(client, runtime.clock) },
+    ...{ reads, metrics, transitions: options.transitions },
+    ...(cluster !== undefined && { cluster }),
+    ...(costLimit !== undefined && { costLimit }),
+    ...(maxCollectionSize !== undefined && { maxCollectionSize }),
+    applyConcurrency: options.applyConcurrency ?? 20,
+  };
   const queue = startController(runtime, {
     name: 'graph instances',
     concurrency: options.concurrency ?? 8,
@@ -62,13 +95,17 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
   function changed(definition: string, { type, object, previous }: Change): void {
     if (type !== 'updated' || !previous || concernsUs(object, previous))
       queue.enqueue(keyOf(definition, object));
-    if (type !== 'updated') options.onCount(definition);
+    const kept = previous?.metadata.finalizers?.length === object.metadata.finalizers?.length;
+    if (type !== 'updated' || !kept) options.onCount(definition);
+    if (type !== 'updated' || !previous || stateOf(object) !== stateOf(previous))
+      options.onState?.(definition);
   }
 
   function forget(key: string): void {
     memories.delete(key);
     interests.set(key, undefined);
     watches.hold(key, []);
+    reads.forget(key);
   }
 
   function drop(definition: string): void {
@@ -91,7 +128,10 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     const same = known?.instance === undefined || known.instance.metadata.uid === copy.metadata.uid;
     const memory = known && same ? known : instanceMemory();
     memories.set(key, memory);
-    const { group, version, kind } = of.graph.kind;
+    const { group, version, kind, plural } = of.graph.kind;
+    const gvr = gvrText({ group, version, resource: plural });
+    const began = runtime.clock.monotonic();
+    metrics.count('dynamic_controller_reconcile_total', { gvr });
     const instance = {
       ...laterOf(copy, memory.instance),
       apiVersion: formatApiVersion(group, version),
@@ -99,16 +139,27 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     };
     try {
       const result = await passInstance(context, key, of.graph, instance, memory);
+      metrics.observe(
+        'dynamic_controller_reconcile_duration_seconds',
+        { gvr },
+        runtime.clock.monotonic() - began,
+      );
       if (result.gone) {
+        options.transitions.gone(gvr, namespace, name);
         forget(key);
         return undefined;
       }
       watches.hold(key, result.wishes);
       interests.set(key, result.interest);
+      if (result.requeueAfterMs !== undefined)
+        metrics.count('dynamic_controller_requeue_total', { gvr, type: 'requeue_after' });
       return result.requeueAfterMs === undefined ? undefined : { requeueAfterMs: result.requeueAfterMs };
     } catch (error) {
       // It went away while it was looked at; the watch tells the rest.
       if (hasCode(error, 404) && of.informer.get(namespace, name) === undefined) return undefined;
+      metrics.count('dynamic_controller_handler_errors_total', { gvr });
+      // No API answers so: it is ours. The queue takes it as any other failure, and others go on.
+      if (isDefect(error)) metrics.count('dynamic_controller_reconcile_panics_total', {});
       throw error;
     }
   }
@@ -131,20 +182,28 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       for (const instance of before.informer.list()) queue.enqueue(keyOf(definition, instance));
     },
     drop,
-    count(definition) {
+    list(definition) {
       const of = served.get(definition);
-      return of?.informer.synced ? of.informer.list().length : undefined;
+      return of?.informer.synced ? of.informer.list() : undefined;
     },
     pins(definition) {
       const pinned = served.get(definition)?.informer.list().map(pinOf) ?? [];
       return new Set(pinned.filter((number) => number !== undefined));
     },
+    get load() {
+      return { kinds: served.size, watches: watches.size, busy: queue.busy };
+    },
     async stop() {
       watches.stop();
+      reads.stop();
       for (const { informer } of served.values()) informer.stop();
       await queue.stop();
     },
   };
+}
+
+function isDefect(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
 
 function keyOf(definition: string, { metadata: { namespace = '', name = '' } }: KubeObject): string {
@@ -152,9 +211,10 @@ function keyOf(definition: string, { metadata: { namespace = '', name = '' } }: 
 }
 
 /** What makes instances be looked at anew when it changes. */
-function signature({ owner, revisions, graphs, pinned }: ServedGraph): object {
+function signature({ owner, revisions, graphs, pinned, abandoning }: ServedGraph): object {
   return {
     owner,
+    abandoning: abandoning === true,
     pinned: pinned ?? null,
     revisions: revisions.map(({ number, state, message = '' }) => ({ number, state, message })),
     digests: [...graphs].map(([number, { digest }]) => [number, digest.digest]),

@@ -2,7 +2,7 @@ import { LABELS } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { type KubeObject, parseApiVersion, refKey, refOf } from '../../kube/object.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -30,6 +30,11 @@ export interface KindWatches {
   open(wish: WatchWish, owner: string): KindWatch;
   /** Says which watches an instance needs, and no other; those that nobody needs are closed. */
   hold(owner: string, wishes: Iterable<WatchWish>): void;
+  /**
+   * The objects of some kinds, `Deployment.apps`, that carry an instance's mark, as the watches know them; `undefined` where one of
+   * the kinds is not watched now. Costs as much as there are such objects.
+   */
+  members(groupKinds: readonly string[], setId: string): KubeObject[] | undefined;
   readonly size: number;
   stop(): void;
 }
@@ -45,6 +50,8 @@ interface Entry {
   readonly owners: Set<string>;
   readonly startedAt: number;
   informer?: Informer;
+  /** By the mark of their instance, then by `refKey`. */
+  readonly bySet: Map<string, Map<string, KubeObject>>;
   retry?: Timer;
   stopped: boolean;
 }
@@ -63,7 +70,7 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
     const key = watchKey(wish);
     let entry = entries.get(key);
     if (!entry) {
-      entry = { wish, owners: new Set(), startedAt: clock.monotonic(), stopped: false };
+      entry = { wish, owners: new Set(), startedAt: clock.monotonic(), bySet: new Map(), stopped: false };
       entries.set(key, entry);
       begin(entry, 0);
     }
@@ -79,7 +86,10 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
           ...(all ? {} : { labelSelector: `${LABELS.owned}=true` }),
         });
         entry.informer = informer;
-        informer.onChange(events.onChange);
+        informer.onChange((change) => {
+          index(entry, change);
+          events.onChange(change);
+        });
         informer.onLive(() => {
           if (!entry.stopped) events.onState(entry.owners);
         });
@@ -91,6 +101,22 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
         entry.retry = clock.after(delay, () => begin(entry, failures + 1));
       },
     );
+  }
+
+  function index({ bySet }: Entry, { type, object, previous }: Change): void {
+    const key = refKey(refOf(object));
+    const before = previous?.metadata.labels?.[LABELS.partOf];
+    const now = type === 'deleted' ? undefined : object.metadata.labels?.[LABELS.partOf];
+    for (const set of [before, object.metadata.labels?.[LABELS.partOf]]) {
+      if (set === undefined || set === now) continue;
+      const known = bySet.get(set);
+      known?.delete(key);
+      if (known?.size === 0) bySet.delete(set);
+    }
+    if (now === undefined) return;
+    const known = bySet.get(now);
+    if (known) known.set(key, object);
+    else bySet.set(now, new Map([[key, object]]));
   }
 
   function close(key: string, entry: Entry): void {
@@ -132,6 +158,17 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       }
       if (wanted.size > 0) held.set(owner, wanted);
       else held.delete(owner);
+    },
+    members(groupKinds, setId) {
+      const found: KubeObject[] = [];
+      for (const groupKind of groupKinds) {
+        const dot = groupKind.indexOf('.');
+        const [kind, group] = dot < 0 ? [groupKind, ''] : [groupKind.slice(0, dot), groupKind.slice(dot + 1)];
+        const entry = entries.get(`${group}/${kind}/owned`) ?? entries.get(`${group}/${kind}/all`);
+        if (!entry?.informer?.synced || !entry.informer.live) return undefined;
+        found.push(...(entry.bySet.get(setId)?.values() ?? []));
+      }
+      return found;
     },
     get size() {
       return entries.size;

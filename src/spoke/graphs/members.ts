@@ -1,7 +1,18 @@
-import { applySetId, type Deletion, type Inventory, LABELS } from '../../engine/graph/index.ts';
+import {
+  applySetId,
+  type Contributed,
+  type Contribution,
+  contributionManager,
+  type Deletion,
+  type Inventory,
+  LABELS,
+} from '../../engine/graph/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { formatApiVersion, type KubeObject, refText } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { listAt, stringAt } from '../../schema/json.ts';
+import { within } from '../deadline.ts';
 
 const PAGE = 500;
 
@@ -9,8 +20,13 @@ const PAGE = 500;
 export interface Members {
   /** All of the kinds of an inventory, as they are now: no copy is asked. */
   list(instance: KubeObject, inventory: Inventory): Promise<KubeObject[]>;
-  /** Deletes an object if it is the one that was seen. Says whether it was: another one of its name is nobody's to delete. */
-  remove(deletion: Deletion): Promise<boolean>;
+  /** The objects of others that hold fields which the instance added. */
+  contributed(instance: KubeObject, inventory: Inventory): Promise<Contributed[]>;
+  /**
+   * Deletes an object, lets it go or takes back what was added to it, if it is the one that was seen. Says whether it was: another
+   * one of its name is nobody's to touch.
+   */
+  remove(deletion: Deletion, instance: KubeObject): Promise<boolean>;
 }
 
 interface GroupDocument {
@@ -18,7 +34,11 @@ interface GroupDocument {
   versions?: { version?: string }[];
 }
 
-export function createMembers(client: Client): Members {
+/** For one object, and for all of a kind. */
+const ANSWER_MS = 10_000;
+const LIST_MS = 30_000;
+
+export function createMembers(client: Client, clock: Clock): Members {
   async function versionsOf(group: string): Promise<string[]> {
     if (group === '') return ['v1'];
     try {
@@ -74,29 +94,81 @@ export function createMembers(client: Client): Members {
     return found;
   }
 
+  async function contributedTo(
+    { ref, wave }: Contribution,
+    manager: string,
+  ): Promise<Contributed | undefined> {
+    try {
+      const resource = await client.resourceFor(ref.apiVersion, ref.kind);
+      const { metadata } = await client.get(resource, ref.namespace, ref.name);
+      const ours = listAt(metadata, 'managedFields').some((entry) => stringAt(entry, 'manager') === manager);
+      return ours ? { ref, wave, uid: metadata.uid ?? '' } : undefined;
+    } catch (error) {
+      if (hasCode(error, 404)) return undefined;
+      throw error;
+    }
+  }
+
+  async function carryOut(
+    { ref, uid, retain, withdraw }: Deletion,
+    instance: KubeObject,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { apiVersion, kind, name, namespace } = ref;
+    const resource = await client.resourceFor(apiVersion, kind);
+    if (retain) await client.patch(resource, namespace, name, 'merge', retain, { signal });
+    else if (withdraw === true)
+      // To apply nothing takes back all that was applied. The UID keeps it from making what is gone.
+      await client.apply(
+        resource,
+        { apiVersion, kind, metadata: { name, uid, ...(namespace !== '' && { namespace }) } },
+        { fieldManager: contributionManager(instance), force: true, signal },
+      );
+    else
+      await client.delete(resource, namespace, name, {
+        preconditions: { uid },
+        propagationPolicy: 'Background',
+        signal,
+      });
+  }
+
   return {
     async list(instance, { groupKinds }) {
       const setId = applySetId(instance);
-      const found = await Promise.all(groupKinds.map((groupKind) => ofKind(groupKind, setId)));
+      const found = await Promise.all(
+        groupKinds.map((groupKind) => within(clock, LIST_MS, () => ofKind(groupKind, setId))),
+      );
       return found.flat();
     },
-    async remove({ ref, uid }) {
+    async contributed(instance, { contributions = [] }) {
+      const manager = contributionManager(instance);
+      const found = await Promise.all(
+        contributions.map((item) => within(clock, ANSWER_MS, () => contributedTo(item, manager))),
+      );
+      return found.filter((item) => item !== undefined);
+    },
+    async remove(deletion, instance) {
+      const { ref } = deletion;
       try {
-        const resource = await client.resourceFor(ref.apiVersion, ref.kind);
-        await client.delete(resource, ref.namespace, ref.name, {
-          preconditions: { uid },
-          propagationPolicy: 'Background',
-        });
+        await within(clock, ANSWER_MS, (signal) => carryOut(deletion, instance, signal));
         return true;
       } catch (error) {
         if (hasCode(error, 404)) return true;
         if (hasCode(error, 409)) return false;
         if (!(error instanceof StatusError)) throw error;
         throw new StatusError(
-          { ...error.status, message: `${refText(ref)} cannot be deleted: ${error.message}` },
+          {
+            ...error.status,
+            message: `${refText(ref)} cannot be ${verbOf(deletion)}: ${error.message}`,
+          },
           { cause: error },
         );
       }
     },
   };
+}
+
+function verbOf({ retain, withdraw }: Deletion): string {
+  if (withdraw === true) return 'freed of what was added to it';
+  return retain === undefined ? 'deleted' : 'let go';
 }

@@ -30,6 +30,7 @@ function cluster(
     deleted,
     members: {
       list: async () => present,
+      contributed: async () => [],
       async remove({ ref, uid }) {
         const live = present.find(({ metadata }) => metadata.name === ref.name);
         if (live?.metadata.uid !== uid) return live === undefined;

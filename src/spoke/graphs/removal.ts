@@ -1,11 +1,13 @@
 import {
   type CompiledGraph,
+  type Contributed,
   type Deletion,
   FINALIZER,
   type InstanceStep,
   type Inventory,
   pruneWaves,
   readInventory,
+  releasePatch,
   stepDeletion,
 } from '../../engine/graph/index.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
@@ -30,8 +32,8 @@ export async function prune(
   graph: CompiledGraph,
   step: InstanceStep,
 ): Promise<Removal> {
-  return inWaves(members, instance, step.inventory, (present) => {
-    const wave = pruneWaves(graph, step, present)[0] ?? [];
+  return inWaves(members, instance, step.inventory, (present, contributed) => {
+    const wave = pruneWaves(graph, step, present, contributed)[0] ?? [];
     const leaving = new Set(
       present
         .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
@@ -49,18 +51,46 @@ export function removeAll(members: Members, instance: KubeObject, inventory: Inv
   return inWaves(members, instance, inventory, stepDeletion);
 }
 
+/** Leaves all objects of an instance where they are, without its marks, and takes back what it added to others. */
+export async function letGo(members: Members, instance: KubeObject, inventory: Inventory): Promise<Removal> {
+  const all = (present: readonly KubeObject[], contributed: readonly Contributed[]): Next => ({
+    delete: [
+      ...present.map((object) => ({
+        ref: refOf(object),
+        uid: object.metadata.uid ?? '',
+        node: '',
+        retain: releasePatch(object),
+      })),
+      ...contributed.map(({ ref, uid }) => ({ ref, uid, node: '', withdraw: true })),
+    ],
+    waiting: [],
+  });
+  return inWaves(members, instance, inventory, all);
+}
+
+interface Next {
+  readonly delete: readonly Deletion[];
+  readonly waiting: readonly ObjectRef[];
+}
+
 async function inWaves(
   members: Members,
   instance: KubeObject,
   inventory: Inventory,
-  next: (present: readonly KubeObject[]) => { delete: readonly Deletion[]; waiting: readonly ObjectRef[] },
+  next: (present: readonly KubeObject[], contributed: readonly Contributed[]) => Next,
 ): Promise<Removal> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const { delete: wave, waiting } = next(await members.list(instance, inventory));
+    const [present, contributed] = await Promise.all([
+      members.list(instance, inventory),
+      members.contributed(instance, inventory),
+    ]);
+    const { delete: wave, waiting } = next(present, contributed);
     if (wave.length === 0)
       return waiting.length === 0 ? { kind: 'Done' } : { kind: 'Waiting', refs: waiting };
     for (let at = 0; at < wave.length; at += AT_ONCE) {
-      const same = await Promise.all(wave.slice(at, at + AT_ONCE).map((item) => members.remove(item)));
+      const same = await Promise.all(
+        wave.slice(at, at + AT_ONCE).map((item) => members.remove(item, instance)),
+      );
       if (same.includes(false)) return { kind: 'Again' };
     }
   }

@@ -53,7 +53,19 @@ interface Compiled {
   readonly message?: string;
 }
 
-export function createRevisions(client: Client, clock: Clock, schemas: ClusterSchemas): Revisions {
+export interface RevisionOptions {
+  /** Whether `omit()` may be used. */
+  readonly omit?: boolean;
+  readonly maxDimensions?: number;
+  readonly onCompiled?: (result: 'success' | 'error', milliseconds: number) => void;
+}
+
+export function createRevisions(
+  client: Client,
+  clock: Clock,
+  schemas: ClusterSchemas,
+  options: RevisionOptions = {},
+): Revisions {
   /** By UID of the revision, whose content never changes. */
   const compiled = new Map<string, Compiled>();
   /** Counts changes of kinds: what was compiled while one changed may be of what was before. */
@@ -61,7 +73,10 @@ export function createRevisions(client: Client, clock: Clock, schemas: ClusterSc
 
   async function compile(definition: GraphDefinition): ReturnType<Revisions['compile']> {
     const source = await schemas.fetch(kindsOf(definition));
-    const { graph, issues = [] } = compileGraph(definition, { schemas: source });
+    const { onCompiled, ...compileOptions } = options;
+    const began = clock.monotonic();
+    const { graph, issues = [] } = compileGraph(definition, { ...compileOptions, schemas: source });
+    onCompiled?.(graph ? 'success' : 'error', clock.monotonic() - began);
     return { ...(graph && { graph }), issues };
   }
 

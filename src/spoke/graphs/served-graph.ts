@@ -1,7 +1,6 @@
 import type { CompiledGraph, GraphOwner, InstanceKind, RevisionRecord } from '../../engine/graph/index.ts';
 import type { ResourceId } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { stringAt } from '../../schema/json.ts';
 
 /** A definition whose instances this cluster looks after. */
 export interface ServedGraph {
@@ -12,16 +11,8 @@ export interface ServedGraph {
   readonly graphs: ReadonlyMap<number, CompiledGraph>;
   /** The revision that all instances of this cluster are held at, where they do not say otherwise. */
   readonly pinned: number | undefined;
-}
-
-/** On an instance, or on a definition for all its instances of the cluster: the number of the revision to stay at. */
-export const REVISION_PIN = 'atoll.dev/graph-revision';
-
-/** The revision that an object is pinned to; what is no number pins to one that does not exist, and so is told. */
-export function pinOf(object: KubeObject): number | undefined {
-  const text = stringAt(object, 'metadata', 'annotations', REVISION_PIN)?.trim();
-  if (text === undefined || text === '') return undefined;
-  return /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  /** The definition goes and its instances stay: each is let go with its objects. */
+  readonly abandoning?: boolean;
 }
 
 export function instanceResource({ group, version, plural, kind, namespaced }: InstanceKind): ResourceId {

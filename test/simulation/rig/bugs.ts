@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 
 /** A change of the source as it is loaded: in the file whose path ends so, the text is replaced. */
@@ -40,7 +41,7 @@ export const BUGS: Readonly<Record<string, readonly Edit[]>> = {
   /** Whatever is looked at again is written again. */
   'write-on-resync': [
     {
-      file: 'src/hub/inventory.ts',
+      file: 'src/hub/inventory/start-inventory.ts',
       from: 'if (!sameButForProbing(spoke.status, status)) {',
       to: 'if (spoke.status !== status) {',
     },
@@ -67,6 +68,18 @@ export const BUGS: Readonly<Record<string, readonly Edit[]>> = {
     },
   ],
 };
+
+/** Files and texts that a bug would replace and that are not there (any more). */
+export function misfits(): string[] {
+  return Object.entries(BUGS).flatMap(([name, edits]) =>
+    edits
+      .filter(
+        ({ file, from }) =>
+          !readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8').includes(from),
+      )
+      .map(({ file, from }) => `${name}: ${file} has no ${from}`),
+  );
+}
 
 /** Throws an Error where the text that is to be replaced is not there: then the bug is out of date. */
 export function plantBug(name: string): void {

@@ -37,6 +37,21 @@ export function checkGraphSchema(schema: GraphSchema, issues: GraphIssue[]): voi
     for (const field of ['name', 'type', 'jsonPath'])
       if ((stringAt(column, field) ?? '') === '')
         report(`additionalPrinterColumns[${index}].${field}`, 'it is missing', 'a text');
+  const { scale } = schema.subresources ?? {};
+  if (scale) {
+    const path = (at: keyof typeof scale, below: string): void => {
+      const found = scale[at];
+      if (found === undefined ? at !== 'labelSelectorPath' : !found.startsWith(below))
+        report(
+          `subresources.scale.${at}`,
+          found === undefined ? 'it is missing' : `found "${found}"`,
+          `a path below ${below}`,
+        );
+    };
+    path('specReplicasPath', '.spec.');
+    path('statusReplicasPath', '.status.');
+    path('labelSelectorPath', '.');
+  }
   for (const problem of validateLabels(schema.metadata?.labels ?? {}, 'schema.metadata.labels'))
     issues.push({ path: problem.path, message: problem.detail });
 }

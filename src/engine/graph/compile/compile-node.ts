@@ -23,7 +23,7 @@ import {
   type Template,
 } from '../template/index.ts';
 import type { DeclaredNode } from './declare-node.ts';
-import { isOwnKey, nameProblem } from './names.ts';
+import { CONTRIBUTE, isOwnKey, nameProblem, TARGET_CLUSTER } from './names.ts';
 import { type ForEachDimension, type GraphNode, isExternal, isList } from './node.ts';
 
 export const MAX_DIMENSIONS = 10;
@@ -50,9 +50,12 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
   const dimensions = compileForEach(node, context, others);
   const iterated = Object.fromEntries(dimensions.map(({ variable, type }) => [variable, type]));
   const plain = context.environment;
-  const template = isExternal(node.kind)
-    ? compileExternal(node, expressionScope('externalRef', plain, others), context)
-    : compileResource(node, context, iterated, others);
+  const template =
+    node.kind === 'Value'
+      ? compileValue(node, expressionScope('def', plain, others), context)
+      : isExternal(node.kind)
+        ? compileExternal(node, expressionScope('externalRef', plain, others), context)
+        : compileResource(node, context, iterated, others);
   const include = expressionScope('includeWhen', plain, others);
   const includeWhen = (resource.includeWhen ?? []).flatMap((item, index) =>
     given(compileCondition(item, include, place(`.includeWhen[${index}]`), issues)),
@@ -61,6 +64,11 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
   const readyWhen = (resource.readyWhen ?? []).flatMap((item, index) =>
     given(compileCondition(item, ready, place(`.readyWhen[${index}]`), issues)),
   );
+  // An object that is there says of itself whether it may be changed now.
+  const propagate = expressionScope('propagateWhen', plain, [...others, ...(isList(node.kind) ? [] : [id])]);
+  const propagateWhen = (resource.propagateWhen ?? []).flatMap((item, index) =>
+    given(compileCondition(item, propagate, place(`.propagateWhen[${index}]`), issues)),
+  );
   const forEach = dimensions.flatMap(({ variable, expression }): ForEachDimension[] =>
     expression ? [{ variable, expression }] : [],
   );
@@ -68,6 +76,7 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
     ...template.fields.flatMap((field) => field.parts.filter((part) => typeof part !== 'string')),
     ...forEach.map((dimension) => dimension.expression),
     ...includeWhen,
+    ...propagateWhen,
   ];
   const variables = new Set(forEach.map((dimension) => dimension.variable));
   const dependencies = new Set(expressions.flatMap((expression) => expression.references));
@@ -78,12 +87,39 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
     of: node.of,
     apiVersion: node.apiVersion,
     namespaced: node.schema.namespaced,
-    dependencies: [...dependencies].filter((name) => name !== 'schema' && !variables.has(name)).sort(),
+    dependencies: [...new Set([...dependencies, ...(node.definedBy === undefined ? [] : [node.definedBy])])]
+      .filter((name) => name !== 'schema' && name !== id && !variables.has(name))
+      .sort(),
     template,
     forEach,
     includeWhen,
     readyWhen,
+    propagateWhen,
+    contributes: annotationsOf(resource.template)[CONTRIBUTE] === 'true',
+    targeted: resource.target !== undefined,
   };
+}
+
+function annotationsOf(template: JsonObject | undefined): JsonObject {
+  const metadata = template?.['metadata'];
+  const annotations = isObject(metadata) ? metadata['annotations'] : undefined;
+  return isObject(annotations) ? annotations : {};
+}
+
+function compileValue(
+  node: DeclaredNode,
+  scope: ExpressionScope,
+  { issues }: NodeContext,
+): Template<JsonObject> {
+  const { fields } = compileTemplate(node.resource.def ?? null, undefined, {
+    scope,
+    place: { node: node.id, path: `${node.path}.def` },
+    issues,
+    resolve: () => undefined,
+    omit: 'refused',
+  });
+  const value = { value: node.resource.def ?? null };
+  return { value, fields: fields.map((field) => ({ ...field, path: ['value', ...field.path] })) };
 }
 
 function given<T>(value: T | undefined): T[] {
@@ -267,8 +303,13 @@ function checkIdentity(
 ): void {
   const telling = new Set<string>();
   for (const { path, parts } of template.fields) {
-    if (path.length !== 2 || path[0] !== 'metadata') continue;
-    if (path[1] !== 'name' && (path[1] !== 'namespace' || !node.schema.namespaced)) continue;
+    if (path[0] !== 'metadata') continue;
+    // Objects of one name may be on different clusters.
+    const onCluster =
+      node.resource.target !== undefined && path[1] === 'annotations' && path[2] === TARGET_CLUSTER;
+    const isName = path.length === 2 && path[1] === 'name';
+    const isNamespace = path.length === 2 && path[1] === 'namespace' && node.schema.namespaced;
+    if (!onCluster && !isName && !isNamespace) continue;
     for (const part of parts)
       if (typeof part !== 'string') for (const name of part.references) telling.add(name);
   }

@@ -1,17 +1,23 @@
 import { DYN, schemaType, type Type } from '../../../cel/index.ts';
-import type { KubeObject } from '../../../kube/object.ts';
-import { clone } from '../../../schema/json.ts';
+import { asObject, type KubeObject } from '../../../kube/object.ts';
+import { clone, isObject, stringAt } from '../../../schema/json.ts';
 import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
 import type { GraphDefinition, GraphSchema } from '../definition.ts';
 import { graphEnvironment, graphLibraries, templateLibraries } from '../expression/index.ts';
 import type { GraphIssue } from '../issue.ts';
 import { type RevisionDigest, revisionDigest } from '../revision/digest.ts';
-import { OBJECT_META, type SchemaSource } from '../schema-source.ts';
+import { OBJECT_META, type SchemaSource, schemaSourceOf, schemaSources } from '../schema-source.ts';
 import { openApiOfSimpleSchema } from '../simple-schema/index.ts';
 import { checkFields, checkGraphSchema } from './check-schema.ts';
 import { type CompiledNode, compileNode, MAX_DIMENSIONS } from './compile-node.ts';
 import { type AuthorCondition, type CompiledStatus, compileStatus } from './compile-status.ts';
-import { type InstanceKind, instanceDefinition, instanceKindOf, instanceSchema } from './crd.ts';
+import {
+  type InstanceKind,
+  instanceDefinition,
+  instanceKindOf,
+  instanceSchema,
+  listsResources,
+} from './crd.ts';
 import { orderNodes } from './dag.ts';
 import { type DeclaredNode, declareNode } from './declare-node.ts';
 import type { GraphNode } from './node.ts';
@@ -34,6 +40,8 @@ export interface CompiledGraph {
   readonly nodes: readonly GraphNode[];
   readonly status: CompiledStatus['template'];
   readonly conditions: readonly AuthorCondition[];
+  /** The status of instances lists their objects. */
+  readonly listsResources: boolean;
   /** The OpenAPI schema of instances. */
   readonly schema: OpenApiSchema;
   /** The CustomResourceDefinition of instances, without labels of an owner. */
@@ -91,7 +99,8 @@ export function compileGraph(definition: GraphDefinition, options: CompileOption
       message: 'it is ignored: the state is what the engine says',
     });
   if (issues.length > 0 || !nodes) return { issues: issues.slice(0, MAX_ISSUES), warnings };
-  const openApi = instanceSchema(spec, status.schema);
+  const listed = listsResources(schema);
+  const openApi = instanceSchema(spec, status.schema, listed);
   return {
     graph: {
       name: definition.name,
@@ -99,6 +108,7 @@ export function compileGraph(definition: GraphDefinition, options: CompileOption
       nodes,
       status: status.template,
       conditions: status.conditions,
+      listsResources: listed,
       schema: openApi,
       definition: instanceDefinition(schema, openApi),
       digest: revisionDigest(definition),
@@ -113,6 +123,7 @@ function declareNodes(
   issues: GraphIssue[],
 ): DeclaredNode[] {
   const seen = new Map<string, number>();
+  const { source, makers } = ownKinds(definition);
   return definition.resources.flatMap((resource, position) => {
     const other = seen.get(resource.id);
     if (other !== undefined) {
@@ -128,11 +139,33 @@ function declareNodes(
     const node = declareNode(
       resource,
       position,
-      { schemas: options.schemas, allowUnknownKinds: options.allowUnknownKinds === true },
+      {
+        schemas: schemaSources(source, options.schemas),
+        allowUnknownKinds: options.allowUnknownKinds === true,
+        makers,
+      },
       issues,
     );
     return node ? [node] : [];
   });
+}
+
+/** The kinds that nodes of the graph itself define: an operator and what it works on may come as one. */
+function ownKinds({ resources }: GraphDefinition): {
+  source: SchemaSource;
+  makers: ReadonlyMap<string, string>;
+} {
+  const makers = new Map<string, string>();
+  const definitions = resources.flatMap(({ id, template }) => {
+    const isKind =
+      template?.['apiVersion'] === 'apiextensions.k8s.io/v1' &&
+      template['kind'] === 'CustomResourceDefinition' &&
+      isObject(template['metadata']);
+    if (!isKind) return [];
+    makers.set(`${stringAt(template, 'spec', 'group')}/${stringAt(template, 'spec', 'names', 'kind')}`, id);
+    return [asObject(template)];
+  });
+  return { source: schemaSourceOf(definitions), makers };
 }
 
 /** What expressions see of an instance: all but its status, and no namespace where it has none. */

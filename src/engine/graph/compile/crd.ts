@@ -50,8 +50,26 @@ const DEFAULT_COLUMNS: readonly JsonObject[] = [
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
 ];
 
+/** On a schema, `"true"`: the status lists the objects of the instance. */
+const MANAGED_RESOURCES = 'atoll.dev/managed-resources';
+
+export function listsResources(schema: GraphSchema): boolean {
+  return schema.metadata?.annotations?.[MANAGED_RESOURCES] === 'true';
+}
+
+const RESOURCES: OpenApiSchema = {
+  type: 'array',
+  description: 'The objects that the instance is made of.',
+  items: {
+    type: 'object',
+    properties: Object.fromEntries(
+      ['nodeID', 'apiVersion', 'kind', 'namespace', 'name', 'uid'].map((name) => [name, { type: 'string' }]),
+    ),
+  },
+};
+
 /** The OpenAPI schema of instances. */
-export function instanceSchema(spec: OpenApiSchema, status: OpenApiSchema): OpenApiSchema {
+export function instanceSchema(spec: OpenApiSchema, status: OpenApiSchema, listed: boolean): OpenApiSchema {
   return {
     type: 'object',
     properties: {
@@ -65,6 +83,7 @@ export function instanceSchema(spec: OpenApiSchema, status: OpenApiSchema): Open
           ...status.properties,
           state: { type: 'string', description: 'IN_PROGRESS, ACTIVE, DELETING or ERROR.' },
           conditions: CONDITIONS,
+          ...(listed && { managedResources: RESOURCES }),
         },
       },
     },
@@ -102,7 +121,10 @@ export function instanceDefinition(schema: GraphSchema, openAPIV3Schema: OpenApi
           served: true,
           storage: true,
           schema: { openAPIV3Schema: clone(openAPIV3Schema) },
-          subresources: { status: {} },
+          subresources: {
+            status: {},
+            ...(schema.subresources?.scale && { scale: { ...schema.subresources.scale } }),
+          },
           additionalPrinterColumns: clone([...columns]),
         },
       ],

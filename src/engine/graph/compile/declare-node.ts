@@ -21,12 +21,16 @@ export interface DeclaredNode {
   readonly type: Type;
   /** As other nodes see it. */
   readonly variable: Type;
+  /** The node that makes the CustomResourceDefinition of its kind. */
+  readonly definedBy?: string;
 }
 
 export interface DeclareOptions {
   readonly schemas: SchemaSource;
   /** A kind that no source knows is taken as it comes, instead of being an issue. */
   readonly allowUnknownKinds: boolean;
+  /** Nodes that make kinds, by `group/kind`. */
+  readonly makers: ReadonlyMap<string, string>;
 }
 
 /** Checks the outline of a node and finds the schema of its kind. */
@@ -48,6 +52,8 @@ export function declareNode(
   };
   const naming = nameProblem(id);
   if (naming) report('.id', naming.message, naming.expected);
+  if (resource.def !== undefined)
+    return issues.length > before ? undefined : declareValue(resource, position, path, report);
   const kind = kindOf(resource, report);
   const body = resource.template ?? resource.externalRef;
   const at = resource.template === undefined ? '.externalRef' : '.template';
@@ -73,7 +79,37 @@ export function declareNode(
   const type =
     schemaType(schema.type, { name: `__type_${id}`, unknownFields: 'dyn', plainNames: true }) ?? DYN;
   const variable = isList(kind) ? listType(type) : type;
-  return { resource, id, path, position, kind, of, apiVersion, schema, type, variable };
+  const definedBy = options.makers.get(`${of.group}/${of.kind}`);
+  return {
+    ...{ resource, id, path, position, kind, of, apiVersion, schema, type, variable },
+    ...(definedBy !== undefined && definedBy !== id && { definedBy }),
+  };
+}
+
+/** Conditions that say something of objects, of which a value has none. */
+const OF_OBJECTS = ['template', 'externalRef', 'forEach', 'readyWhen', 'propagateWhen'] as const;
+
+function declareValue(
+  resource: GraphResource,
+  position: number,
+  path: string,
+  report: Report,
+): DeclaredNode | undefined {
+  const wrong = OF_OBJECTS.filter((field) => resource[field] !== undefined);
+  for (const field of wrong) report(`.${field}`, `a node with def makes no object`, `no ${field} beside def`);
+  if (wrong.length > 0) return undefined;
+  return {
+    resource,
+    id: resource.id,
+    path,
+    position,
+    kind: 'Value',
+    of: { group: '', version: '', kind: '' },
+    apiVersion: '',
+    schema: unknownKind(false),
+    type: DYN,
+    variable: DYN,
+  };
 }
 
 type Report = (at: string, message: string, expected?: string) => void;
@@ -86,7 +122,7 @@ function kindOf(resource: GraphResource, report: Report): NodeKind | undefined {
       template === undefined
         ? 'there is neither template nor externalRef'
         : 'there are both template and externalRef',
-      'exactly one of template and externalRef',
+      'exactly one of template, externalRef and def',
     );
     return undefined;
   }

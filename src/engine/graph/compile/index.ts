@@ -7,5 +7,6 @@
 export { type Compilation, type CompiledGraph, type CompileOptions, compileGraph } from './compile.ts';
 export { type AuthorCondition, ENGINE_CONDITIONS } from './compile-status.ts';
 export { type InstanceKind, instanceKindOf } from './crd.ts';
+export { CONTRIBUTE, TARGET_CLUSTER } from './names.ts';
 export { type ForEachDimension, type GraphNode, isExternal, isList, type NodeKind } from './node.ts';
 export { pluralOf } from './plural.ts';

@@ -37,6 +37,12 @@ export function nameProblem(name: string): { message: string; expected: string }
 /** Prefixes of labels and annotations that the engine writes itself. */
 export const OWN_PREFIXES = ['kro.run/', 'internal.kro.run/'] as const;
 
+/** In the template of a node with a target: the name of the cluster that its objects go to. It is not on the objects. */
+export const TARGET_CLUSTER = 'atoll.dev/target-cluster';
+
+/** On a template, `"true"`: its fields are added to an object that is somebody else's. */
+export const CONTRIBUTE = 'atoll.dev/contribute';
+
 export function isOwnKey(key: string): boolean {
   return OWN_PREFIXES.some((prefix) => key.startsWith(prefix));
 }

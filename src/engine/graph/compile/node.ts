@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../schema/json.ts';
 import type { Expression } from '../expression/index.ts';
 import type { Template } from '../template/index.ts';
 
-export type NodeKind = 'Resource' | 'Collection' | 'External' | 'ExternalCollection';
+export type NodeKind = 'Resource' | 'Collection' | 'External' | 'ExternalCollection' | 'Value';
 
 export interface ForEachDimension {
   readonly variable: string;
@@ -23,12 +23,17 @@ export interface GraphNode {
   readonly namespaced: boolean;
   /** Ids of nodes, sorted. */
   readonly dependencies: readonly string[];
-  /** The object; of external nodes `metadata` with name, namespace and selector. */
+  /** The object; of external nodes `metadata` with name, namespace and selector; of values `{value}`. */
   readonly template: Template<JsonObject>;
   /** Empty but for collections. The last one varies fastest. */
   readonly forEach: readonly ForEachDimension[];
   readonly includeWhen: readonly Expression[];
   readonly readyWhen: readonly Expression[];
+  readonly propagateWhen: readonly Expression[];
+  /** It adds fields to objects that are somebody else's. */
+  readonly contributes: boolean;
+  /** Its objects are on other clusters than the instance. */
+  readonly targeted: boolean;
 }
 
 /** Whether other nodes see it as a list. */

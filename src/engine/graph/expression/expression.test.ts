@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { BYTES, DYN } from '../../../cel/index.ts';
 import type { GraphIssue } from '../issue.ts';
@@ -61,6 +62,25 @@ describe('expressions', () => {
     expect(ten.slice(8)).toBe(ten.slice(0, 2));
     expect(evaluated("random.seededString(0, 'seed')")).toContain('Failed: random.seededString: the length');
     expect(evaluated("random.seededInt(2, 2, 'seed')")).toContain('min must be less than max');
+  });
+
+  it('[R29] have the random values that the algorithm gives for twenty seeds', () => {
+    // Computed apart: character k is the k-th group of four bytes of sha256, modulo 36; numbers are its first eight bytes.
+    const file = new URL('../testdata/seeded.json', import.meta.url);
+    const vectors = JSON.parse(readFileSync(file, 'utf8')) as readonly {
+      seed: string;
+      length: number;
+      string: string;
+      min: number;
+      max: number;
+      int: number;
+    }[];
+    expect(vectors).toHaveLength(20);
+    for (const { seed, length, string, min, max, int } of vectors) {
+      const text = JSON.stringify(seed);
+      expect(evaluated(`random.seededString(${length}, ${text})`), seed).toBe(string);
+      expect(evaluated(`random.seededInt(${min}, ${max}, ${text})`), seed).toBe(int);
+    }
   });
 
   it('[R30] merge maps, read and write JSON, hash, change lists', () => {

@@ -1,5 +1,6 @@
 import {
   createEnvironment,
+  DYN,
   type Environment,
   type EvaluationResult,
   type Library,
@@ -7,6 +8,7 @@ import {
   type Type,
 } from '../../../cel/index.ts';
 import { expressionIssues, type GraphIssue, type Place } from '../issue.ts';
+import { CLOCK } from './time-library.ts';
 
 /** A compiled expression of a graph. */
 export interface Expression {
@@ -32,7 +34,11 @@ export function graphEnvironment(
   variables: Readonly<Record<string, Type>>,
   libraries: readonly Library[],
 ): Environment {
-  return createEnvironment({ libraries, variables, homogeneousLiterals: false });
+  return createEnvironment({
+    libraries,
+    variables: { ...variables, [CLOCK]: DYN },
+    homogeneousLiterals: false,
+  });
 }
 
 export function expressionScope(
@@ -55,7 +61,7 @@ export function compileExpression(
     issues.push(...expressionIssues(place, source, compiled.issues).map((issue) => withNames(issue, scope)));
     return undefined;
   }
-  const references = [...compiled.program.variables()].sort();
+  const references = [...compiled.program.variables()].filter((name) => name !== CLOCK).sort();
   const refused = references.filter((name) => !scope.allowed.has(name));
   if (refused.length > 0) {
     const may = scope.allowed.size === 0 ? 'no variables' : [...scope.allowed].sort().join(', ');

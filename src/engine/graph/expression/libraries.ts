@@ -23,6 +23,7 @@ import { listLibrary } from './list-library.ts';
 import { mapLibrary } from './map-library.ts';
 import { omitLibrary } from './omit-library.ts';
 import { randomLibrary } from './random-library.ts';
+import { timeLibrary } from './time-library.ts';
 
 /** What every expression of a graph may use. */
 export const graphLibraries: readonly Library[] = [
@@ -46,6 +47,7 @@ export const graphLibraries: readonly Library[] = [
   jsonLibrary,
   hashLibrary,
   listLibrary,
+  timeLibrary,
 ];
 
 /** In templates. The same list each time, so that what is made of it is shared. */

@@ -1,14 +1,28 @@
 import { type KubeObject, type ObjectRef, refKey, refOf } from '../../../kube/object.ts';
-import { stringAt } from '../../../schema/json.ts';
+import { type JsonObject, stringAt } from '../../../schema/json.ts';
 import type { CompiledGraph } from '../compile/index.ts';
+import type { Contribution } from './inventory.ts';
 import type { InstanceStep } from './step.ts';
-import { ANNOTATIONS, LABELS } from './words.ts';
+import { ANNOTATIONS, LABELS, WISHES } from './words.ts';
 
 /** An object to delete, if it still is the one that was seen. */
 export interface Deletion {
   readonly ref: ObjectRef;
   readonly uid: string;
   readonly node: string;
+  /** It is not deleted but let go: the engine's marks are taken off. */
+  readonly retain?: JsonObject;
+  /** It belongs to somebody else: the fields that the instance added are taken back. */
+  readonly withdraw?: boolean;
+}
+
+/** An object to which an instance has added fields, as it is now. */
+export interface Contributed extends Contribution {
+  readonly uid: string;
+}
+
+function withdrawal({ ref, uid }: Contributed): Deletion {
+  return { ref, uid, node: '', withdraw: true };
 }
 
 function deletionOf(object: KubeObject): Deletion {
@@ -16,6 +30,28 @@ function deletionOf(object: KubeObject): Deletion {
     ref: refOf(object),
     uid: object.metadata.uid ?? '',
     node: object.metadata.labels?.[LABELS.nodeId] ?? '',
+    ...(object.metadata.annotations?.[WISHES.retain] === 'true' && { retain: releasePatch(object) }),
+  };
+}
+
+/** A merge patch that takes the engine's marks off an object, if it is still as it was seen. */
+export function releasePatch({
+  metadata: { labels = {}, annotations = {}, uid, resourceVersion },
+}: KubeObject): JsonObject {
+  const own = new Set<string>([...Object.values(LABELS), ...Object.values(ANNOTATIONS)]);
+  const marks = (entries: Readonly<Record<string, string>>): JsonObject =>
+    Object.fromEntries(
+      Object.keys(entries)
+        .filter((key) => own.has(key) || own.has(key.replace(/^internal\./, '')))
+        .map((key) => [key, null]),
+    );
+  return {
+    metadata: {
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+      labels: marks(labels),
+      annotations: marks(annotations),
+    },
   };
 }
 
@@ -38,13 +74,21 @@ export interface DeletionStep {
  * What of an instance that is being deleted goes next: the highest wave of what is left. Needs neither graph nor expressions, since
  * each object says in which wave it was made.
  */
-export function stepDeletion(members: readonly KubeObject[]): DeletionStep {
-  const highest = Math.max(-1, ...members.map(writtenWave));
+export function stepDeletion(
+  members: readonly KubeObject[],
+  contributed: readonly Contributed[] = [],
+): DeletionStep {
+  let highest = -1;
+  for (const object of members) highest = Math.max(highest, writtenWave(object));
+  for (const { wave } of contributed) highest = Math.max(highest, wave);
   const wave = members.filter((object) => writtenWave(object) === highest).toSorted(byKey);
   return {
-    delete: wave.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(deletionOf),
+    delete: [
+      ...wave.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(deletionOf),
+      ...contributed.filter((item) => item.wave === highest).map(withdrawal),
+    ],
     waiting: wave.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(refOf),
-    done: members.length === 0,
+    done: members.length + contributed.length === 0,
   };
 }
 
@@ -61,6 +105,7 @@ export function pruneWaves(
   graph: CompiledGraph,
   step: InstanceStep,
   members: readonly KubeObject[],
+  contributed: readonly Contributed[] = [],
 ): readonly (readonly Deletion[])[] {
   if (!step.settled) return [];
   const wanted = new Set(step.objects.map(({ ref }) => refKey(ref)));
@@ -73,7 +118,11 @@ export function pruneWaves(
     if (wave) wave.push(object);
     else waves.set(at, [object]);
   }
-  return [...waves]
-    .toSorted(([a], [b]) => (a === b ? 0 : b - a))
-    .map(([, objects]) => objects.toSorted(byKey).map(deletionOf));
+  const withdrawn = contributed.filter(({ ref }) => !wanted.has(refKey(ref))).map(withdrawal);
+  return [
+    ...(withdrawn.length > 0 ? [withdrawn] : []),
+    ...[...waves]
+      .toSorted(([a], [b]) => (a === b ? 0 : b - a))
+      .map(([, objects]) => objects.toSorted(byKey).map(deletionOf)),
+  ];
 }

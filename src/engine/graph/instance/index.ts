@@ -8,8 +8,16 @@
  */
 
 export { MAX_COLLECTION_SIZE } from './collection.ts';
-export { type Deletion, type DeletionStep, pruneWaves, stepDeletion } from './deletion.ts';
 export {
+  type Contributed,
+  type Deletion,
+  type DeletionStep,
+  pruneWaves,
+  releasePatch,
+  stepDeletion,
+} from './deletion.ts';
+export {
+  type Contribution,
   covers,
   EMPTY_INVENTORY,
   groupKindOf,
@@ -23,19 +31,23 @@ export {
 export type { ObjectQuery, Observed, Read } from './observed.ts';
 export {
   applySetId,
+  contributionManager,
   type GraphOwner,
   instanceLabels,
   isSuspended,
+  keepingVersion,
   labelValue,
   memberMarks,
   ownerLabels,
 } from './owner.ts';
 export { type Reason, reasonText } from './reason.ts';
+export { REMOTE_OBJECT, type RemoteState } from './remote.ts';
 export { observedObjects, renderInstance } from './render.ts';
 export { type InstanceStatus, instanceStatus, type StatusInput } from './status.ts';
 export {
   type DesiredObject,
   type InstanceStep,
+  type ManagedResource,
   type NodeReport,
   type StepOptions,
   stepInstance,
@@ -48,4 +60,5 @@ export {
   MANAGED_BY,
   MANAGERS,
   type NodeState,
+  WISHES,
 } from './words.ts';

@@ -1,7 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import { describe, expect, it } from 'vitest';
-import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../../kube/object.ts';
-import { compiled } from '../graph.fixture.ts';
+import {
+  type Condition,
+  type KubeObject,
+  type ObjectRef,
+  refKey,
+  refOf,
+  refText,
+} from '../../../kube/object.ts';
+import { compiled, wrong } from '../graph.fixture.ts';
 import {
   ANNOTATIONS,
   applySetId,
@@ -535,7 +542,61 @@ describe('status', () => {
     expect(deleting.state).toBe('DELETING');
   });
 
-  it('has the conditions of the author instead of the usual ones', () => {
+  it('[R89] has conditions that depend on each other, with reasons and the generation they are of', () => {
+    const graph = compiled(WEB);
+    const world = cluster();
+    const one = instance({ name: 'cart', replicas: 1, extra: false });
+    type Given = Partial<Parameters<typeof instanceStatus>[0]>;
+    const step = stepInstance(graph, one, world.observed, { owner });
+    const shown = (input: Given): string =>
+      (instanceStatus({ instance: one, now, graph, ...input }).status['conditions'] as unknown as Condition[])
+        .map((item) => {
+          expect(item.observedGeneration).toBe(3);
+          return `${item.type}=${item.status}/${item.reason}`;
+        })
+        .join(' ');
+    const good = 'InstanceManaged=True/Managed GraphResolved=True/Resolved';
+    expect(shown({ step })).toBe(`Ready=False/NotReady ${good} ResourcesReady=False/NotReady`);
+    expect(shown({ suspended: true })).toBe(
+      `Ready=False/ReconciliationSuspended ${good} ResourcesReady=False/ReconciliationSuspended`,
+    );
+    expect(shown({ deleting: 'waits' })).toBe(
+      `Ready=Unknown/UnderDeletion ${good} ResourcesReady=Unknown/UnderDeletion`,
+    );
+    expect(shown({ unmanaged: 'the inventory was changed' })).toContain(
+      'Ready=False/ManagementFailed InstanceManaged=False/ManagementFailed',
+    );
+    const { graph: _none, ...unresolved } = { graph, unresolved: 'there is no revision 3' };
+    expect(
+      (
+        instanceStatus({ instance: one, now, ...unresolved }).status['conditions'] as unknown as Condition[]
+      ).map(({ type, reason }) => `${type}/${reason}`),
+    ).toEqual([
+      'Ready/ResolutionFailed',
+      'InstanceManaged/Managed',
+      'GraphResolved/ResolutionFailed',
+      'ResourcesReady/Unknown',
+    ]);
+    const ready = { ...step, ready: true };
+    expect(shown({ step: ready })).toBe(`Ready=True/Ready ${good} ResourcesReady=True/AllResourcesReady`);
+    const gone = { ...step, nodes: step.nodes.map((node) => ({ ...node, state: 'DELETING' as const })) };
+    expect(shown({ step: gone })).toContain('ResourcesReady=False/ResourceDeleting');
+    // Of several that are False the one that became so last is told.
+    const first = instanceStatus({ instance: one, now, graph, step });
+    const later = instanceStatus({
+      instance: { ...one, status: first.status },
+      now: now + 60_000,
+      graph,
+      step,
+      unmanaged: 'the inventory was changed',
+    });
+    expect((later.status['conditions'] as unknown as Condition[])[0]).toMatchObject({
+      type: 'Ready',
+      reason: 'ManagementFailed',
+    });
+  });
+
+  it('[R90] has the conditions of the author instead of the usual ones', () => {
     const graph = compiled(`
 schema:
   spec: {name: string}
@@ -586,4 +647,92 @@ resources:
     expect(duplicated.state).toBe('ERROR');
     expect(duplicated.problems).toEqual(['status.conditions: two expressions give a condition "Up"']);
   });
+});
+
+describe('values', () => {
+  const yaml = `
+schema: {spec: {a: integer}}
+resources:
+- id: a
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {v: "\${string(sum.of)}"}}
+- id: b
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {v: "\${string(sum.of)}"}}
+- id: c
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {v: "\${string(sum.of + 1)}"}}
+- id: sum
+  def: {of: "\${schema.spec.a + 1}", list: ["\${schema.metadata.name}", two]}
+`;
+
+  it('[R83] are computed once, whoever uses them, and make no object', () => {
+    const graph = compiled(yaml);
+    const sum = graph.nodes.find(({ id }) => id === 'sum');
+    const part = sum?.template.fields[0]?.parts[0];
+    if (typeof part !== 'object') throw new Error('there is no expression');
+    let evaluations = 0;
+    const { program } = part;
+    Object.assign(part, {
+      program: {
+        ...program,
+        evaluate: (...given: Parameters<typeof program.evaluate>) => {
+          evaluations += 1;
+          return program.evaluate(...given);
+        },
+      },
+    });
+    const step = stepInstance(graph, instance({ a: 2 }), cluster().observed, { owner });
+    expect(evaluations).toBe(1);
+    expect(step.objects.map(({ object }) => object['data'])).toEqual([{ v: '3' }, { v: '3' }, { v: '4' }]);
+    expect(step.bindings['sum']).toEqual({ of: 3, list: ['one', 'two'] });
+    expect(step.inventory).toEqual({ groupKinds: ['ConfigMap'], namespaces: [] });
+  });
+
+  it('are told what they cannot have', () => {
+    expect(wrong(`resources: [{id: v, def: {a: b}, template: {}, readyWhen: ["\${true}"]}]`)).toBe(
+      'resources[0].template (node v): a node with def makes no object; expected no template beside def\n' +
+        'resources[0].readyWhen (node v): a node with def makes no object; expected no readyWhen beside def',
+    );
+    expect(wrong(`resources: [{id: v, def: {a: "\${v.a}"}}]`)).toContain('"v" cannot be used in def');
+  });
+});
+
+it('[R91] an instance and its nodes have the states that are agreed upon', () => {
+  const graph = compiled(`
+schema: {spec: {zero: integer, shown: boolean}}
+resources:
+- id: out
+  includeWhen: ["\${schema.spec.shown}"]
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: out}}
+- id: good
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: good}}
+- id: slow
+  readyWhen: ["\${slow.data['x'] == 'y'}"]
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: slow}}
+- id: behind
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "\${slow.metadata.name}-2"}}
+- id: bad
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: bad}, data: {v: "\${string(1 / schema.spec.zero)}"}}
+`);
+  const world = cluster();
+  const one = instance({ zero: 0, shown: false });
+  const look = (): InstanceStep => stepInstance(graph, one, world.observed, { owner });
+  world.apply(look());
+  expect(states(look())).toBe(
+    'out=SKIPPED good=SYNCED slow=WAITING_FOR_READINESS behind=IN_PROGRESS bad=ERROR',
+  );
+  const step = look();
+  world.put({
+    ...(world.all()[0] as KubeObject),
+    metadata: { name: 'good', namespace: 'shop', deletionTimestamp: 'now' },
+  });
+  expect(states(look())).toContain('good=DELETING');
+  const stateWith = (input: object): string =>
+    instanceStatus({ instance: one, now: 0, graph, ...input }).state;
+  expect(
+    [
+      { step },
+      { step: { ...step, nodes: [] } },
+      { step: { ...step, nodes: [], ready: true } },
+      { step, deleting: 'waits' },
+    ].map(stateWith),
+  ).toEqual(['ERROR', 'IN_PROGRESS', 'ACTIVE', 'DELETING']);
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type KubeObject, type ObjectRef, parseApiVersion } from '../../../kube/object.ts';
+import { type KubeObject, type ObjectRef, parseApiVersion, refKey } from '../../../kube/object.ts';
 import { stringAt } from '../../../schema/json.ts';
 import { applySetId } from './owner.ts';
 import { ANNOTATIONS, LABELS } from './words.ts';
@@ -10,6 +10,14 @@ export interface Inventory {
   readonly groupKinds: readonly string[];
   /** Besides the instance's own. */
   readonly namespaces: readonly string[];
+  /** Objects of others that the instance adds fields to. Absent where there are none. */
+  readonly contributions?: readonly Contribution[];
+}
+
+export interface Contribution {
+  readonly ref: ObjectRef;
+  /** Of the node, so that it is taken back in its turn. */
+  readonly wave: number;
 }
 
 export const EMPTY_INVENTORY: Inventory = { groupKinds: [], namespaces: [] };
@@ -20,7 +28,11 @@ export function groupKindOf({ apiVersion, kind }: { apiVersion: string; kind: st
 }
 
 /** The inventory of some objects of an instance. */
-export function inventoryOf(refs: Iterable<ObjectRef>, instance: KubeObject): Inventory {
+export function inventoryOf(
+  refs: Iterable<ObjectRef>,
+  instance: KubeObject,
+  contributions: readonly Contribution[] = [],
+): Inventory {
   const groupKinds = new Set<string>();
   const namespaces = new Set<string>();
   for (const ref of refs) {
@@ -28,7 +40,19 @@ export function inventoryOf(refs: Iterable<ObjectRef>, instance: KubeObject): In
     if (ref.namespace !== '' && ref.namespace !== (instance.metadata.namespace ?? ''))
       namespaces.add(ref.namespace);
   }
-  return { groupKinds: [...groupKinds].sort(), namespaces: [...namespaces].sort() };
+  return {
+    groupKinds: [...groupKinds].sort(),
+    namespaces: [...namespaces].sort(),
+    ...withContributions(contributions),
+  };
+}
+
+/** Each object once, sorted; nothing where there is none. */
+function withContributions(all: readonly Contribution[]): Pick<Inventory, 'contributions'> {
+  if (all.length === 0) return {};
+  const byKey = new Map(all.map((item) => [refKey(item.ref), item]));
+  const keys = [...byKey.keys()].sort();
+  return { contributions: keys.flatMap((key) => byKey.get(key) ?? []) };
 }
 
 /** What is written before anything is made: all that was and all that will be. */
@@ -36,6 +60,7 @@ export function unionInventory(a: Inventory, b: Inventory): Inventory {
   return {
     groupKinds: [...new Set([...a.groupKinds, ...b.groupKinds])].sort(),
     namespaces: [...new Set([...a.namespaces, ...b.namespaces])].sort(),
+    ...withContributions([...(a.contributions ?? []), ...(b.contributions ?? [])]),
   };
 }
 
@@ -43,7 +68,10 @@ export function unionInventory(a: Inventory, b: Inventory): Inventory {
 export function covers(a: Inventory, b: Inventory): boolean {
   return (
     b.groupKinds.every((item) => a.groupKinds.includes(item)) &&
-    b.namespaces.every((item) => a.namespaces.includes(item))
+    b.namespaces.every((item) => a.namespaces.includes(item)) &&
+    (b.contributions ?? []).every(({ ref }) =>
+      a.contributions?.some((item) => refKey(item.ref) === refKey(ref)),
+    )
   );
 }
 
@@ -60,13 +88,50 @@ export function inventoryMarks(
       [ANNOTATIONS.tooling]: `kro/${version}`,
       [ANNOTATIONS.groupKinds]: inventory.groupKinds.join(','),
       [ANNOTATIONS.namespaces]: inventory.namespaces.join(','),
+      ...(inventory.contributions && {
+        [ANNOTATIONS.contributions]: contributionsText(inventory.contributions),
+      }),
       [ANNOTATIONS.inventoryHash]: hashOf(id, inventory),
     },
   };
 }
 
-function hashOf(id: string, { groupKinds, namespaces }: Inventory): string {
-  const text = [id, groupKinds.join(','), namespaces.join(',')].join('\n');
+function contributionsText(contributions: readonly Contribution[]): string {
+  return JSON.stringify(
+    contributions.map(({ ref, wave }) => [ref.apiVersion, ref.kind, ref.namespace, ref.name, wave]),
+  );
+}
+
+/** `undefined` where it is not as it was written. */
+function contributionsIn(text: string): Contribution[] | undefined {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  if (!Array.isArray(read)) return undefined;
+  const found = (read as readonly unknown[]).flatMap((item): Contribution[] => {
+    const [apiVersion, kind, namespace, name, wave] = Array.isArray(item) ? (item as unknown[]) : [];
+    return typeof apiVersion === 'string' &&
+      typeof kind === 'string' &&
+      typeof namespace === 'string' &&
+      typeof name === 'string' &&
+      typeof wave === 'number'
+      ? [{ ref: { apiVersion, kind, namespace, name }, wave }]
+      : [];
+  });
+  return found.length === read.length ? found : undefined;
+}
+
+function hashOf(id: string, { groupKinds, namespaces, contributions }: Inventory): string {
+  const text = [
+    id,
+    groupKinds.join(','),
+    namespaces.join(','),
+    ...(contributions ? [contributionsText(contributions)] : []),
+  ].join('\n');
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
@@ -93,7 +158,15 @@ export function readInventory(instance: KubeObject): InventoryReading {
   ] as const)
     if (value === undefined) return invalid(`the annotation ${name} is missing`);
   if (id !== applySetId(instance)) return invalid(`the label ${LABELS.setId} is not that of this instance`);
-  const inventory: Inventory = { groupKinds: listOf(kinds), namespaces: listOf(namespaces) };
+  const written = annotation(ANNOTATIONS.contributions);
+  const contributions = written === undefined ? undefined : contributionsIn(written);
+  if (written !== undefined && contributions === undefined)
+    return invalid(`the annotation ${ANNOTATIONS.contributions} is not as the engine wrote it`);
+  const inventory: Inventory = {
+    groupKinds: listOf(kinds),
+    namespaces: listOf(namespaces),
+    ...(contributions && { contributions }),
+  };
   if (hash !== hashOf(id, inventory))
     return invalid(
       `the annotation ${ANNOTATIONS.inventoryHash} does not match; the inventory was changed by hand`,

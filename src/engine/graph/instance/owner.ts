@@ -9,6 +9,17 @@ export interface GraphOwner {
   readonly uid: string;
   /** Of the engine, `kro-version` on objects. */
   readonly version: string;
+  /** Whether labels are written with the prefix `internal.kro.run/` as well, as they will be called one day. */
+  readonly bothPrefixes?: boolean;
+}
+
+/** Labels, with those of the engine under its other prefix as well where that is asked for. */
+function prefixed(labels: Record<string, string>, { bothPrefixes }: GraphOwner): Record<string, string> {
+  if (bothPrefixes !== true) return labels;
+  const renamed = Object.entries(labels).flatMap(([key, value]) =>
+    key.startsWith('kro.run/') ? [[`internal.${key}`, value] as const] : [],
+  );
+  return { ...labels, ...Object.fromEntries(renamed) };
 }
 
 const MAX_LABEL = 63;
@@ -21,14 +32,31 @@ export function labelValue(text: string): string {
 }
 
 /** Labels of everything that a definition brings forth: its CustomResourceDefinition and its instances. */
-export function ownerLabels({ name, uid, version }: GraphOwner): Record<string, string> {
-  return {
-    [LABELS.owned]: 'true',
-    [LABELS.version]: labelValue(version),
-    [LABELS.graphId]: uid,
-    [LABELS.graphName]: labelValue(name),
-    [LABELS.managedBy]: MANAGED_BY,
-  };
+export function ownerLabels(owner: GraphOwner): Record<string, string> {
+  const { name, uid, version } = owner;
+  return prefixed(
+    {
+      [LABELS.owned]: 'true',
+      [LABELS.version]: labelValue(version),
+      [LABELS.graphId]: uid,
+      [LABELS.graphName]: labelValue(name),
+      [LABELS.managedBy]: MANAGED_BY,
+    },
+    owner,
+  );
+}
+
+/** Labels that shall be on what is there already: which version of the engine made it does not change with the engine. */
+export function keepingVersion(
+  wanted: Readonly<Record<string, string>>,
+  present: Readonly<Record<string, string>> | undefined,
+): Record<string, string> {
+  const out = { ...wanted };
+  for (const key of [LABELS.version, `internal.${LABELS.version}`]) {
+    const before = present?.[key];
+    if (before !== undefined && out[key] !== undefined) out[key] = before;
+  }
+  return out;
 }
 
 /** The id of an instance's set of objects; the same for as long as the instance has its name. */
@@ -37,6 +65,11 @@ export function applySetId(instance: KubeObject): string {
   const { group } = parseApiVersion(instance.apiVersion);
   const digest = createHash('sha256').update(`${name}.${namespace}.${instance.kind}.${group}`).digest();
   return `applyset-${digest.toString('base64url')}-v1`;
+}
+
+/** Who adds the fields that an instance contributes to an object of somebody else. */
+export function contributionManager(instance: KubeObject): string {
+  return `kro.run/contribution-${createHash('sha256').update(applySetId(instance)).digest('hex').slice(0, 16)}`;
 }
 
 /** Labels of an instance itself. */
@@ -61,19 +94,22 @@ export function memberMarks(
   const { name = '', namespace = '', uid = '' } = instance.metadata;
   const { group, version } = parseApiVersion(instance.apiVersion);
   return {
-    labels: {
-      ...ownerLabels(owner),
-      [LABELS.partOf]: applySetId(instance),
-      [LABELS.nodeId]: labelValue(place.nodeId),
-      ...(place.index !== undefined && { [LABELS.collectionIndex]: String(place.index) }),
-      ...(place.size !== undefined && { [LABELS.collectionSize]: String(place.size) }),
-      [LABELS.instanceId]: uid,
-      [LABELS.instanceName]: labelValue(name),
-      [LABELS.instanceNamespace]: labelValue(namespace),
-      [LABELS.instanceGroup]: labelValue(group),
-      [LABELS.instanceVersion]: version,
-      [LABELS.instanceKind]: instance.kind,
-    },
+    labels: prefixed(
+      {
+        ...ownerLabels(owner),
+        [LABELS.partOf]: applySetId(instance),
+        [LABELS.nodeId]: labelValue(place.nodeId),
+        ...(place.index !== undefined && { [LABELS.collectionIndex]: String(place.index) }),
+        ...(place.size !== undefined && { [LABELS.collectionSize]: String(place.size) }),
+        [LABELS.instanceId]: uid,
+        [LABELS.instanceName]: labelValue(name),
+        [LABELS.instanceNamespace]: labelValue(namespace),
+        [LABELS.instanceGroup]: labelValue(group),
+        [LABELS.instanceVersion]: version,
+        [LABELS.instanceKind]: instance.kind,
+      },
+      owner,
+    ),
     annotations: { [ANNOTATIONS.applyOrder]: String(place.wave) },
   };
 }

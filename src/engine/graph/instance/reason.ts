@@ -17,8 +17,17 @@ export type Reason =
       readonly expression: string;
       readonly message?: string;
     }
+  /** `propagateWhen` is not true, so a change waits. */
+  | { readonly kind: 'Held'; readonly ref: ObjectRef; readonly expression: string; readonly message?: string }
   /** What is external is not there. */
   | { readonly kind: 'Absent'; readonly ref: ObjectRef }
+  /** It is on another cluster, and is not (seen to be) as it shall be there. */
+  | {
+      readonly kind: 'Remote';
+      readonly ref: ObjectRef;
+      readonly cluster: string;
+      readonly message: string;
+    }
   /** `includeWhen` is false. */
   | { readonly kind: 'Excluded'; readonly expression: string }
   /** A node that it depends on is left out. */
@@ -47,8 +56,12 @@ export function reasonText(reason: Reason): string {
       return `${refText(reason.ref)} is about to be applied`;
     case 'NotReady':
       return `${refText(reason.ref)} is not ready: \${${reason.expression}} is ${reason.message ?? 'false'}`;
+    case 'Held':
+      return `a change of ${refText(reason.ref)} is held back: \${${reason.expression}} is ${reason.message ?? 'false'}`;
     case 'Absent':
       return `${refText(reason.ref)} does not exist`;
+    case 'Remote':
+      return `${refText(reason.ref)} on cluster ${reason.cluster}: ${reason.message}`;
     case 'Excluded':
       return `left out: \${${reason.expression}} is false`;
     case 'ExcludedBy':

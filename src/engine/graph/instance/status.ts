@@ -31,6 +31,8 @@ export interface StatusInput {
   /** What went wrong around the step, such as reads or deletions that failed. */
   readonly failure?: string;
   readonly suspended?: boolean;
+  /** Where its objects are, for messages. */
+  readonly cluster?: string;
   /** The instance is being deleted: what is waited for, or what blocks it. */
   readonly deleting?: string;
 }
@@ -49,8 +51,14 @@ export function instanceStatus(input: StatusInput): InstanceStatus {
   const replaced = (graph?.conditions.length ?? 0) > 0;
   const conditions = replaced ? authorOnWire(author, own, previous, input) : own;
   const state = author?.duplicated === true ? 'ERROR' : stateOf(input, own);
+  const listed = graph?.listsResources === true && step ? { managedResources: step.managed } : {};
   return {
-    status: { ...fields, state, conditions: conditions as unknown as JsonValue[] },
+    status: {
+      ...(listed as unknown as JsonObject),
+      ...fields,
+      state,
+      conditions: conditions as unknown as JsonValue[],
+    },
     state,
     problems,
   };
@@ -105,7 +113,15 @@ function resolvedGraph({ unresolved, graph }: StatusInput): NewCondition {
   return { type, status: 'True', reason: 'Resolved', message: 'the graph is known' };
 }
 
-function resources({ deleting, suspended, failure, step }: StatusInput): NewCondition {
+/** What is wrong says where. */
+function resources(input: StatusInput): NewCondition {
+  const condition = resourcesHere(input);
+  if (input.cluster === undefined || condition.status === 'True' || input.suspended === true)
+    return condition;
+  return { ...condition, message: `on cluster ${input.cluster}: ${condition.message}` };
+}
+
+function resourcesHere({ deleting, suspended, failure, step }: StatusInput): NewCondition {
   const type = 'ResourcesReady';
   if (deleting !== undefined) return { type, status: 'Unknown', reason: 'UnderDeletion', message: deleting };
   if (suspended === true)

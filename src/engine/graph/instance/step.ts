@@ -7,18 +7,33 @@ import {
   refOf,
   refText,
 } from '../../../kube/object.ts';
-import { isObject, type JsonObject, stringAt } from '../../../schema/json.ts';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../../../schema/json.ts';
 import { type LabelSelector, selectorFromObject } from '../../../schema/label-selector.ts';
 import { digestOf } from '../../digest.ts';
-import { type CompiledGraph, type GraphNode, isList } from '../compile/index.ts';
-import { type Expression, evaluateExpression } from '../expression/index.ts';
+import { CONTRIBUTE, type CompiledGraph, type GraphNode, isList } from '../compile/index.ts';
+import {
+  CLOCK,
+  type Expression,
+  evaluateExpression,
+  type GraphClock,
+  graphClock,
+} from '../expression/index.ts';
 import { renderTemplate, type UnresolvedField } from '../template/index.ts';
 import { dimensionsOf, MAX_COLLECTION_SIZE } from './collection.ts';
-import { EMPTY_INVENTORY, type Inventory, inventoryOf, readInventory, unionInventory } from './inventory.ts';
+import { heldBack } from './holding.ts';
+import {
+  type Contribution,
+  EMPTY_INVENTORY,
+  type Inventory,
+  inventoryOf,
+  readInventory,
+  unionInventory,
+} from './inventory.ts';
 import type { ObjectQuery, Observed, Read } from './observed.ts';
-import { applySetId, type GraphOwner, memberMarks } from './owner.ts';
+import { applySetId, contributionManager, type GraphOwner, keepingVersion, memberMarks } from './owner.ts';
 import type { Reason } from './reason.ts';
-import { LABELS, type NodeState } from './words.ts';
+import { remoteObject, seenRemote } from './remote.ts';
+import { LABELS, type NodeState, WISHES } from './words.ts';
 
 /** An object as it shall be. */
 export interface DesiredObject {
@@ -28,6 +43,20 @@ export interface DesiredObject {
   readonly object: KubeObject;
   /** Of the object; what was applied with the same digest need not be applied again. */
   readonly digest: string;
+  /** Who writes it, where it is an object of somebody else's that fields are added to. */
+  readonly contributedBy?: string;
+  /** It is wanted, and not to be written now. */
+  readonly held?: boolean;
+}
+
+/** An object of the instance, as it is. */
+export interface ManagedResource {
+  readonly nodeID: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid: string;
 }
 
 export interface NodeReport {
@@ -46,6 +75,8 @@ export interface InstanceStep {
   readonly reads: readonly Read[];
   /** All objects that are known now, in the order of their nodes; to be applied where their digest is not what was applied. */
   readonly objects: readonly DesiredObject[];
+  /** Those objects of it that are there. */
+  readonly managed: readonly ManagedResource[];
   /** To be on the instance before any object is applied: what was remembered, and these objects. */
   readonly inventory: Inventory;
   /** To be on the instance once everything else is gone. */
@@ -56,6 +87,8 @@ export interface InstanceStep {
   readonly ready: boolean;
   /** Objects of nodes as expressions see them; what status and conditions are computed from. */
   readonly bindings: Readonly<Record<string, unknown>>;
+  /** Instants at which expressions are to be evaluated anew; those of the status are added as it is computed. */
+  readonly wakes: readonly number[];
 }
 
 export interface StepOptions {
@@ -66,6 +99,8 @@ export interface StepOptions {
   readonly costLimit?: number;
   /** Whatever is there counts as ready; for looking ahead. */
   readonly assumeReady?: boolean;
+  /** What `time.now` tells, milliseconds since the epoch; without it that is an error. */
+  readonly now?: number;
 }
 
 interface Walk {
@@ -73,10 +108,13 @@ interface Walk {
   readonly observed: Observed;
   readonly options: StepOptions;
   readonly setId: string;
+  readonly clock: GraphClock;
   /** What expressions of ready nodes' dependants see. */
   readonly bindings: Record<string, unknown>;
   readonly reads: Read[];
   readonly objects: DesiredObject[];
+  readonly managed: ManagedResource[];
+  readonly contributions: Contribution[];
   /** By {@link refKey}, the node that makes it. */
   readonly makers: Map<string, string>;
   readonly reports: Map<string, NodeReport>;
@@ -94,14 +132,18 @@ export function stepInstance(
   options: StepOptions,
 ): InstanceStep {
   const { status: _status, ...schema } = instance;
+  const clock = graphClock(options.now);
   const walk: Walk = {
     instance,
     observed,
     options,
     setId: applySetId(instance),
-    bindings: { schema },
+    clock,
+    bindings: { schema, [CLOCK]: clock },
     reads: [],
     objects: [],
+    managed: [],
+    contributions: [],
     makers: new Map(),
     reports: new Map(),
     values: new Map(),
@@ -117,19 +159,22 @@ export function stepInstance(
   const nodes = [...walk.reports.values()];
   const objects = deleting ? [] : walk.objects;
   const own = inventoryOf(
-    objects.map(({ ref }) => ref),
+    objects.filter(({ contributedBy }) => contributedBy === undefined).map(({ ref }) => ref),
     instance,
+    deleting ? [] : walk.contributions,
   );
   const remembered = readInventory(instance);
   return {
     nodes,
     reads: walk.reads,
     objects,
+    managed: walk.managed,
     inventory: unionInventory(remembered.kind === 'Read' ? remembered.inventory : EMPTY_INVENTORY, own),
     shrunkInventory: own,
     settled: nodes.every(({ id, state }) => isSettled(walk, id, state)),
     ready: nodes.every(({ state }) => state === 'SYNCED' || state === 'SKIPPED'),
-    bindings: { schema, ...Object.fromEntries(walk.values) },
+    bindings: { schema, [CLOCK]: clock, ...Object.fromEntries(walk.values) },
+    wakes: clock.wakes,
   };
 }
 
@@ -173,6 +218,8 @@ function visitNode(walk: Walk, node: GraphNode): NodeReport {
       return visitExternal(walk, node);
     case 'ExternalCollection':
       return visitSelected(walk, node);
+    case 'Value':
+      return visitValue(walk, node);
     default:
       return visitObjects(walk, node);
   }
@@ -253,6 +300,14 @@ function visitExternal(walk: Walk, node: GraphNode): NodeReport {
   return concluded(walk, node, [object], [ref], object);
 }
 
+function visitValue(walk: Walk, node: GraphNode): NodeReport {
+  const { value, unresolved } = renderTemplate(node.template, walk.bindings, walk.options.costLimit);
+  if (unresolved) return unresolvedReport(node, reasonOf(unresolved));
+  walk.values.set(node.id, value['value']);
+  walk.bindings[node.id] = value['value'];
+  return { id: node.id, state: 'SYNCED', reasons: [], refs: [] };
+}
+
 function visitSelected(walk: Walk, node: GraphNode): NodeReport {
   const found = externalMetadata(walk, node);
   if ('reason' in found) return unresolvedReport(node, found.reason);
@@ -309,37 +364,58 @@ function visitObjects(walk: Walk, node: GraphNode): NodeReport {
   const refs = desired.map(({ ref }) => ref);
   const double = claim(walk, node, desired);
   if (double) return unresolvedReport(node, double, refs);
-  walk.objects.push(...desired);
+  const holding = heldBack(node, desired, walk.observed, walk.bindings, walk.options.costLimit);
+  if ('reason' in holding) return unresolvedReport(node, holding.reason, refs);
+  walk.objects.push(...holding.objects);
   const reasons: Reason[] = [];
   const there: KubeObject[] = [];
   let state: NodeState = 'SYNCED';
-  for (const { ref, digest } of desired) {
-    const object = observed.object(ref);
+  for (const { ref, digest, contributedBy } of desired) {
+    const seen = observed.object(ref);
+    // What is somebody else's is not made anew; nothing is added to what is going.
+    const object = node.contributes && seen?.metadata.deletionTimestamp !== undefined ? null : seen;
+    if (object === null && contributedBy !== undefined) {
+      reasons.push({ kind: 'Absent', ref });
+      continue;
+    }
     if (object === undefined) {
       walk.reads.push({ kind: 'Object', node: node.id, ref });
       reasons.push({ kind: 'Unread', what: refText(ref) });
       continue;
     }
-    const foreign = object && foreignOwner(walk, object);
-    if (foreign !== undefined && foreign !== null) {
+    const foreign = object && contributedBy === undefined && foreignOwner(walk, object);
+    if (typeof foreign === 'string') {
       reasons.push({ kind: 'Conflict', ref, owner: foreign });
       state = 'ERROR';
       continue;
     }
     if (object?.metadata.deletionTimestamp !== undefined)
       return { id: node.id, state: 'DELETING', reasons: [{ kind: 'Deleting', ref }], refs };
-    if (object !== null) there.push(object);
+    if (contributedBy !== undefined) walk.contributions.push({ ref, wave: node.wave });
+    else if (object !== null) walk.managed.push(managedResource(node.id, object));
+    if (object !== null) {
+      const found = node.targeted ? seenRemote(object, options.assumeReady === true) : { object };
+      if ('object' in found) there.push(found.object);
+      else {
+        reasons.push(found.reason);
+        if (found.failed) state = 'ERROR';
+      }
+    }
     const failure = observed.failure?.(ref);
     if (failure !== undefined) {
       reasons.push({ kind: 'Failed', message: `${refText(ref)}: ${failure}` });
       state = 'ERROR';
+    } else if (holding.reasons.has(refKey(ref))) {
+      // It stays as it is, and counts as such.
     } else if (object === null || (observed.applied && observed.applied(ref) !== digest)) {
       reasons.push({ kind: 'Apply', ref });
     }
   }
-  // An object that belongs to somebody else must not be written.
+  // An object that belongs to somebody else must not be written, and what it is to be added to not be made.
   const conflicts = new Set(
-    reasons.flatMap((reason) => (reason.kind === 'Conflict' ? [refKey(reason.ref)] : [])),
+    reasons.flatMap((reason) =>
+      reason.kind === 'Conflict' || reason.kind === 'Absent' ? [refKey(reason.ref)] : [],
+    ),
   );
   if (conflicts.size > 0)
     for (let at = walk.objects.length - 1; at >= 0; at--) {
@@ -348,9 +424,24 @@ function visitObjects(walk: Walk, node: GraphNode): NodeReport {
     }
   const value = isList(node.kind) ? there : there[0];
   if (value !== undefined) walk.values.set(node.id, value);
-  if (reasons.length > 0)
-    return { id: node.id, state: state === 'ERROR' ? state : 'IN_PROGRESS', reasons, refs };
+  if (reasons.length > 0) {
+    const waits = reasons.every(({ kind }) => kind === 'Absent');
+    return {
+      id: node.id,
+      state: state === 'ERROR' ? state : waits ? 'WAITING_FOR_READINESS' : 'IN_PROGRESS',
+      reasons,
+      refs,
+    };
+  }
+  if (holding.reasons.size > 0)
+    return { id: node.id, state: 'WAITING_FOR_READINESS', reasons: [...holding.reasons.values()], refs };
   return concluded(walk, node, there, refs, value);
+}
+
+function managedResource(nodeID: string, object: KubeObject): ManagedResource {
+  const { namespace, name = '', uid = '' } = object.metadata;
+  const { apiVersion, kind } = object;
+  return { nodeID, apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid };
 }
 
 /** What another instance's mark on an object says; `undefined` where there is none. */
@@ -398,6 +489,44 @@ function desiredObject(
   const namespace = node.namespaced ? (stringAt(metadata, 'namespace') ?? own) : '';
   if (node.namespaced && namespace === '')
     return { reason: { kind: 'Failed', path: 'metadata.namespace', message: 'the namespace is empty' } };
+  if (node.contributes) {
+    const { labels, annotations, ...rest } = metadata;
+    const kept = isObject(annotations)
+      ? Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== CONTRIBUTE))
+      : {};
+    const object = asObject({
+      ...value,
+      metadata: {
+        ...rest,
+        ...(namespace !== '' && { namespace }),
+        ...(isObject(labels) && { labels }),
+        ...(Object.keys(kept).length > 0 && { annotations: kept }),
+      },
+    });
+    return {
+      node: node.id,
+      ref: refOf(object),
+      object,
+      digest: digestOf(asJson(object)),
+      contributedBy: contributionManager(instance),
+    };
+  }
+  if (node.targeted) {
+    const written = asObject({ ...value, metadata: { ...metadata, ...(namespace !== '' && { namespace }) } });
+    const marks = memberMarks(instance, options.owner, {
+      nodeId: node.id,
+      wave: node.wave,
+      ...(node.kind === 'Collection' && { index, size }),
+    });
+    const all = { ...marks, setId: walk.setId, nodeId: node.id };
+    const remote = remoteObject(written, all, walk.observed.object);
+    if ('reason' in remote) return remote;
+    const { object } = remote;
+    return { node: node.id, ref: refOf(object), object, digest: digestOf(asJson(object)) };
+  }
+  const references = ownerReferences(walk, metadata, namespace);
+  if ('reason' in references) return references;
+  const ref: ObjectRef = { apiVersion: node.apiVersion, kind: node.of.kind, namespace, name };
   const marks = memberMarks(instance, options.owner, {
     nodeId: node.id,
     wave: node.wave,
@@ -408,7 +537,11 @@ function desiredObject(
     metadata: {
       ...metadata,
       ...(namespace !== '' && { namespace }),
-      labels: { ...(isObject(metadata['labels']) ? metadata['labels'] : {}), ...marks.labels },
+      ...references,
+      labels: {
+        ...(isObject(metadata['labels']) ? metadata['labels'] : {}),
+        ...keepingVersion(marks.labels, walk.observed.object(ref)?.metadata.labels),
+      },
       annotations: {
         ...(isObject(metadata['annotations']) ? metadata['annotations'] : {}),
         ...marks.annotations,
@@ -416,6 +549,28 @@ function desiredObject(
     },
   });
   return { node: node.id, ref: refOf(object), object, digest: digestOf(asJson(object)) };
+}
+
+/** The instance as an owner of the object, where the template asks for it. */
+function ownerReferences(
+  { instance }: Walk,
+  metadata: JsonObject,
+  namespace: string,
+): { readonly ownerReferences?: JsonValue } | { readonly reason: Reason } {
+  if (stringAt(metadata, 'annotations', WISHES.ownerReference) !== 'true') return {};
+  const { name = '', uid = '', namespace: own } = instance.metadata;
+  if (own !== undefined && own !== namespace)
+    return {
+      reason: {
+        kind: 'Failed',
+        path: 'metadata.namespace',
+        message: `an object in ${namespace === '' ? 'no namespace' : `the namespace ${namespace}`} cannot be owned by an instance in ${own}`,
+      },
+    };
+  const { apiVersion, kind } = instance;
+  const written = metadata['ownerReferences'];
+  const reference = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+  return { ownerReferences: [...(Array.isArray(written) ? written : []), reference] };
 }
 
 /** Whether what is there is ready. */
@@ -429,7 +584,7 @@ function concluded(
   const reasons: Reason[] = [];
   if (walk.options.assumeReady !== true) {
     for (const object of objects) {
-      const bindings = isList(node.kind) ? { each: object } : { [node.id]: object };
+      const bindings = { [CLOCK]: walk.clock, [isList(node.kind) ? 'each' : node.id]: object };
       for (const expression of node.readyWhen) {
         const reason = unreadiness(walk, expression, bindings, refOf(object));
         if (reason) reasons.push(reason);

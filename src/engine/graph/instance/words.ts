@@ -40,6 +40,18 @@ export const ANNOTATIONS = {
   inventoryHash: 'internal.kro.run/applyset-inventory-hash',
   reconcile: 'kro.run/reconcile',
   allowBreakingChanges: 'kro.run/allow-breaking-changes',
+  /** Of what was applied, where a change of it may be held back. */
+  applied: 'atoll.dev/applied-digest',
+  /** On an instance: the objects that it adds fields to, which are not its own. */
+  contributions: 'atoll.dev/contributions',
+} as const;
+
+/** What a template says of its object, by annotations with the value `"true"`. */
+export const WISHES = {
+  /** The object outlives its node and its instance; only the engine's marks go. */
+  retain: 'atoll.dev/preserve-on-deletion',
+  /** It belongs to its instance also for the garbage collector. */
+  ownerReference: 'atoll.dev/owner-reference',
 } as const;
 
 export const MANAGED_BY = 'kro';

@@ -38,6 +38,8 @@ export function compareDefinitions(before: KubeObject, after: KubeObject): Compa
     const status = [old, version].map((item) => objectAt(item, 'subresources', 'status') !== undefined);
     if (status[0] === true && status[1] === false)
       report(name, 'the status is no subresource any longer', true);
+    if (!deepEqual(objectAt(old, 'subresources', 'scale'), objectAt(version, 'subresources', 'scale')))
+      report(`${name}: subresources.scale`, 'changes', false);
     compareSchemas(schemaOf(old), schemaOf(version), { at: name, path: '', report });
     for (const field of ['additionalPrinterColumns', 'selectableFields'])
       if (!deepEqual(old[field] ?? [], version[field] ?? [])) report(`${name}: ${field}`, 'changes', false);

@@ -21,6 +21,7 @@ export function revisionDigest({ schema, resources }: GraphDefinition): Revision
       ...node,
       readyWhen: [...(node.readyWhen ?? [])].sort(),
       includeWhen: [...(node.includeWhen ?? [])].sort(),
+      ...(node.propagateWhen && { propagateWhen: [...node.propagateWhen].sort() }),
     }));
   const text = canonicalJson(normal({ schema, resources: nodes } as unknown as JsonValue, 0));
   const hash = fnv64a(Buffer.from(text, 'utf8')).toString(16).padStart(16, '0');

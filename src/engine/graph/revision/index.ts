@@ -11,6 +11,7 @@ export {
   type DefinitionChange,
 } from './compatibility.ts';
 export { type RevisionDigest, revisionDigest } from './digest.ts';
+export { type DistributedDecision, decideDistributed } from './distributed.ts';
 export {
   chooseRevision,
   decideRevision,
@@ -24,3 +25,4 @@ export {
   type RevisionRecord,
   revisionName,
 } from './revision.ts';
+export { type Superset, supersetDefinition } from './superset.ts';

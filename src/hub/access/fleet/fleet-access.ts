@@ -165,7 +165,7 @@ export function fleetAccess(
       if (upgradeProtocol(request) !== undefined)
         throw badRequest('a watch of the fleet is a stream of lines, no WebSocket');
       return watchFleet(runtime, asked, {
-        clusters: () => clustersOf(asked, caller).catch(() => []),
+        clusters: () => clustersOf(asked, caller),
         ask,
         onMembers: options.onMembers,
         whenUp,

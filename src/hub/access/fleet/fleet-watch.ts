@@ -13,7 +13,10 @@ import { type FleetRequest, pathWith } from './fleet-request.ts';
 import { type FleetTable, fleetTable, located } from './fleet-table.ts';
 
 export interface FleetWatchOptions {
-  /** The clusters of the watch now: more may come. */
+  /**
+   * The clusters of the watch now: more may come. Rejects with the `StatusError` that ends the watch, or, where nobody could tell
+   * now, with another: then the watch goes on with those that it has, and asks again.
+   */
   readonly clusters: () => Promise<readonly string[]>;
   readonly ask: AskCluster;
   /** Calls back when clusters come, go or are relabelled. Returns what ends that. */
@@ -59,6 +62,7 @@ export function watchFleet(runtime: Runtime, asked: FleetRequest, options: Fleet
   const table: FleetTable = fleetTable();
   /** Clusters whose present state the client still waits for. */
   let initial: Set<string> | undefined = wantsInitial ? new Set() : undefined;
+  let isInitialKnown = false;
   let wake: () => void = () => undefined;
   let toldColumns = 0;
   let failed: Status | undefined;
@@ -110,15 +114,14 @@ export function watchFleet(runtime: Runtime, asked: FleetRequest, options: Fleet
           return;
         }
         settled(cluster);
-        if (error instanceof StatusError && error.code < 500 && error.code !== 429) {
+        if (error instanceof StatusError && isFinal(error.code)) {
           refused.set(cluster, error.status);
           wake();
         }
         runtime.log.debug('a watch of the fleet lost a cluster', { cluster, why: errorText(error) });
       }
       failures += 1;
-      const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures, 8));
-      await sleep(clock, jitter(runtime.random, delay, 0.2), signal);
+      await sleep(clock, delayMs(runtime, failures), signal);
     }
   }
   /** Clusters that do not let the user watch, or do not have the kind. */
@@ -126,6 +129,8 @@ export function watchFleet(runtime: Runtime, asked: FleetRequest, options: Fleet
 
   async function follow(): Promise<void> {
     const wanted = new Set(await options.clusters());
+    if (!isInitialKnown) for (const cluster of wanted) initial?.add(cluster);
+    isInitialKnown = true;
     for (const [cluster, stop] of pumps) {
       if (wanted.has(cluster)) continue;
       stop.abort(new Error('the cluster is no longer one of the watch'));
@@ -192,17 +197,33 @@ export function watchFleet(runtime: Runtime, asked: FleetRequest, options: Fleet
   async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
     const timers: Timer[] = [clock.after(watchMs(query), end)];
     const leave = options.onMembers(() => void followed());
-    const followed = (): Promise<void> =>
-      follow().catch((error: unknown) => {
+    let failures = 0;
+    let again: Timer | undefined;
+    const followed = async (): Promise<void> => {
+      again?.cancel();
+      try {
+        await follow();
+        failures = 0;
+      } catch (error) {
+        if (ending.signal.aborted) return;
+        if (error instanceof StatusError && isFinal(error.code)) {
+          failed = error.status;
+          wake();
+          return;
+        }
+        failures += 1;
         runtime.log.warn('the clusters of a watch could not be told', { why: errorText(error) });
-      });
+        again?.cancel();
+        again = clock.after(delayMs(runtime, failures), () => void followed());
+      }
+    };
     request.signal?.addEventListener('abort', end, { once: true });
     ending.signal.addEventListener('abort', () => wake(), { once: true });
     try {
       if (initial) {
-        for (const cluster of await options.clusters()) initial.add(cluster);
         timers.push(
           clock.after(INITIAL_EVENTS_MS, () => {
+            isInitialKnown = true;
             initial?.clear();
             wake();
           }),
@@ -217,12 +238,12 @@ export function watchFleet(runtime: Runtime, asked: FleetRequest, options: Fleet
           if (event) yield line(event);
           continue;
         }
-        if (initial?.size === 0) {
+        if (isInitialKnown && initial?.size === 0) {
           initial = undefined;
           yield line(initialEnd(asked, encodeVersions(versions)));
           continue;
         }
-        const problem = failed ?? allRefused(pumps, refused);
+        const problem = failed ?? (failures > 0 ? undefined : allRefused(pumps, refused));
         if (problem) {
           yield line({ type: 'ERROR', object: problem as unknown as JsonObject });
           return;
@@ -234,6 +255,7 @@ export function watchFleet(runtime: Runtime, asked: FleetRequest, options: Fleet
       }
     } finally {
       leave();
+      again?.cancel();
       request.signal?.removeEventListener('abort', end);
       for (const timer of timers) timer.cancel();
       end();
@@ -245,6 +267,16 @@ export function watchFleet(runtime: Runtime, asked: FleetRequest, options: Fleet
     headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
     body: body(),
   };
+}
+
+/** Whether asking again would bring the same answer. */
+function isFinal(code: number): boolean {
+  return code < 500 && code !== 429;
+}
+
+function delayMs(runtime: Runtime, failures: number): number {
+  const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures, 8));
+  return jitter(runtime.random, delay, 0.2);
 }
 
 /** Where no cluster lets the user watch, that is the answer. */

@@ -1,0 +1,77 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import type { Client } from '../kube/client.ts';
+import type { PeerOptions } from '../link/index.ts';
+import { sleep } from '../runtime/clock.ts';
+import { errorText } from '../runtime/log.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { type LedWork, startLeadership } from '../spoke/graphs/leadership.ts';
+import { ensureSpokeNamespace } from '../spoke/trust.ts';
+
+/** Replicas of a hub: all listen for spokes and pass requests on, one of them at a time is the hub. */
+export interface HubReplica {
+  /** Whether this one is. */
+  readonly leading: boolean;
+  stop(): Promise<void>;
+}
+
+export interface HubReplicaOptions {
+  readonly client: Client;
+  /** Of this process among the replicas. */
+  readonly identity: string;
+}
+
+const LEASE = 'atoll-hub';
+const RETRY_MS = 5_000;
+
+/** Runs what `start` begins on the replica that holds the Lease, and ends it where that is lost. What cannot start is tried again. */
+export async function leadHub(
+  runtime: Runtime,
+  { client, identity }: HubReplicaOptions,
+  start: () => Promise<LedWork>,
+): Promise<HubReplica> {
+  await ensureSpokeNamespace(client);
+  return startLeadership(runtime, { client, identity, namespace: SYSTEM_NAMESPACE, name: LEASE }, () => {
+    const ending = new AbortController();
+    const work = begin(ending.signal);
+    return {
+      async stop(): Promise<void> {
+        ending.abort(new Error('this replica is no longer the hub'));
+        await (await work)?.stop();
+      },
+    };
+  });
+
+  async function begin(signal: AbortSignal): Promise<LedWork | undefined> {
+    while (!signal.aborted) {
+      try {
+        return await start();
+      } catch (error) {
+        runtime.log.error('the hub could not start on this replica', { why: errorText(error) });
+        await sleep(runtime.clock, RETRY_MS, signal).catch(() => undefined);
+      }
+    }
+    return undefined;
+  }
+}
+
+/** The link listeners of all replicas. A name that stands for several addresses (a headless Service) means all of them. */
+export function peersAt(addresses: readonly string[]): PeerOptions {
+  return {
+    async addresses(): Promise<string[]> {
+      const found = await Promise.all(addresses.map(resolved));
+      return [...new Set(found.flat())].sort();
+    },
+  };
+}
+
+async function resolved(address: string): Promise<string[]> {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(address) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined || port === undefined)
+    throw new Error(`${JSON.stringify(address)} is not an address of the form host:port`);
+  if (isIP(host) !== 0) return [address];
+  const all = await lookup(host, { all: true });
+  return all.map((entry) => (entry.family === 6 ? `[${entry.address}]:${port}` : `${entry.address}:${port}`));
+}

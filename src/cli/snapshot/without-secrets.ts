@@ -1,0 +1,54 @@
+import type { KubeObject } from '../../kube/object.ts';
+import { isObject } from '../../schema/json.ts';
+
+const LEFT_OUT = '(left out)';
+
+/** Holds a copy of a whole object, also of a Secret. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+/** Of a Secret, or of a template for one. */
+const SECRET_FIELDS = new Set(['data', 'stringData']);
+
+/**
+ * An object as others may see it: left out are the values of Secrets, also where a Secret is a template within another object,
+ * what patches set (their target may be a Secret), and packed content.
+ */
+export function withoutSecrets(object: KubeObject): KubeObject {
+  const {
+    annotations,
+    managedFields: _fields,
+    ...metadata
+  } = object.metadata as KubeObject['metadata'] & {
+    managedFields?: unknown;
+  };
+  const { [LAST_APPLIED]: _copy, ...others } = annotations ?? {};
+  const shown = {
+    ...object,
+    metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations: others }) },
+  };
+  return scrubbed(shown, false) as KubeObject;
+}
+
+function scrubbed(value: unknown, inSecret: boolean): unknown {
+  if (Array.isArray(value)) return value.map((item) => scrubbed(item, inSecret));
+  if (!isObject(value)) return value;
+  const { kind } = value;
+  const isSecret = inSecret || (typeof kind === 'string' && /Secret$/.test(kind));
+  const isPatch = typeof value['op'] === 'string' && typeof value['path'] === 'string';
+  const isPacked = typeof value['encoding'] === 'string';
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      const hidden =
+        (isSecret && SECRET_FIELDS.has(key)) ||
+        (isPatch && (key === 'value' || key === 'expression')) ||
+        (isPacked && key === 'data');
+      return [key, hidden ? leftOut(item) : scrubbed(item, isSecret)];
+    }),
+  );
+}
+
+/** Keys of a map are no secret. No digest stands for a value: short ones could be guessed by it. */
+function leftOut(value: unknown): unknown {
+  if (value === undefined || value === null) return value;
+  if (!isObject(value)) return LEFT_OUT;
+  return Object.fromEntries(Object.keys(value).map((key) => [key, LEFT_OUT]));
+}

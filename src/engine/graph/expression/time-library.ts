@@ -1,0 +1,69 @@
+import {
+  CelError,
+  DYN,
+  globalOverload,
+  type Library,
+  type Macro,
+  TIMESTAMP,
+  Timestamp,
+  type Value,
+} from '../../../cel/index.ts';
+import { ObjectMap } from '../../../cel/values/map.ts';
+
+/**
+ * The time that the expressions of an instance see. It stands still until one of the instants comes that an expression asked for, so
+ * that what is computed from it changes then, and not with every look.
+ */
+export interface GraphClock {
+  /** Milliseconds since the epoch; absent where nobody knows. */
+  readonly now: number | undefined;
+  /** Instants after that at which expressions are to be evaluated anew. Expressions add to it. */
+  readonly wakes: number[];
+}
+
+export function graphClock(now: number | undefined): GraphClock {
+  return { now, wakes: [] };
+}
+
+/** The variable that holds it. No author can write it: it is no name of a node, and may be used nowhere. */
+export const CLOCK = '__clock';
+
+function now(clock: Value, after: Value): Value {
+  const held = clock instanceof ObjectMap ? (clock.raw as unknown as GraphClock) : undefined;
+  if (held?.now === undefined) return new CelError('time.now: the time is not known here');
+  if (!(after instanceof Timestamp)) return new CelError('time.now: the argument is no timestamp');
+  const instant = after.seconds * 1_000 + Math.ceil(after.nanos / 1e6);
+  if (instant > held.now) held.wakes.push(instant);
+  const seconds = Math.floor(held.now / 1_000);
+  return new Timestamp(seconds, (held.now - seconds * 1_000) * 1e6);
+}
+
+/** `time.now(instant)`: what the time is, and that it be looked at again at that instant. */
+const nowMacro: Macro = {
+  name: 'now',
+  receiver: true,
+  argumentCount: 1,
+  expand: (factory, call) => {
+    const [after] = call.args;
+    if (call.target?.kind !== 'ident' || call.target.name !== 'time' || !after) return undefined;
+    return {
+      kind: 'call',
+      id: factory.nextId(),
+      at: call.at,
+      function: 'time.@now',
+      target: undefined,
+      args: [{ kind: 'ident', id: factory.nextId(), at: call.at, name: CLOCK }, after],
+    };
+  },
+};
+
+export const timeLibrary: Library = {
+  name: 'time',
+  functions: [
+    {
+      name: 'time.@now',
+      overloads: [globalOverload('time_now_timestamp', [DYN, TIMESTAMP], TIMESTAMP, now)],
+    },
+  ],
+  macros: [nowMacro],
+};

@@ -1,0 +1,100 @@
+import { asJson, asObject, type KubeObject, type ObjectRef, refKey, refOf } from '../../../kube/object.ts';
+import { isObject, type JsonObject, numberAt, objectAt, stringAt } from '../../../schema/json.ts';
+import { digestOf } from '../../digest.ts';
+import { TARGET_CLUSTER } from '../compile/index.ts';
+import { keepingVersion } from './owner.ts';
+import type { Reason } from './reason.ts';
+import { ANNOTATIONS, LABELS } from './words.ts';
+
+/** What stands for an object of another cluster where the instance is: a member of the instance like any other. */
+export const REMOTE_OBJECT: { readonly apiVersion: string; readonly kind: string } = {
+  apiVersion: 'atoll.dev/v1alpha1',
+  kind: 'RemoteObject',
+};
+
+/** How the object is on its cluster, for the generation of the RemoteObject that it names. */
+export type RemoteState = 'Applied' | 'Waiting' | 'Failed' | 'Stale';
+
+/** Marks by which an instance of the same name on the other cluster would take the object for its own. */
+const LOCAL_MARKS: ReadonlySet<string> = new Set([LABELS.partOf, LABELS.setId]);
+const MAX_READABLE = 40;
+
+export interface RemoteMarks {
+  readonly setId: string;
+  readonly nodeId: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** The RemoteObject of an object as its template has it, or why there is none. `there` gives what is there by now. */
+export function remoteObject(
+  object: KubeObject,
+  marks: RemoteMarks,
+  there: (ref: ObjectRef) => KubeObject | null | undefined,
+): { readonly object: KubeObject } | { readonly reason: Reason } {
+  const { [TARGET_CLUSTER]: written = '', ...annotations } = object.metadata.annotations ?? {};
+  const cluster = written.trim();
+  if (cluster === '')
+    return {
+      reason: {
+        kind: 'Failed',
+        path: 'target.cluster.name',
+        message: 'the name of the cluster is empty',
+      },
+    };
+  const own = Object.entries(marks.labels).filter(([key]) => !LOCAL_MARKS.has(key));
+  const { annotations: _written, ...metadata } = object.metadata;
+  const content = {
+    ...object,
+    metadata: {
+      ...metadata,
+      labels: { ...metadata.labels, ...Object.fromEntries(own) },
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    },
+  };
+  const digest = digestOf([marks.setId, cluster, refKey(refOf(object))]);
+  const readable = marks.nodeId
+    .toLowerCase()
+    .replace(/[^a-z0-9-]/g, '-')
+    .slice(0, MAX_READABLE);
+  const ref = { ...REMOTE_OBJECT, namespace: '', name: `${readable}-${digest.slice(-16)}` };
+  const remote: KubeObject = {
+    ...REMOTE_OBJECT,
+    metadata: {
+      name: ref.name,
+      labels: keepingVersion(marks.labels, there(ref)?.metadata.labels),
+      annotations: { [ANNOTATIONS.applyOrder]: marks.annotations[ANNOTATIONS.applyOrder] ?? '' },
+    },
+    spec: { cluster, object: asJson(content) },
+  };
+  return { object: remote };
+}
+
+/**
+ * The object that a RemoteObject stands for, as expressions see it: what was sent, with the status that its cluster tells. Nothing of
+ * it is believed that is not of now: a node waits while its cluster is out of sight. `ahead` takes it as if it were there.
+ */
+export function seenRemote(
+  remote: KubeObject,
+  ahead: boolean,
+): { readonly object: KubeObject } | { readonly reason: Reason; readonly failed: boolean } {
+  const content = asObject(objectAt(remote, 'spec', 'object') ?? {});
+  const status = objectAt(remote, 'status') ?? {};
+  const state = stringAt(status, 'state');
+  const current = numberAt(status, 'observedGeneration') === (remote.metadata.generation ?? 0);
+  if (ahead || (current && state === 'Applied')) return { object: withStatus(content, status['status']) };
+  const message = stringAt(status, 'message');
+  return {
+    failed: current && state === 'Failed',
+    reason: {
+      kind: 'Remote',
+      ref: refOf(content),
+      cluster: stringAt(remote, 'spec', 'cluster') ?? '',
+      message: current && message !== undefined ? message : 'it was not told to its cluster yet',
+    },
+  };
+}
+
+function withStatus(object: KubeObject, status: JsonObject[string] | undefined): KubeObject {
+  return isObject(status) && Object.keys(status).length > 0 ? { ...object, status } : object;
+}

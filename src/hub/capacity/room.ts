@@ -1,0 +1,96 @@
+import {
+  createReservations,
+  estimateReplicas,
+  RESERVED_FOR_MS,
+  replicaNeeds,
+} from '../../engine/divide/index.ts';
+import type { Intent } from '../../engine/intent.ts';
+import type { ReplicaRecord, RoomFor } from '../../engine/plan/divided-replicas.ts';
+import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Capacities } from './capacities.ts';
+
+/** Room as divisions see it: what clusters say, less what was given out and does not show there yet. */
+export interface Room {
+  /** Whether an intent's replicas go where there is room. */
+  matters(intent: Intent): boolean;
+  /** How many more replicas of an object a cluster takes; `undefined` where that is not known. */
+  readonly forReplicas: RoomFor;
+  /** Whether it is known how much there is. */
+  isKnown(cluster: string): boolean;
+  /** A division became the plan: what is new in it is reserved at once. */
+  divided(key: string, intent: Intent, before: ReplicaRecord | undefined, after: ReplicaRecord): void;
+  /** What the plan asks of a cluster is there: it shows in what the cluster says of itself from now on. */
+  arrived(key: string, cluster: string): void;
+  forget(key: string): void;
+}
+
+export interface RoomOptions {
+  readonly clock: Clock;
+  readonly capacities: Capacities;
+}
+
+const BY_ROOM: ReadonlySet<string> = new Set(['DynamicWeight', 'Aggregated', 'Whole']);
+
+export function createRoom({ clock, capacities }: RoomOptions): Room {
+  const reservations = createReservations();
+  /** Objects for which something is reserved, by intent and cluster. */
+  const owners = new Map<string, Map<string, Set<string>>>();
+
+  function note(key: string, cluster: string, owner: string): void {
+    const clusters = owners.get(key) ?? new Map<string, Set<string>>();
+    owners.set(key, clusters);
+    const known = clusters.get(cluster);
+    if (known) known.add(owner);
+    else clusters.set(cluster, new Set([owner]));
+  }
+
+  return {
+    matters: ({ replicas }) => BY_ROOM.has(replicas?.strategy ?? ''),
+    forReplicas(cluster, object): number | undefined {
+      const capacity = capacities.of(cluster);
+      // Nothing new goes where nobody can look; what is there stays.
+      if (capacity === 'away') return 0;
+      if (capacity === 'untold') return undefined;
+      const free = reservations.reduce(capacity, cluster, clock.now());
+      return estimateReplicas(free, replicaNeeds(object)).replicas;
+    },
+    isKnown: (cluster) => typeof capacities.of(cluster) === 'object',
+    divided(key, { objects }, before = {}, after): void {
+      const now = clock.now();
+      reservations.expire(now);
+      const byKey = new Map<string, KubeObject>(objects.map((object) => [refKey(refOf(object)), object]));
+      for (const [ref, shares] of Object.entries(after)) {
+        const object = byKey.get(ref);
+        if (!object) continue;
+        const owner = `${key} ${ref}`;
+        for (const [cluster, replicas] of Object.entries(shares)) {
+          const more = replicas - (before[ref]?.[cluster] ?? 0);
+          if (more === 0) continue;
+          reservations.reserve({
+            owner,
+            cluster,
+            replicas: Math.max(0, reservations.of(owner, cluster, now) + more),
+            needs: replicaNeeds(object),
+            expiresAt: now + RESERVED_FOR_MS,
+          });
+          note(key, cluster, owner);
+        }
+      }
+    },
+    arrived(key, cluster): void {
+      const clusters = owners.get(key);
+      const known = clusters?.get(cluster);
+      if (!clusters || !known) return;
+      for (const owner of known) reservations.release(owner, cluster);
+      clusters.delete(cluster);
+      if (clusters.size === 0) owners.delete(key);
+      capacities.outdate(cluster);
+    },
+    forget(key): void {
+      for (const [cluster, known] of owners.get(key) ?? [])
+        for (const owner of known) reservations.release(owner, cluster);
+      owners.delete(key);
+    },
+  };
+}

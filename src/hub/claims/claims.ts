@@ -1,0 +1,211 @@
+import type { Compiled } from '../../engine/compiled.ts';
+import {
+  explicitnessOf,
+  type NamespaceLabels,
+  type ResourceSelector,
+  type SourceClaim,
+  settleClaims,
+} from '../../engine/select/index.ts';
+import { gvkOf, type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+
+/** By what an intent claims the objects that it selects. Intents without terms share objects with everyone. */
+export interface ClaimTerms extends Omit<SourceClaim, 'explicitness'> {
+  readonly selectors: readonly ResourceSelector[];
+  /** What it had lost when its record was written. */
+  readonly lost?: readonly LostClaim[];
+  /** Whether anything was ever sent of it. */
+  readonly isSent: boolean;
+}
+
+/** An object that another intent has. */
+export interface LostClaim {
+  /** `group/Kind/namespace/name`. */
+  readonly object: string;
+  /** Key of the intent that has it. */
+  readonly winner: string;
+}
+
+export interface Settled {
+  /** Without the objects that others have. */
+  readonly compiled: Compiled;
+  readonly lost: readonly LostClaim[];
+  /** Of the first of them, for people. */
+  readonly problem?: { readonly ok: false; readonly reason: string; readonly message: string };
+}
+
+export interface Claims {
+  /** An intent came, went or changed. */
+  touch(key: string): void;
+  settle(key: string, compiled: Compiled): Settled;
+  /** Whether an object that an intent no longer sends is sent by another: then losing it is no slip. */
+  isContested(ref: ObjectRef): boolean;
+  /** The other intent that has an object, or will have it, where this one lets it go. */
+  heirOf(key: string, ref: ObjectRef): string | undefined;
+}
+
+export interface ClaimsOptions {
+  /** What is claimed under a key; `undefined` where it is gone or going, or claims nothing. */
+  readonly terms: (key: string) => ClaimTerms | undefined;
+  readonly namespaces?: NamespaceLabels;
+  /** An object may be another's now. */
+  readonly onChange: (key: string) => void;
+}
+
+interface Contender extends SourceClaim {
+  readonly key: string;
+  readonly isSent: boolean;
+}
+
+export function createClaims(options: ClaimsOptions): Claims {
+  const known = new Map<string, ClaimTerms>();
+  /** Keys by what their selectors reach: kind, namespace and name, each of the latter perhaps any. */
+  const reach = new Map<string, Set<string>>();
+  const holders = new Map<string, string>();
+  const heldBy = new Map<string, Set<string>>();
+  /** Who would have an object if its holder had not. */
+  const losers = new Map<string, Set<string>>();
+  const touched = new Set<string>();
+  /** Looked at by this process: what they have is in `holders`. */
+  const settled = new Set<string>();
+
+  function takeIn(): void {
+    for (const key of touched) {
+      const before = known.get(key);
+      const terms = options.terms(key);
+      for (const place of before ? placesOf(before) : []) drop(reach, place, key);
+      if (terms) {
+        known.set(key, terms);
+        for (const place of placesOf(terms)) put(reach, place, key);
+        // Of what was before this process: who lost knows who has it.
+        if (!before)
+          for (const { object, winner } of terms.lost ?? []) if (!holders.has(object)) hold(object, winner);
+      } else {
+        known.delete(key);
+        settled.delete(key);
+        for (const object of [...(heldBy.get(key) ?? [])]) letGo(object, key);
+        for (const [object, rivals] of [...losers]) if (rivals.has(key)) drop(losers, object, key);
+      }
+      if (before && terms)
+        for (const object of heldBy.get(key) ?? [])
+          for (const rival of losers.get(object) ?? []) options.onChange(rival);
+    }
+    touched.clear();
+  }
+
+  function hold(object: string, key: string): void {
+    const before = holders.get(object);
+    if (before === key) return;
+    if (before !== undefined) drop(heldBy, before, object);
+    holders.set(object, key);
+    put(heldBy, key, object);
+  }
+
+  function letGo(object: string, key: string): void {
+    drop(heldBy, key, object);
+    if (holders.get(object) === key) holders.delete(object);
+    for (const rival of losers.get(object) ?? []) options.onChange(rival);
+  }
+
+  function contendersFor(object: KubeObject, self: string): Contender[] {
+    const keys = new Set([self]);
+    for (const place of placesThat(object)) for (const key of reach.get(place) ?? []) keys.add(key);
+    return [...keys].flatMap((key): Contender[] => {
+      const terms = known.get(key);
+      if (!terms) return [];
+      // What was selected may have lost on its way what it was selected by; that it was is known.
+      const explicitness =
+        explicitnessOf(terms.selectors, object, options.namespaces) ?? (key === self ? 'Kind' : undefined);
+      return explicitness === undefined ? [] : [{ ...terms, key, explicitness }];
+    });
+  }
+
+  return {
+    touch(key): void {
+      touched.add(key);
+    },
+    settle(key, compiled): Settled {
+      takeIn();
+      if (!known.has(key)) return { compiled, lost: [] };
+      const along = new Set(compiled.closure?.added.map(({ object }) => refKey(refOf(object))));
+      const lost: LostClaim[] = [];
+      const kept: KubeObject[] = [];
+      const before = new Set(heldBy.get(key));
+      let first: string | undefined;
+      for (const object of compiled.intent.objects) {
+        const name = refKey(refOf(object));
+        // What only comes along is shared with everyone.
+        const contenders = along.has(name) ? [] : contendersFor(object, key);
+        if (contenders.length === 0) {
+          kept.push(object);
+          continue;
+        }
+        const sent = contenders.filter((claim) => claim.isSent && !settled.has(claim.key));
+        const holder =
+          contenders.find((claim) => claim.key === holders.get(name)) ?? settleClaims(sent)?.winner;
+        const contest = settleClaims(contenders, holder);
+        const previous = holders.get(name);
+        if (!contest || contest.winner.key === key) {
+          kept.push(object);
+          before.delete(name);
+          drop(losers, name, key);
+          hold(name, key);
+          if (previous !== undefined && previous !== key) options.onChange(previous);
+        } else {
+          const { winner } = contest;
+          hold(name, winner.key);
+          put(losers, name, key);
+          lost.push({ object: name, winner: winner.key });
+          first ??= `${refText(refOf(object))}: ${contest.losers.find(({ claim }) => claim.key === key)?.reason ?? ''}`;
+          if (previous !== winner.key) options.onChange(winner.key);
+          before.delete(name);
+        }
+      }
+      for (const object of before) letGo(object, key);
+      settled.add(key);
+      if (first === undefined) return { compiled, lost };
+      const more = lost.length > 1 ? ` (and ${lost.length - 1} more objects)` : '';
+      return {
+        compiled: { ...compiled, intent: { ...compiled.intent, objects: kept } },
+        lost,
+        problem: { ok: false, reason: 'ClaimedByAnother', message: `${first}${more}` },
+      };
+    },
+    isContested: (ref) => losers.has(refKey(ref)),
+    heirOf(key, ref): string | undefined {
+      takeIn();
+      const object = refKey(ref);
+      const holder = holders.get(object);
+      if (holder !== undefined) return holder === key ? undefined : holder;
+      return [...(losers.get(object) ?? [])].find((rival) => rival !== key);
+    },
+  };
+}
+
+const ANY = '*';
+
+function placesOf({ selectors }: ClaimTerms): string[] {
+  return selectors.map(({ apiVersion, kind, namespace = ANY, name = ANY }) =>
+    place(gvkOf({ apiVersion, kind }).group, kind, namespace, name),
+  );
+}
+
+function placesThat(object: KubeObject): string[] {
+  const { group, kind } = gvkOf(object);
+  const { namespace = '', name = '' } = object.metadata;
+  return [namespace, ANY].flatMap((where) => [name, ANY].map((what) => place(group, kind, where, what)));
+}
+
+function place(group: string, kind: string, namespace: string, name: string): string {
+  return `${group}/${kind}/${namespace}/${name}`;
+}
+
+function put(sets: Map<string, Set<string>>, at: string, value: string): void {
+  const set = sets.get(at);
+  if (set) set.add(value);
+  else sets.set(at, new Set([value]));
+}
+
+function drop(sets: Map<string, Set<string>>, at: string, value: string): void {
+  const set = sets.get(at);
+  if (set?.delete(value) === true && set.size === 0) sets.delete(at);
+}

@@ -1,0 +1,405 @@
+import type { Compiled } from '../engine/compiled.ts';
+import { readReplicas, replicasPathOf } from '../engine/divide/index.ts';
+import type { Intent } from '../engine/intent.ts';
+import { createPlacer, type Decision, type DecisionContext, requiredApis } from '../engine/place/index.ts';
+import { isDivided, type ReplicaRecord } from '../engine/plan/divided-replicas.ts';
+import { type Plan, planIntent } from '../engine/plan/plan.ts';
+import { stepActivation } from '../engine/select/index.ts';
+import { type ClusterObservation, summariseCluster } from '../engine/summarise/summarise.ts';
+import { type ObjectRef, refKey, refOf, refText } from '../kube/object.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { deepEqual } from '../schema/json.ts';
+import { createCapacities, createDescheduling, createRoom } from './capacity/index.ts';
+import { type ClaimTerms, createClaims } from './claims/index.ts';
+import { createFailover } from './failover/index.ts';
+import type { Fleet, SpokeSession } from './fleet.ts';
+import type { IntentObject, IntentRecord, Intents } from './intents/index.ts';
+import type { Inventory } from './inventory/index.ts';
+import { type PlacementPolicies, peersOf } from './placement/index.ts';
+import type { Sources } from './sources.ts';
+import { isChosen, orderOf, type Tracked, type TrackedTable } from './tracked.ts';
+
+export interface DecidingOptions {
+  readonly fleet: Fleet;
+  readonly intents: Intents;
+  readonly inventory: Inventory;
+  readonly placementPolicies: PlacementPolicies;
+  readonly sources: Sources;
+  readonly tracked: TrackedTable;
+  /** Whether the hub only observes. */
+  readonly isObserving: () => boolean;
+  /** Something else than the intent itself may change what is decided for it. */
+  readonly onChange: (key: string) => void;
+  /** What is seen of an intent is to be told again. */
+  readonly onLook: (key: string) => void;
+}
+
+/** Why a spoke is not given its order now. */
+export type HeldBack =
+  /** It keeps what it has, and that is as it should be. */
+  | { readonly why: 'kept' }
+  | { readonly why: 'suspended'; readonly message: string }
+  /** Another order has to come first. */
+  | { readonly why: 'handOver'; readonly againMs: number };
+
+/** What of what is selected is sent, where it goes, and how much of it. What it remembers is durable before anything is sent. */
+export interface Deciding {
+  /** An intent came, went or changed. */
+  touch(key: string): void;
+  restore(key: string, record: IntentRecord | undefined): void;
+  /** What is left of an intent after what others have; `undefined` while it waits for something. */
+  claim(item: Tracked, compiled: Compiled): Compiled | undefined;
+  decide(item: Tracked, compiled: Compiled, from: IntentObject): Promise<Plan>;
+  /** Whether a change of the intent waits for its objects. */
+  holds(item: Tracked, intent: Intent, from: IntentObject): Promise<boolean>;
+  /** What was decided is durable. Says when to look again where not all could be placed. */
+  committed(item: Tracked, intent: Intent): number | undefined;
+  seen(item: Tracked, observations: readonly ClusterObservation[]): void;
+  heldBack(item: Tracked, session: SpokeSession): HeldBack | undefined;
+  /** Whether an object that is sent no longer is sent by another intent. */
+  isHandedOn(ref: ObjectRef): boolean;
+  /** Decides for an intent as if nothing had been decided before. */
+  anew(key: string): void;
+  /** Whether that is still to be done. */
+  isAnew(key: string): boolean;
+  forget(key: string): void;
+  fleetChanged(): void;
+  /** A spoke came, or went. */
+  linkChanged(): void;
+  resume(): void;
+  stop(): void;
+}
+
+const HAND_OVER_MS = 1_000;
+/** A successor that never comes does not hold up the rest for longer. */
+const LONGEST_HAND_OVER_MS = 30_000;
+const FIRST_RETRY_MS = 10_000;
+const LONGEST_RETRY_MS = 300_000;
+const UNPLACED: Decision = {
+  chosen: [],
+  rejected: [],
+  unknown: [],
+  shortage: 'spec.suspension.scheduling is true: it is placed nowhere',
+};
+
+export function createDeciding(runtime: Runtime, options: DecidingOptions): Deciding {
+  const { clock } = runtime;
+  const { fleet, intents, inventory, placementPolicies, sources, tracked, onChange } = options;
+  const placer = createPlacer();
+  const capacities = createCapacities(runtime, { fleet });
+  const room = createRoom({ clock, capacities });
+  const descheduling = createDescheduling(runtime, { capacities, onDue: onChange });
+  const failover = createFailover(runtime, {
+    paused: options.isObserving,
+    onMove: onChange,
+    onLook: options.onLook,
+  });
+  const claims = createClaims({ terms: termsOf, onChange });
+  /** What was written, or read at the start. */
+  const recorded = new Map<string, IntentRecord>();
+  /** Whose placement depends on where others are. */
+  const peering = new Set<string>();
+  const anew = new Set<string>();
+  const retries = new Map<string, number>();
+  const handOvers = new Map<string, number>();
+  let fleetIsNew = true;
+
+  function termsOf(key: string): ClaimTerms | undefined {
+    const intent = intents.get(key);
+    if (!intent || intent.object.metadata.deletionTimestamp !== undefined) return undefined;
+    const terms = intent.source.claim?.(intent.object);
+    if (!terms) return undefined;
+    const record = intent.source.record(intent.object);
+    return { ...terms, lost: record?.lost ?? [], isSent: (record?.dispatchGeneration ?? 0) > 0 };
+  }
+
+  /** Durable when resolved. */
+  async function remember(key: string, { source, object }: IntentObject, now: IntentRecord): Promise<void> {
+    const before = recorded.get(key);
+    if (deepEqual(before ?? {}, now)) return;
+    await source.writeRecord(object, now);
+    recorded.set(key, now);
+  }
+
+  function lookAtFleet(): void {
+    if (!fleetIsNew) return;
+    fleetIsNew = false;
+    placer.setFleet(inventory.clusters());
+    failover.setFleet(inventory.clusters());
+    capacities.keep(inventory.has);
+  }
+
+  function* others(key: string): Iterable<{ objects: Intent['objects']; chosen: readonly string[] }> {
+    for (const other of tracked.values()) {
+      const chosen = other.key === key ? undefined : placer.decisionOf(other.key)?.chosen;
+      if (other.compiled && chosen && !other.retracting)
+        yield { objects: other.compiled.intent.objects, chosen };
+    }
+  }
+
+  /** For placements that choose by room. What a cluster has it can hold; of one that is not known nothing is held against it. */
+  function capacityFor(intent: Intent, before: ReplicaRecord): Pick<DecisionContext, 'capacity'> {
+    if (!room.matters(intent)) return {};
+    for (const object of intent.objects) {
+      const path = replicasPathOf(object);
+      const replicas = path && readReplicas(object, path);
+      if (replicas === undefined) continue;
+      const shares = before[refKey(refOf(object))] ?? {};
+      const available = (cluster: string): number => {
+        const has = shares[cluster] ?? 0;
+        const more = room.isKnown(cluster) ? room.forReplicas(cluster, object) : undefined;
+        return has + (more ?? (has > 0 ? 0 : replicas));
+      };
+      const divided = intent.replicas?.strategy !== 'Whole';
+      return { capacity: { replicas, divided, available } };
+    }
+    return {};
+  }
+
+  function place(key: string, intent: Intent, before: ReplicaRecord): Decision {
+    lookAtFleet();
+    const previous = placer.decisionOf(key);
+    if (intent.keepDecision === true) return previous ?? UNPLACED;
+    const { placement, avoid, previous: wentBack } = failover.mind(key, intent, previous);
+    if (wentBack) placer.restore(key, wentBack);
+    const decision = placer.decide(key, placement, {
+      nowMs: clock.now(),
+      requires: placement.requireApis === true ? requiredApis(intent.objects) : [],
+      allow: placementPolicies.allowing(intent),
+      avoid,
+      ...peersOf(intent, () => others(key)),
+      ...capacityFor(intent, before),
+    });
+    if (peering.size > 0 && !deepEqual(decision.chosen, previous?.chosen ?? []))
+      for (const peer of peering) if (peer !== key) onChange(peer);
+    return decision;
+  }
+
+  /** The intent, with the state of a copy that was moved for the clusters that it was moved to. */
+  function carrying(key: string, intent: Intent, { chosen }: Decision): Intent {
+    const { labels, before = [] } = failover.carried(key) ?? {};
+    const clusterNames = chosen.filter((name) => !before.includes(name));
+    if (!labels || clusterNames.length === 0) return intent;
+    const workload = intent.objects.find((object) => replicasPathOf(object) !== undefined);
+    const target = workload && { kind: workload.kind, name: workload.metadata.name ?? '' };
+    const override = { clusterNames, labels: { add: labels }, ...(target ? { target } : {}) };
+    return { ...intent, overrides: [...intent.overrides, override] };
+  }
+
+  function plan(
+    item: Tracked,
+    intent: Intent,
+    decision: Decision,
+    before: ReplicaRecord,
+    limits: ReplicaRecord,
+  ): Plan {
+    const tiers =
+      decision.tiers && new Map(decision.chosen.map((name, at) => [name, decision.tiers?.[at] ?? 0]));
+    const matters = room.matters(intent);
+    const next = planIntent(
+      carrying(item.key, intent, decision),
+      inventory.clusters(),
+      item.latest,
+      decision,
+      before,
+      {
+        room: matters ? room.forReplicas : undefined,
+        capacity: limits,
+        fresh: anew.has(item.key),
+        tierOf: tiers && ((cluster) => tiers.get(cluster) ?? 0),
+      },
+    );
+    if (matters) room.divided(item.key, intent, before, next.replicas);
+    return next;
+  }
+
+  return {
+    touch: claims.touch,
+    restore(key, record): void {
+      // A record can be written by others: a decision that is none is none.
+      if (record?.decision !== undefined && Array.isArray(record.decision.chosen))
+        placer.restore(key, record.decision);
+      // Of another object of the same name nothing holds any more.
+      failover.forget(key);
+      failover.restore(key, record?.failover);
+      const { lost, activation, failover: moves } = record ?? {};
+      recorded.set(key, {
+        ...(lost === undefined ? {} : { lost }),
+        ...(activation === undefined ? {} : { activation }),
+        ...(moves === undefined ? {} : { failover: moves }),
+      });
+    },
+    claim(item, whole): Compiled | undefined {
+      const missing = (whole.intent.waitFor ?? []).filter((ref) => !isThere(sources, item.key, ref));
+      const [first] = missing;
+      if (first) {
+        const more = missing.length > 1 ? ` and ${missing.length - 1} more` : '';
+        const message = `it waits for ${refText(first)}${more} at the hub. Nothing is changed on the spokes meanwhile`;
+        item.selection = { ok: false, reason: 'WaitingForObjects', message };
+        return undefined;
+      }
+      const { compiled, lost, problem } = claims.settle(item.key, whole);
+      if (problem) item.selection = problem;
+      item.lost = lost;
+      item.compiled = compiled;
+      return compiled;
+    },
+    async decide(item, { intent, blocked }, from): Promise<Plan> {
+      const { key } = item;
+      const { affinityByLabel, antiAffinityByLabel } = intent.placement;
+      if (affinityByLabel !== undefined || antiAffinityByLabel !== undefined) peering.add(key);
+      else peering.delete(key);
+      const before = item.latest?.replicas ?? from.source.record(from.object)?.replicas ?? {};
+      let limits: ReplicaRecord = {};
+      if (anew.has(key)) placer.forget(key);
+      let decision = place(key, intent, before);
+      if (room.matters(intent)) {
+        limits = await descheduling.limits(key, intent, before);
+        const isNew = Object.keys(limits).length > 0 || anew.has(key) || decision.shortage !== undefined;
+        if (isNew || !isDivided(intent.objects, intent.replicas, decision.chosen, before)) {
+          const asked = choosesByRoom(intent)
+            ? inventory.clusters().map(({ name }) => name)
+            : decision.chosen;
+          await capacities.refresh(asked);
+          decision = place(key, intent, before);
+        }
+      }
+      const next = plan(item, intent, decision, before, limits);
+      await remember(key, from, {
+        ...recorded.get(key),
+        ...lasting('failover', failover.record(key), recorded.get(key)),
+        ...lasting('lost', item.lost?.length ? item.lost : undefined, recorded.get(key)),
+      });
+      return blocked === undefined ? next : { ...next, blocked: new Map([...blocked, ...next.blocked]) };
+    },
+    async holds(item, intent, from): Promise<boolean> {
+      const { key } = item;
+      if (intent.lazy !== true) return false;
+      const { holds, activation } = stepActivation(
+        recorded.get(key)?.activation,
+        intent.source.generation,
+        item.latest?.revision ?? '',
+      );
+      await remember(key, from, { ...recorded.get(key), activation });
+      if (holds)
+        item.selection = {
+          ok: true,
+          reason: 'Waiting',
+          message: `generation ${intent.source.generation} is carried out with the next change of what it selects`,
+        };
+      return holds;
+    },
+    committed(item, intent): number | undefined {
+      const { key, plan: sent } = item;
+      anew.delete(key);
+      if (sent) failover.decided(key, intent.failover, sent.decision.chosen);
+      const isShort = room.matters(intent) && (item.latest?.replicaProblems.length ?? 0) > 0;
+      if (!isShort) {
+        retries.delete(key);
+        return undefined;
+      }
+      const waitMs = retries.get(key) ?? FIRST_RETRY_MS;
+      retries.set(key, Math.min(LONGEST_RETRY_MS, waitMs * 2));
+      return clock.now() + waitMs;
+    },
+    seen(item, observations): void {
+      const { key, compiled } = item;
+      if (item.retracting || !compiled) return;
+      failover.seen(key, observations);
+      if (!room.matters(compiled.intent)) return;
+      descheduling.seen(key, observations);
+      for (const observation of observations)
+        if (summariseCluster(observation).word === 'Ready') room.arrived(key, observation.cluster);
+    },
+    heldBack(item, session): HeldBack | undefined {
+      const { name: spoke } = session;
+      const chosen = isChosen(item, spoke);
+      if (!item.retracting && !chosen && failover.keeps(item.key, spoke)) return { why: 'kept' };
+      const order = orderOf(item, spoke);
+      if (!order) return undefined;
+      const present = session.dispatch(item.dispatch)?.spec;
+      if (
+        !item.retracting &&
+        item.compiled?.intent.suspendedOn?.includes(spoke) === true &&
+        present?.position.generation !== order.generation
+      )
+        return {
+          why: 'suspended',
+          message: `spec.suspension holds generation ${order.generation} back from ${spoke}; it keeps what it has`,
+        };
+      const lane = `${spoke} ${item.key}`;
+      const staying = new Set(order.plan?.objects.map(refKey));
+      const waits = (present?.objects ?? []).some((ref) => {
+        if (staying.has(refKey(ref))) return false;
+        const heir = tracked.get(claims.heirOf(item.key, ref) ?? '');
+        if (!heir || heir.retracting || (heir.plan && !isChosen(heir, spoke))) return false;
+        const theirs = session.dispatch(heir.dispatch)?.spec.objects ?? [];
+        return !theirs.some((other) => refKey(other) === refKey(ref));
+      });
+      if (!waits) {
+        handOvers.delete(lane);
+        return undefined;
+      }
+      const since = handOvers.get(lane) ?? clock.monotonic();
+      handOvers.set(lane, since);
+      return clock.monotonic() - since < LONGEST_HAND_OVER_MS
+        ? { why: 'handOver', againMs: HAND_OVER_MS }
+        : undefined;
+    },
+    isHandedOn: claims.isContested,
+    anew(key): void {
+      anew.add(key);
+      failover.release(key);
+      onChange(key);
+    },
+    isAnew: (key) => anew.has(key),
+    forget(key): void {
+      claims.touch(key);
+      placer.forget(key);
+      room.forget(key);
+      descheduling.forget(key);
+      failover.forget(key);
+      for (const known of [recorded, retries]) known.delete(key);
+      for (const known of [peering, anew]) known.delete(key);
+    },
+    fleetChanged(): void {
+      fleetIsNew = true;
+    },
+    linkChanged(): void {
+      for (const key of retries.keys()) onChange(key);
+    },
+    resume(): void {
+      fleetIsNew = true;
+      failover.resume();
+    },
+    stop(): void {
+      failover.stop();
+      descheduling.stop();
+    },
+  };
+}
+
+/** A field of a record; an empty one where there was something, since what is not said stays. */
+function lasting<K extends 'failover' | 'lost'>(
+  field: K,
+  value: IntentRecord[K] | undefined,
+  before: IntentRecord | undefined,
+): Pick<IntentRecord, K> | object {
+  if (value !== undefined) return { [field]: value };
+  if (before?.[field] === undefined) return {};
+  return field === 'lost' ? { lost: [] } : { failover: { moves: [] } };
+}
+
+/** Whether which clusters are chosen depends on the room that they have. */
+function choosesByRoom({ placement }: Intent): boolean {
+  const { numberOfClusters, spread, overflow, groups } = placement;
+  return [numberOfClusters, spread, overflow, groups].some((part) => part !== undefined);
+}
+
+function isThere(sources: Sources, reader: string, ref: ObjectRef): boolean {
+  const found = sources.objects(ref.apiVersion, ref.kind, reader);
+  if (!('objects' in found)) return false;
+  return found.objects.some(
+    ({ metadata }) => metadata.name === ref.name && (metadata.namespace ?? '') === ref.namespace,
+  );
+}

@@ -1,0 +1,302 @@
+import {
+  avoidedClusters,
+  type CarriedState,
+  type ClusterTaint,
+  type FailoverEvent,
+  type FailoverRate,
+  type FailoverRecord,
+  type FailoverState,
+  type FailoverStep,
+  keptCopies,
+  type Move,
+  NOT_READY_TAINT,
+  noFailover,
+  type FailoverOptions as Options,
+  stepFailover,
+  UNREACHABLE_TAINT,
+} from '../../engine/failover/index.ts';
+import type { ClusterFacts, Intent } from '../../engine/intent.ts';
+import type { Decision, Placement, Toleration } from '../../engine/place/index.ts';
+import { type ClusterObservation, summariseCluster } from '../../engine/summarise/summarise.ts';
+import { parseTime } from '../../runtime/clock.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual, type JsonObject } from '../../schema/json.ts';
+
+/** What a decision has to mind. */
+export interface FailoverMind {
+  /** The placement to decide by: the intent's own, or one under which copies do not leave before they are moved. */
+  readonly placement: Placement;
+  readonly avoid: readonly string[];
+  /** What to take for the decision before: set where a copy goes back. */
+  readonly previous?: Decision;
+}
+
+export interface Failover {
+  /** What was under way when the process before ended. Once, before everything else of the intent. */
+  restore(key: string, record: FailoverRecord | undefined): void;
+  /** The fleet as it is. The same facts are the same objects. */
+  setFleet(clusters: readonly ClusterFacts[]): void;
+  mind(key: string, intent: Intent, before: Decision | undefined): FailoverMind;
+  /** After a decision was made durable. Without options nothing is moved, and nothing is kept any more. */
+  decided(key: string, options: Options | undefined, chosen: readonly string[]): void;
+  /** What the hub sees of the copies of an intent. */
+  seen(key: string, observations: readonly ClusterObservation[]): void;
+  /** What the copies in clusters that had none before are to be labelled with. */
+  carried(key: string): CarriedState | undefined;
+  /** Whether the copy on a cluster stays as it is although the decision has left the cluster. */
+  keeps(key: string, cluster: string): boolean;
+  /** What is to be remembered now; `undefined` where nothing is. */
+  record(key: string): FailoverRecord | undefined;
+  /** Lets clusters be chosen again that copies were moved away from. */
+  release(key: string): void;
+  forget(key: string): void;
+  /** The hub no longer only observes: decisions and health are to be told again. */
+  resume(): void;
+  stop(): void;
+}
+
+export interface FailoverOptions {
+  readonly rate?: FailoverRate;
+  /** While true nothing is begun and nothing is ended. */
+  readonly paused: () => boolean;
+  /** An intent is to be decided anew, or may let a copy go. */
+  readonly onMove: (key: string) => void;
+  /** Health is to be told again. */
+  readonly onLook: (key: string) => void;
+}
+
+/** What is seen within this time is judged together: one look at the fleet, however many intents a lost cluster had. */
+const GATHER_MS = 20;
+const LONGEST_WAIT_MS = 3_600_000;
+/** What the hub itself says of a cluster keeps new copies away; for failover it is a reason to leave. */
+const OWN_TAINTS: ReadonlySet<string> = new Set([UNREACHABLE_TAINT, NOT_READY_TAINT]);
+/** What is placed leaves when it is moved, not when its cluster is tainted; what is new is kept away as ever. */
+const UNTIL_MOVED: Toleration = { operator: 'Exists', tolerationSeconds: Number.POSITIVE_INFINITY };
+
+export function createFailover(runtime: Runtime, options: FailoverOptions): Failover {
+  const { clock } = runtime;
+  let state: FailoverState = noFailover(options.rate);
+  const carried = new Map<string, CarriedState>();
+  const last = new Map<string, NonNullable<FailoverRecord['last']>>();
+  const facts = new Map<string, ClusterFacts>();
+  /** What was told last, so that only what is new is. By intent, then by cluster. */
+  const told = new Map<string, Map<string, string>>();
+  const placements = new WeakMap<Placement, Placement>();
+  let gathered: FailoverEvent[] = [];
+  let timer: { cancel(): void } | undefined;
+  let wakeAt: number | undefined;
+
+  function wake(at: number | undefined): void {
+    if (at === undefined || (wakeAt !== undefined && wakeAt <= at)) return;
+    timer?.cancel();
+    wakeAt = at;
+    const waitMs = Math.min(LONGEST_WAIT_MS, Math.max(0, at - clock.now()));
+    timer = clock.after(waitMs, () => {
+      timer = undefined;
+      wakeAt = undefined;
+      flush();
+    });
+  }
+
+  function tell(...events: readonly FailoverEvent[]): void {
+    if (events.length === 0) return;
+    gathered.push(...events);
+    wake(clock.now() + GATHER_MS);
+  }
+
+  function flush(): void {
+    if (options.paused()) return;
+    const events: FailoverEvent[] = gathered.length > 0 ? gathered : [{ type: 'tick' }];
+    gathered = [];
+    const before = state.intents;
+    const step = stepFailover(state, events, clock.now());
+    state = step.state;
+    const concerned = new Set<string>();
+    for (const [key, { moves }] of Object.entries(state.intents)) {
+      const known = before[key]?.moves ?? [];
+      if (moves !== known && moves.length + known.length > 0) concerned.add(key);
+    }
+    carryOut(step.effects, concerned);
+    wake(step.nextAt);
+  }
+
+  function carryOut(effects: FailoverStep['effects'], concerned: Set<string>): void {
+    for (const effect of effects) {
+      concerned.add(effect.intent);
+      if (effect.type === 'move') {
+        const { intent, from, labels } = effect;
+        const { before = [] } = moving(intent).find((move) => move.from === from) ?? {};
+        if (Object.keys(labels).length > 0) carried.set(intent, { labels, before });
+        else carried.delete(intent);
+      } else if (effect.type === 'record') {
+        const { reason, cluster, message } = effect;
+        last.set(effect.intent, { reason, cluster, message, at: clock.now() });
+        runtime.log.info('failover', { intent: effect.intent, cluster, reason, why: message });
+      }
+    }
+    for (const key of concerned) options.onMove(key);
+  }
+
+  /** Only those have a place in the state who asked for failover. */
+  function isKnown(key: string): boolean {
+    return state.intents[key] !== undefined;
+  }
+
+  function moving(key: string): readonly Move[] {
+    return state.intents[key]?.moves ?? [];
+  }
+
+  function ownTolerating(placement: Placement): Placement {
+    let result = placements.get(placement);
+    if (!result) {
+      result = { ...placement, tolerations: [...(placement.tolerations ?? []), UNTIL_MOVED] };
+      placements.set(placement, result);
+    }
+    return result;
+  }
+
+  /** The decision before, as if the copy had gone back already: what is placed stays, so it does. */
+  function wentBack(key: string, before: Decision | undefined): Decision | undefined {
+    const returning = moving(key).filter(({ phase }) => phase === 'Returning');
+    if (!before || returning.every(({ from }) => before.chosen.includes(from))) return undefined;
+    const chosen = new Set(before.chosen);
+    for (const { from, to = [], before: there } of returning) {
+      for (const cluster of to) if (!there.includes(cluster)) chosen.delete(cluster);
+      chosen.add(from);
+    }
+    return { ...before, chosen: [...chosen].sort() };
+  }
+
+  return {
+    restore(key, record): void {
+      // A status can be written by others: one that is no record is none.
+      if (!record || !Array.isArray(record.moves)) return;
+      if (record.carried) carried.set(key, record.carried);
+      if (record.last) last.set(key, record.last);
+      if (record.moves.length === 0) return;
+      state = stepFailover(state, { type: 'restore', intent: key, moves: record.moves }, clock.now()).state;
+    },
+    setFleet(clusters): void {
+      if (options.paused()) return;
+      const gone = new Set(facts.keys());
+      for (const cluster of clusters) {
+        gone.delete(cluster.name);
+        if (facts.get(cluster.name) === cluster) continue;
+        const before = facts.get(cluster.name);
+        facts.set(cluster.name, cluster);
+        const taints = taintsOf(cluster);
+        if (before && deepEqual(taintsOf(before), taints)) continue;
+        tell({ type: 'taints', cluster: cluster.name, taints });
+      }
+      for (const name of gone) facts.delete(name);
+    },
+    mind(key, { failover, placement }, before): FailoverMind {
+      if (!failover) return { placement, avoid: [] };
+      const previous = wentBack(key, before);
+      return {
+        placement: failover.cluster ? ownTolerating(placement) : placement,
+        avoid: avoidedClusters(state, key),
+        ...(previous === undefined ? {} : { previous }),
+      };
+    },
+    decided(key, wanted, chosen): void {
+      if (options.paused()) return;
+      if (!wanted) {
+        if (!isKnown(key)) return;
+        told.delete(key);
+        carried.delete(key);
+        last.delete(key);
+        state = stepFailover(state, { type: 'forget', intent: key }, clock.now()).state;
+        options.onMove(key);
+        return;
+      }
+      for (const cluster of wanted.release ?? [])
+        if (moving(key).some(({ from, phase }) => from === cluster && phase === 'Leaving'))
+          tell({ type: 'release', intent: key, cluster });
+      const sight = state.intents[key];
+      const isKnownSo =
+        sight?.recalled !== true && deepEqual(sight?.options, wanted) && deepEqual(sight?.clusters, chosen);
+      if (isKnownSo) return;
+      told.delete(key);
+      // At once: what is told of health from now on is told of this decision.
+      gathered.push({ type: 'intent', intent: key, options: wanted, clusters: [...chosen] });
+      flush();
+      options.onLook(key);
+    },
+    seen(key, observations): void {
+      if (!isKnown(key) || options.paused()) return;
+      let known = told.get(key);
+      if (!known) {
+        known = new Map();
+        told.set(key, known);
+      }
+      for (const observation of observations) {
+        const rules = state.intents[key]?.options.statePreservation ?? [];
+        const status = rules.length > 0 ? statusOf(observation) : undefined;
+        const health = { ...healthOf(observation), ...(status === undefined ? {} : { status }) };
+        const word = JSON.stringify(health);
+        if (known.get(observation.cluster) === word) continue;
+        known.set(observation.cluster, word);
+        tell({ type: 'health', intent: key, cluster: observation.cluster, ...health });
+      }
+    },
+    carried: (key) => carried.get(key),
+    keeps: (key, cluster) => isKnown(key) && keptCopies(state, key).includes(cluster),
+    record(key): FailoverRecord | undefined {
+      const moves = moving(key);
+      const lastly = last.get(key);
+      if (moves.length === 0 && lastly === undefined) return undefined;
+      const state = carried.get(key);
+      return {
+        moves,
+        ...(state === undefined ? {} : { carried: state }),
+        ...(lastly === undefined ? {} : { last: lastly }),
+      };
+    },
+    release(key): void {
+      tell(...moving(key).map(({ from }) => ({ type: 'release', intent: key, cluster: from }) as const));
+    },
+    forget(key): void {
+      told.delete(key);
+      carried.delete(key);
+      last.delete(key);
+      if (isKnown(key)) state = stepFailover(state, { type: 'forget', intent: key }, clock.now()).state;
+      gathered = gathered.filter((event) => !('intent' in event) || event.intent !== key);
+    },
+    resume: () => wake(clock.now()),
+    stop(): void {
+      timer?.cancel();
+    },
+  };
+}
+
+/** Taints that copies leave for, with when they came. */
+function taintsOf({ taints = [] }: ClusterFacts): readonly (ClusterTaint & { readonly since?: number })[] {
+  return taints.flatMap(({ key, value, effect, timeAdded }) => {
+    if (effect !== 'NoExecute' && effect !== 'NoSelect' && !OWN_TAINTS.has(key)) return [];
+    const since = timeAdded === undefined ? undefined : parseTime(timeAdded);
+    return [
+      {
+        key,
+        effect: 'NoExecute',
+        ...(value === undefined ? {} : { value }),
+        ...(since === undefined ? {} : { since }),
+      },
+    ];
+  });
+}
+
+/** What an observation says of a copy. One whose order has not arrived says nothing of it. */
+function healthOf(observation: ClusterObservation): { readonly live: boolean; readonly healthy: boolean } {
+  const { word, reason } = summariseCluster(observation);
+  if (word === 'Ready') return { live: true, healthy: true };
+  const isSeen = word === 'Progressing' || (word === 'Degraded' && !UNSENT.has(reason));
+  return { live: isSeen, healthy: false };
+}
+
+/** The status of the workload: the first of the objects that have one. */
+function statusOf({ status }: ClusterObservation): JsonObject | undefined {
+  return status?.returned?.find((item) => Object.keys(item.status).length > 0)?.status;
+}
+
+const UNSENT: ReadonlySet<string> = new Set(['NotDispatched', 'DispatchTimedOut']);

@@ -1,0 +1,268 @@
+import {
+  type CompiledDistribution,
+  compileDistribution,
+  DISTRIBUTED,
+  distributionConcernedBy,
+  distributionCondition,
+  GRAPH_REVISION,
+  GRAPH_ROLLOUT,
+  type GraphRevision,
+  type GraphRollout,
+  graphOnClusters,
+  RESOURCE_GRAPH_DEFINITION,
+  type ResourceGraphDefinition,
+  rolloutStatus,
+} from '../../../dialects/kro/index.ts';
+import type { ClusterFacts } from '../../../engine/intent.ts';
+import type { Client } from '../../../kube/client.ts';
+import { findCondition, setCondition } from '../../../kube/conditions.ts';
+import type { Result } from '../../../kube/controller.ts';
+import { apiVersionOf, resourceIdOf } from '../../../kube/custom-resource.ts';
+import type { Condition, KubeObject } from '../../../kube/object.ts';
+import { hasCode } from '../../../kube/status-error.ts';
+import { errorText } from '../../../runtime/log.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { deepEqual } from '../../../schema/json.ts';
+import { setFinalizers } from '../finalizers.ts';
+import type { IntentFindings, IntentSource } from '../intent-source.ts';
+import type { IntentRecords, RecordedSource } from '../records.ts';
+import { DEFINITIONS, type GraphDefinitions } from './graph-definitions.ts';
+
+/** Keeps a definition until it is gone from every cluster that has it. */
+export const GRAPH_FINALIZER = 'atoll.dev/graph';
+
+const ROLLOUTS = resourceIdOf(GRAPH_ROLLOUT);
+const KIND = RESOURCE_GRAPH_DEFINITION.kind;
+/** Somebody wrote the object in between: its copy here follows. */
+const CATCH_UP_MS = 40;
+
+/** What a definition came to last, and from what. */
+interface Last {
+  readonly compiled: CompiledDistribution;
+  readonly rollouts: readonly GraphRollout[];
+  readonly clusters: ReadonlyMap<string, ClusterFacts>;
+}
+
+/** ResourceGraphDefinitions of the hub, as intents. Their own status has one condition of it, `Distributed`. */
+export function openGraphSource(
+  runtime: Runtime,
+  client: Client,
+  records: IntentRecords,
+  graphs: GraphDefinitions,
+  onChange: (key: string) => void,
+): IntentSource<ResourceGraphDefinition> {
+  const { clock, log } = runtime;
+  const definitions = graphs.informer;
+  const last = new Map<string, Last>();
+  /** What was told last, by UID: another writer of the status may have undone it. */
+  const told = new Map<string, Omit<Condition, 'lastTransitionTime'>>();
+  /** Rollouts as they were written last, by UID. */
+  const written = new Map<string, GraphRollout['status']>();
+  let stopped = false;
+
+  definitions.onChange(({ type, object, previous }) => {
+    if (type === 'deleted') {
+      forget(object);
+      onChange(keyOf(object));
+    } else if (!previous || wishDiffers(object, previous) || isUntold(object)) onChange(keyOf(object));
+  });
+
+  function forget(object: KubeObject): void {
+    last.delete(keyOf(object));
+    told.delete(object.metadata.uid ?? '');
+  }
+
+  /** What was told is not there any more. */
+  function isUntold({ metadata, status }: ResourceGraphDefinition): boolean {
+    const condition = told.get(metadata.uid ?? '');
+    return condition !== undefined && !says(status?.conditions, condition);
+  }
+
+  async function begin(): Promise<void> {
+    await Promise.all([graphs.whenReady(), records.whenSynced()]);
+    if (stopped) return;
+    for (const object of definitions.list()) onChange(keyOf(object));
+    await forgetGone();
+  }
+
+  /** Definitions that went while nobody looked. */
+  async function forgetGone(): Promise<void> {
+    for (const source of records.sources()) {
+      if (source.kind !== KIND || source.apiVersion !== apiVersionOf(RESOURCE_GRAPH_DEFINITION)) continue;
+      if (definitions.get('', source.name)?.metadata.uid !== source.uid) await records.remove(source);
+    }
+  }
+
+  begin().catch((error: unknown) => {
+    if (!stopped) log.error('the distribution of resource graphs could not start', { why: errorText(error) });
+  });
+
+  function isSynced(): boolean {
+    return graphs.ready && records.synced;
+  }
+
+  async function tell(
+    object: ResourceGraphDefinition,
+    condition: Omit<Condition, 'lastTransitionTime'> | undefined,
+  ): Promise<Result | undefined> {
+    const { name = '', uid = '', resourceVersion } = object.metadata;
+    const before = object.status?.conditions ?? [];
+    const conditions = condition
+      ? setCondition(before, condition, clock.now()).conditions
+      : before.filter(({ type }) => type !== DISTRIBUTED);
+    if (condition) told.set(uid, condition);
+    else told.delete(uid);
+    if (condition ? says(before, condition) : conditions.length === before.length) return undefined;
+    return write(() =>
+      client.patch(
+        DEFINITIONS,
+        '',
+        name,
+        'merge',
+        { metadata: { resourceVersion }, status: { conditions } },
+        { subresource: 'status' },
+      ),
+    );
+  }
+
+  async function remember(object: ResourceGraphDefinition, { decision }: IntentFindings): Promise<void> {
+    const source = recordedSource(object);
+    if (object.metadata.deletionTimestamp !== undefined || decision === undefined) return;
+    if (records.get(source) !== undefined) await records.write(source, { decision });
+  }
+
+  return {
+    finalizer: GRAPH_FINALIZER,
+    selfContained: true,
+    get synced() {
+      return isSynced();
+    },
+    owns: (key) => key.startsWith(`${KIND}/`),
+    get: (key) => (isSynced() ? definitions.get('', key.slice(KIND.length + 2)) : undefined),
+    *entries(): Iterable<[string, ResourceGraphDefinition]> {
+      if (isSynced()) for (const object of definitions.list()) yield [keyOf(object), object];
+    },
+    compile(object, { objects, clusters }) {
+      const rollouts = objects(apiVersionOf(GRAPH_ROLLOUT), GRAPH_ROLLOUT.kind) as GraphRollout[];
+      const revisions = objects(apiVersionOf(GRAPH_REVISION), GRAPH_REVISION.kind) as GraphRevision[];
+      const compiled = compileDistribution(object, {
+        revisions,
+        rollouts,
+        begun: records.get(recordedSource(object)) !== undefined,
+        author: graphs.author(object),
+      });
+      const byName = new Map(clusters.map((cluster) => [cluster.name, cluster]));
+      last.set(keyOf(object), { compiled, rollouts, clusters: byName });
+      return compiled;
+    },
+    concernedBy: (object, _compiled, changed) => distributionConcernedBy(object, changed),
+    author: graphs.author,
+    record: (object) => records.get(recordedSource(object)),
+    writeRecord: async (object, record) => records.write(recordedSource(object), record),
+    async report(object, findings): Promise<Result | undefined> {
+      await remember(object, findings);
+      const known = last.get(keyOf(object));
+      const chosen = new Set(findings.observations.map(({ cluster }) => cluster));
+      const isGoing = object.metadata.deletionTimestamp !== undefined;
+      const found = {
+        generation: findings.generation,
+        compiled: known?.compiled,
+        rows: isGoing
+          ? []
+          : graphOnClusters(findings.observations, known?.compiled, known?.clusters ?? new Map()),
+        selection: findings.selection,
+        leaving: isGoing ? findings.dispatchedTo : findings.dispatchedTo.filter((name) => !chosen.has(name)),
+        observing: findings.observing,
+      };
+      const again = await tell(object, distributionCondition(found));
+      const { name = '' } = object.metadata;
+      const inForce = known?.compiled.rollout?.metadata.name;
+      let behind = again;
+      for (const rollout of known?.rollouts ?? []) {
+        if (rollout.spec.graph !== name) continue;
+        const counts = rollout.metadata.name === inForce;
+        behind =
+          (await tellRollout(rollout, counts ? found : undefined, counts ? undefined : inForce)) ?? behind;
+      }
+      return behind;
+    },
+    async setFinalizers(object, finalizers): Promise<void> {
+      await setFinalizers(client, DEFINITIONS, object, finalizers);
+      if (!finalizers.includes(GRAPH_FINALIZER) && object.metadata.deletionTimestamp !== undefined)
+        await records.remove(recordedSource(object));
+    },
+    stop(): void {
+      stopped = true;
+      graphs.stop();
+    },
+  };
+
+  async function tellRollout(
+    rollout: GraphRollout,
+    found: Parameters<typeof rolloutStatus>[1],
+    other: string | undefined,
+  ): Promise<Result | undefined> {
+    const { uid = '', name = '' } = rollout.metadata;
+    const before = written.get(uid) ?? rollout.status;
+    const status = rolloutStatus(
+      { ...rollout, ...(before && { status: before }) },
+      found,
+      other,
+      clock.now(),
+    );
+    if (deepEqual(status as unknown, before as unknown)) return undefined;
+    return write(async () => {
+      await client.patch(ROLLOUTS, '', name, 'merge', { status }, { subresource: 'status' });
+      written.set(uid, status);
+    });
+  }
+
+  async function write(act: () => Promise<unknown>): Promise<Result | undefined> {
+    try {
+      await act();
+    } catch (error) {
+      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
+      if (!hasCode(error, 404)) throw error;
+    }
+    return undefined;
+  }
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${KIND}//${metadata.name ?? ''}`;
+}
+
+function recordedSource({ apiVersion, kind, metadata: { name = '', uid = '' } }: KubeObject): RecordedSource {
+  return { apiVersion, kind, namespace: '', name, uid };
+}
+
+function says(
+  conditions: readonly Condition[] | undefined,
+  { type, status, reason, message, observedGeneration }: Omit<Condition, 'lastTransitionTime'>,
+): boolean {
+  const there = findCondition(conditions, type);
+  return (
+    there?.status === status &&
+    there.reason === reason &&
+    there.message === message &&
+    there.observedGeneration === observedGeneration
+  );
+}
+
+/** What is wanted, and whether the hub serves it; not what was told of clusters. */
+function wishDiffers(object: ResourceGraphDefinition, previous: ResourceGraphDefinition): boolean {
+  return !deepEqual(wishOf(object), wishOf(previous));
+}
+
+function wishOf({ metadata, spec, status }: ResourceGraphDefinition): unknown {
+  const { labels, annotations, deletionTimestamp } = metadata;
+  const { state, lastIssuedRevision, conditions } = status ?? {};
+  const ready = findCondition(conditions, 'Ready');
+  return {
+    spec,
+    labels,
+    annotations,
+    deletionTimestamp,
+    served: [state, lastIssuedRevision, ready?.status, ready?.message],
+  };
+}

@@ -1,0 +1,32 @@
+import type { Client } from '../../../kube/client.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { KubeFed } from '../../kubefed/index.ts';
+import type { IntentSource } from '../intent-source.ts';
+import type { IntentRecords } from '../records.ts';
+import { openEarlySource } from './early-source.ts';
+import { openFederatedSource } from './federated-source.ts';
+import { openPolicySource } from './policy-source.ts';
+
+/** Objects of KubeFed's API, as intents. What they are remembered by is not in their own status, which is KubeFed's. */
+export function openKubeFedSources(
+  runtime: Runtime,
+  client: Client,
+  records: IntentRecords,
+  kubefed: KubeFed,
+  onChange: (key: string) => void,
+): readonly IntentSource[] {
+  const { early, federation, remote, events } = kubefed;
+  const authorsBelieved = (): boolean => kubefed.authorsBelieved;
+  return [
+    openFederatedSource(
+      runtime,
+      { client, federation, records, remote, events, authorsBelieved },
+      onChange,
+    ) as unknown as IntentSource,
+    openEarlySource({ client, early, federation, records, events, authorsBelieved }, onChange),
+    openPolicySource(
+      { client, early, federation, records, events, authorsBelieved },
+      onChange,
+    ) as unknown as IntentSource,
+  ];
+}

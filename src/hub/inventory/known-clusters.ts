@@ -1,0 +1,188 @@
+import { clusterFactsOf } from '../../dialects/kubevela/cluster-facts.ts';
+import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
+import { UNREACHABLE_TAINT } from '../../dialects/kubevela/report.ts';
+import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
+import type { ClusterFacts } from '../../engine/intent.ts';
+import type { Client, ResourceId } from '../../kube/client.ts';
+import { resourceIdOf } from '../../kube/custom-resource.ts';
+import { startInformer } from '../../kube/informer-cache.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual } from '../../schema/json.ts';
+
+export const SPOKE_CLUSTERS: ResourceId = resourceIdOf(SPOKE_CLUSTER);
+
+/** A change that says something other than what the hub itself keeps up. */
+export interface ClusterChange {
+  readonly key: string;
+  readonly object: SpokeCluster;
+  readonly type: 'added' | 'updated' | 'deleted';
+  /** Whether the wish is another: what was found before may not hold. */
+  readonly restated: boolean;
+}
+
+/** The SpokeClusters that there are. Names are the fleet's: of several of one name the oldest is the cluster. */
+export interface KnownClusters {
+  /** By `namespace/name`. */
+  get(key: string): SpokeCluster | undefined;
+  /** The cluster of a name. */
+  ownerOf(name: string): SpokeCluster | undefined;
+  keysOf(name: string): readonly string[];
+  keys(): readonly string[];
+  /** The clusters, one a name, also those that are leaving. */
+  owners(): readonly SpokeCluster[];
+  /** What is known of those that stay. The same facts are the same object: what was computed of them holds. */
+  facts(): readonly ClusterFacts[];
+  /** Clusters of other names that say that they have this id. */
+  withId(id: string, exceptName: string): readonly SpokeCluster[];
+  whenSynced(): Promise<void>;
+  stop(): void;
+}
+
+export function followClusters(
+  runtime: Runtime,
+  client: Client,
+  onChange: (change: ClusterChange) => void,
+  /** Hears of every change, also of those that the hub writes itself. */
+  onSeen: (key: string) => void = () => undefined,
+): KnownClusters {
+  const objects = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS);
+  /** Keys by name: no event of a spoke looks at the whole fleet. */
+  const named = keyIndex();
+  const byId = keyIndex();
+  const facts = new Map<string, ClusterFacts>();
+  const kindLists = sharedLists();
+
+  objects.onChange(({ type, object, previous }) => {
+    const key = keyOf(object);
+    const id = idOf(object);
+    if (type !== 'updated') named.set(object.metadata.name ?? '', key, type === 'added');
+    if (type === 'deleted') byId.set(id, key, false);
+    else {
+      const before = previous && idOf(previous);
+      if (before !== id) byId.set(before, key, false);
+      byId.set(id, key, true);
+    }
+    if (type === 'deleted' && named.of(object.metadata.name ?? '').length === 0)
+      facts.delete(object.metadata.name ?? '');
+    const restated = type !== 'updated' || !deepEqual(object.spec, previous?.spec);
+    const isRelevant =
+      restated ||
+      object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
+      !deepEqual(object.metadata.labels, previous?.metadata.labels) ||
+      !deepEqual(clusterFactsOf(object), clusterFactsOf(previous ?? object));
+    onSeen(key);
+    if (isRelevant) onChange({ key, object, type, restated });
+  });
+
+  function ownerOf(name: string): SpokeCluster | undefined {
+    let oldest: SpokeCluster | undefined;
+    for (const key of named.of(name)) {
+      const object = get(key);
+      if (object && (!oldest || isOlder(object, oldest))) oldest = object;
+    }
+    return oldest;
+  }
+
+  function get(key: string): SpokeCluster | undefined {
+    const slash = key.indexOf('/');
+    return objects.get(key.slice(0, slash), key.slice(slash + 1));
+  }
+
+  function owners(): SpokeCluster[] {
+    const oldest = new Map<string, SpokeCluster>();
+    for (const object of objects.list()) {
+      const { name = '' } = object.metadata;
+      const present = oldest.get(name);
+      if (!present || isOlder(object, present)) oldest.set(name, object);
+    }
+    return [...oldest.values()];
+  }
+
+  function factsOf(object: SpokeCluster): ClusterFacts {
+    const { name = '' } = object.metadata;
+    const read = clusterFactsOf(object);
+    const now = read.apis ? { ...read, apis: { ...read.apis, kinds: kindLists(read.apis.kinds) } } : read;
+    const before = facts.get(name);
+    if (before && deepEqual(before, now)) return before;
+    facts.set(name, now);
+    return now;
+  }
+
+  return {
+    get,
+    ownerOf,
+    keysOf: (name) => named.of(name),
+    keys: () => objects.list().map(keyOf),
+    owners,
+    facts: () => owners().filter(stays).map(factsOf),
+    withId: (id, exceptName) =>
+      byId
+        .of(id)
+        .map(get)
+        .filter((object) => object !== undefined)
+        .filter(({ metadata }) => metadata.name !== exceptName),
+    whenSynced: () => objects.whenSynced(),
+    stop: () => objects.stop(),
+  };
+}
+
+export function keyOf({ metadata }: SpokeCluster): string {
+  return `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+}
+
+export function isOlder(a: SpokeCluster, b: SpokeCluster): boolean {
+  return ageKey(a) < ageKey(b);
+}
+
+export function isUnreachable(spoke: SpokeCluster | undefined): boolean {
+  return spoke?.status?.taints?.some((taint) => taint.key === UNREACHABLE_TAINT) ?? false;
+}
+
+/** What a cluster said last of who it is. */
+export function idOf(spoke: SpokeCluster): string | undefined {
+  return spoke.status?.clusterInfo?.id;
+}
+
+function stays({ metadata }: SpokeCluster): boolean {
+  return metadata.deletionTimestamp === undefined;
+}
+
+function ageKey({ metadata }: SpokeCluster): string {
+  return `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
+}
+
+interface KeyIndex {
+  set(word: string | undefined, key: string, isPresent: boolean): void;
+  of(word: string): readonly string[];
+}
+
+function keyIndex(): KeyIndex {
+  const keys = new Map<string, Set<string>>();
+  return {
+    set(word, key, isPresent): void {
+      if (word === undefined) return;
+      const present = keys.get(word) ?? new Set<string>();
+      if (isPresent) present.add(key);
+      else present.delete(key);
+      if (present.size > 0) keys.set(word, present);
+      else keys.delete(word);
+    },
+    of: (word) => [...(keys.get(word) ?? [])],
+  };
+}
+
+/** Clusters of one make serve the same kinds; more makes than this are not kept apart in memory. */
+const MAX_LISTS = 256;
+
+/** The same list for the same words. */
+function sharedLists(): (list: readonly string[]) => readonly string[] {
+  const lists = new Map<string, readonly string[]>();
+  return (list) => {
+    const key = list.join('\n');
+    const known = lists.get(key);
+    if (known) return known;
+    if (lists.size >= MAX_LISTS) lists.clear();
+    lists.set(key, list);
+    return list;
+  };
+}

@@ -1,0 +1,194 @@
+import { reportSpoke, sameButForProbing } from '../../dialects/kubevela/report.ts';
+import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
+import { settlesInMs } from '../../engine/liveness/index.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Result } from '../../kube/controller.ts';
+import { startController } from '../../kube/controller-loop.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { type CredentialOptions, credentials as openCredentials } from '../credential/index.ts';
+import type { Fleet } from '../fleet.ts';
+import { gatewayRegistration } from './gateway-registration.ts';
+import type { Inventory, LinkSource } from './inventory.ts';
+import { type ClusterChange, followClusters, isUnreachable, SPOKE_CLUSTERS } from './known-clusters.ts';
+import { type Look, startLooking } from './looking.ts';
+import { probeInterval } from './probing.ts';
+import { mirrorProfiles } from './profiles.ts';
+import { followTransitions, INVENTORY_METRICS } from './transitions.ts';
+
+/** Keeps a SpokeCluster until the hub has let go of the cluster. */
+export const DETACH_FINALIZER = 'atoll.dev/detach';
+
+/** How long spokes have to come back to a hub that starts again. */
+const START_GRACE_MS = 12_000;
+/** Until the copy here shows what was just written. */
+const CATCH_UP_MS = 20;
+/** Nothing is looked at more often than this, whatever a credential says of its end. */
+const SHORTEST_INTERVAL_MS = 5_000;
+
+export function startInventory(
+  runtime: Runtime,
+  client: Client,
+  fleet: Fleet,
+  links: LinkSource,
+  credentialOptions: CredentialOptions,
+): Inventory {
+  const { clock } = runtime;
+  const listeners: (() => void)[] = [];
+  const startedAt = clock.monotonic();
+  let holds: (name: string) => boolean = () => false;
+  // A probe mostly waits, and on a spoke that hangs it waits for its whole timeout: that must not hold up the others.
+  const loop = startController(runtime, { name: 'inventory', concurrency: 512, reconcile });
+  const known = followClusters(runtime, client, onChange, (key) => profiles.seen(key));
+  const profiles = mirrorProfiles(runtime, client, known);
+  const { gateway } = credentialOptions;
+  const looking = startLooking(runtime, {
+    credentials: openCredentials({ ...credentialOptions, client, now: () => clock.now() }),
+    known,
+    fleet,
+    links,
+    ...(gateway === undefined ? {} : { gateway: gatewayRegistration(runtime, client, gateway.namespace) }),
+  });
+  const transitions = followTransitions(runtime, client);
+  const removeGauge = runtime.metrics.gauge(INVENTORY_METRICS.clusters, () => {
+    const counts = new Map([
+      ['Connected', 0],
+      ['Disconnected', 0],
+      ['Unknown', 0],
+    ]);
+    for (const { status } of known.owners()) {
+      const connection = status?.connection ?? 'Unknown';
+      counts.set(connection, (counts.get(connection) ?? 0) + 1);
+    }
+    return [...counts].map(([connection, value]) => ({ labels: { connection }, value }));
+  });
+  links.onTunnel((spoke) => enqueueName(spoke));
+  fleet.onChange(({ spoke }) => enqueueName(spoke));
+
+  function onChange({ key, object, type, restated }: ClusterChange): void {
+    if (restated) looking.invalidate(object.metadata.name ?? '');
+    loop.enqueue(key);
+    // One that was kept out for being the same may be in now.
+    if (type === 'deleted') for (const name of looking.duplicates()) enqueueName(name);
+    for (const listener of listeners) listener();
+  }
+
+  function enqueueName(name: string): void {
+    for (const key of known.keysOf(name)) loop.enqueue(key, 20);
+  }
+
+  async function reconcile(key: string): Promise<Result | void> {
+    const slash = key.indexOf('/');
+    const name = key.slice(slash + 1);
+    const spoke = known.get(key);
+    if (!spoke) {
+      if (known.ownerOf(name)) enqueueName(name);
+      else looking.forget(name, key.slice(0, slash));
+      return;
+    }
+    const { deletionTimestamp, finalizers } = spoke.metadata;
+    if (deletionTimestamp !== undefined && mayGo(spoke, name)) {
+      await letGo(spoke);
+      return;
+    }
+    if (deletionTimestamp === undefined && !finalizers?.includes(DETACH_FINALIZER)) {
+      await setFinalizers(spoke, () => true, DETACH_FINALIZER);
+      return { requeueAfterMs: CATCH_UP_MS };
+    }
+    const looked = await looking.look(spoke);
+    const { found } = looked;
+    const told = { ...found, taints: spoke.spec.taints ?? [] };
+    const status = reportSpoke(told, spoke.status, clock.now());
+    if (status.connection !== 'Connected' && mayStillCome(spoke, name)) {
+      // A hub that starts again has not lost the spokes that are on their way: it says nothing of them yet.
+      return { requeueAfterMs: START_GRACE_MS / 4 };
+    }
+    if (!sameButForProbing(spoke.status, status)) {
+      try {
+        await client.update(SPOKE_CLUSTERS, { ...spoke, status }, { subresource: 'status' });
+      } catch (error) {
+        if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
+        return { requeueAfterMs: 50 };
+      }
+      transitions.tell(spoke, spoke.status, status);
+    }
+    return { requeueAfterMs: nextLookMs(spoke, looked) };
+  }
+
+  function nextLookMs(spoke: SpokeCluster, { found, refreshAt, againInMs }: Look): number {
+    const waits = [
+      Math.max(CATCH_UP_MS, againInMs ?? probeInterval(spoke)),
+      refreshAt === undefined ? undefined : Math.max(SHORTEST_INTERVAL_MS, refreshAt - clock.now()),
+      found.liveness && settlesInMs(found.liveness, clock.monotonic()),
+    ].filter((wait) => wait !== undefined);
+    return Math.min(...waits);
+  }
+
+  function mayStillCome(spoke: SpokeCluster, name: string): boolean {
+    return (
+      spoke.status?.connection === 'Connected' &&
+      looking.liveness(name)?.word === 'Unknown' &&
+      clock.monotonic() - startedAt < START_GRACE_MS
+    );
+  }
+
+  /** Whether nothing of this hub is left on a cluster that leaves, or nothing can be done about it. */
+  function mayGo(spoke: SpokeCluster, name: string): boolean {
+    const policy = spoke.spec.deletionPolicy ?? 'detach';
+    const isOwner = known.ownerOf(name)?.metadata.uid === spoke.metadata.uid;
+    if (policy === 'orphan' || !isOwner || !holds(name)) return true;
+    // What is to be taken away must be; letting go can be left to the spoke, which keeps what it has.
+    return policy === 'detach' && isUnreachable(spoke);
+  }
+
+  async function letGo(spoke: SpokeCluster): Promise<void> {
+    if (spoke.metadata.finalizers?.includes(DETACH_FINALIZER) !== true) return;
+    await looking.release(spoke);
+    if (await setFinalizers(spoke, (finalizer) => finalizer !== DETACH_FINALIZER))
+      transitions.detached(spoke, spoke.spec.deletionPolicy === 'orphan' ? 'orphaned' : 'released');
+  }
+
+  /** Whether it was there to be changed. */
+  async function setFinalizers(
+    spoke: SpokeCluster,
+    keep: (finalizer: string) => boolean,
+    ...more: string[]
+  ): Promise<boolean> {
+    const { namespace = '', name = '', resourceVersion, finalizers = [] } = spoke.metadata;
+    const next = [...finalizers.filter(keep), ...more];
+    try {
+      await client.patch(SPOKE_CLUSTERS, namespace, name, 'merge', {
+        metadata: { finalizers: next, resourceVersion },
+      });
+      return true;
+    } catch (error) {
+      if (!hasCode(error, 404)) throw error;
+      return false;
+    }
+  }
+
+  return {
+    clusters: () => known.facts(),
+    get: known.ownerOf,
+    has: (name) => known.ownerOf(name) !== undefined,
+    leaving(name) {
+      const owner = known.ownerOf(name);
+      if (owner?.metadata.deletionTimestamp === undefined) return undefined;
+      return owner.spec.deletionPolicy === 'cleanup' ? 'cleanup' : 'release';
+    },
+    askHolder(ask): void {
+      holds = ask;
+    },
+    recheck: enqueueName,
+    unreachable: (name) => isUnreachable(known.ownerOf(name)),
+    onChange: (listener) => void listeners.push(listener),
+    whenSynced: () => known.whenSynced(),
+    async stop(): Promise<void> {
+      removeGauge();
+      known.stop();
+      await Promise.all([loop.stop(), profiles.stop()]);
+      looking.stop();
+      transitions.stop();
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import {
+  type ApiResource,
+  EARLY_GROUP,
+  FEDERATED_GROUP,
+  FEDERATED_TYPE_CONFIG,
+  type FederatedType,
+  type FederatedTypeConfig,
+  federatedKind,
+  reportTypeConfig,
+} from '../../dialects/kubefed/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { startController } from '../../kube/controller-loop.ts';
+import { type CustomKind, customResourceDefinition, resourceIdOf } from '../../kube/custom-resource.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual, isObject, listAt, stringAt } from '../../schema/json.ts';
+import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
+import { refName } from '../../schema/open-api-schema.ts';
+import { installAuthorPolicy } from './author-policy.ts';
+import type { Federation } from './federation.ts';
+import { installKind, isMade, KUBEFED_KINDS, madeFrom } from './kinds.ts';
+import { installValidation } from './validation-policy.ts';
+
+const GATHER_MS = 20;
+const TYPE_CONFIGS = resourceIdOf(FEDERATED_TYPE_CONFIG);
+const PASS = 'types';
+/** Groups of the kinds that people write, and that an author is written into. */
+const AUTHORED = [FEDERATED_GROUP, EARLY_GROUP];
+/** Raised when the generated kinds change. */
+const FORM = 1;
+
+export interface TypeConfigsOptions {
+  readonly client: Client;
+  readonly definitions: Informer;
+  readonly federation: Federation;
+}
+
+export interface TypeConfigs {
+  /** Whether what objects say of their author is the API server's word. */
+  readonly authorsBelieved: boolean;
+  stop(): Promise<void>;
+}
+
+/**
+ * Makes the kind of each type that is enabled, and says in the status of its config what runs. As soon as one kind of KubeFed is
+ * there all others are made: who uses none of it has none of it.
+ */
+export async function startTypeConfigs(
+  runtime: Runtime,
+  { client, definitions, federation }: TypeConfigsOptions,
+): Promise<TypeConfigs> {
+  /** Those whose kinds are guarded by policies. */
+  let guarded: readonly string[] = [];
+  let authorsBelieved = false;
+  const loop = startController(runtime, { name: 'kubefed-types', reconcile: pass });
+  const soon = (): void => loop.enqueue(PASS, GATHER_MS);
+  const unsubscribe = [
+    federation.onTypes(soon),
+    definitions.onChange(({ type, object }) => {
+      if (type !== 'updated' && isOfKubeFed(stringAt(object, 'spec', 'group') ?? '')) soon();
+    }),
+  ];
+  await definitions.whenSynced();
+  // Before the first intent is looked at: one that has an author today and none tomorrow is another one for its spokes.
+  if (isUsed()) await guard();
+  soon();
+
+  function isUsed(): boolean {
+    return definitions.list().some((definition) => isOfKubeFed(stringAt(definition, 'spec', 'group') ?? ''));
+  }
+
+  function isModern(): boolean {
+    return definitions
+      .list()
+      .some((definition) => (stringAt(definition, 'spec', 'group') ?? '').endsWith('kubefed.io'));
+  }
+
+  async function pass(): Promise<void> {
+    if (!isUsed()) return;
+    await guard();
+    // Who uses the early form alone has no other.
+    for (const kind of isModern() ? KUBEFED_KINDS : [])
+      if (!isMade(definitions.get('', `${kind.plural}.${kind.group}`), madeFrom(kind)))
+        await installKind(client, kind);
+    for (const entry of federation.types()) if (entry.type) await serve(entry.type);
+    for (const config of federation.typeConfigs()) await report(config);
+  }
+
+  async function serve(type: FederatedType): Promise<void> {
+    const { group = '', pluralName } = type.federated;
+    const { target, federated } = type;
+    const digest = madeFrom({ form: FORM, target, federated });
+    if (isMade(definitions.get('', `${pluralName}.${group}`), digest)) return;
+    await installKind(client, await federatedKindOf(client, type), digest);
+  }
+
+  /** Federated kinds may be of any group: who writes them is written down in all, and what they write looked at. */
+  async function guard(): Promise<void> {
+    const own = [...federation.types()].flatMap(({ type }) => type?.federated.group ?? []);
+    const wanted = [...new Set([...AUTHORED, ...own.sort()])];
+    if (deepEqual(wanted, guarded)) return;
+    authorsBelieved = await installAuthorPolicy(client, runtime.log, wanted);
+    await installValidation(client, runtime.log, wanted);
+    guarded = wanted;
+    federation.refresh();
+  }
+
+  async function report(config: FederatedTypeConfig): Promise<void> {
+    const entry = [...federation.types()].find((item) => item.config?.metadata.uid === config.metadata.uid);
+    const isNamespaced = entry?.type?.target.scope === 'Namespaced';
+    const propagating =
+      entry?.type?.propagates === true &&
+      entry.watch.resource !== undefined &&
+      entry.watch.synced &&
+      (!isNamespaced || federation.settings.scope === 'Namespaced' || federation.namespaces !== undefined);
+    const status = reportTypeConfig({
+      generation: config.metadata.generation ?? 0,
+      propagating,
+      ...(config.spec.statusCollection === undefined
+        ? {}
+        : { collecting: propagating && entry?.type?.collectsStatus === true }),
+    });
+    if (deepEqual(status, config.status)) return;
+    const { namespace = '', name = '' } = config.metadata;
+    try {
+      await client.patch(TYPE_CONFIGS, namespace, name, 'merge', { status }, { subresource: 'status' });
+    } catch (error) {
+      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
+    }
+  }
+
+  return {
+    get authorsBelieved() {
+      return authorsBelieved;
+    },
+    async stop(): Promise<void> {
+      for (const end of unsubscribe) end();
+      await loop.stop();
+    },
+  };
+}
+
+function isOfKubeFed(group: string): boolean {
+  return group === 'kubefed.io' || group.endsWith('.kubefed.io') || group === EARLY_GROUP;
+}
+
+async function federatedKindOf(client: Client, type: FederatedType): Promise<CustomKind> {
+  const { target } = type;
+  return federatedKind(type, await schemaOf(client, target), await shortNamesOf(client, target));
+}
+
+/** The definition that enabling a type makes. */
+export async function federatedDefinition(client: Client, type: FederatedType): Promise<KubeObject> {
+  return customResourceDefinition(await federatedKindOf(client, type));
+}
+
+/** The schema of a type as the hub publishes it; undefined where the hub does not serve it. */
+async function schemaOf(client: Client, target: ApiResource): Promise<TypeSchema | undefined> {
+  const { group = '', version, kind } = target;
+  const path = group === '' ? `api/${version}` : `apis/${group}/${version}`;
+  let document: { components?: { schemas?: Record<string, OpenApiSchema> } };
+  try {
+    document = await client.getJson(`/openapi/v3/${path}`);
+  } catch (error) {
+    if (hasCode(error, 404)) return undefined;
+    throw error;
+  }
+  const schemas = document.components?.schemas ?? {};
+  const schema = Object.values(schemas).find((item) =>
+    (item['x-kubernetes-group-version-kind'] ?? []).some(
+      (gvk) => gvk.group === group && gvk.version === version && gvk.kind === kind,
+    ),
+  );
+  return schema && { schema, resolve: (name) => schemas[refName(name)] };
+}
+
+async function shortNamesOf(
+  client: Client,
+  { group = '', version, pluralName }: ApiResource,
+): Promise<string[]> {
+  try {
+    const list = await client.getJson(group === '' ? `/api/${version}` : `/apis/${group}/${version}`);
+    const found = listAt(list, 'resources').find((item) => stringAt(item, 'name') === pluralName);
+    return listAt(isObject(found) ? found : {}, 'shortNames').filter((name) => typeof name === 'string');
+  } catch (error) {
+    if (hasCode(error, 404)) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,73 @@
+import { findCondition } from '../../kube/conditions.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { type Condition, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { isObject, type JsonObject, listAt, stringAt } from '../../schema/json.ts';
+import type { GraphMetrics } from './metrics.ts';
+
+export interface TransitionOptions {
+  readonly metrics: GraphMetrics;
+  /** Gate `InstanceConditionEvents`: an Event where Ready changes. */
+  readonly events?: EventRecorder;
+  /** Gate `InstanceConditionMetrics`: a series for each condition. */
+  readonly conditionMetrics?: boolean;
+}
+
+/** Tells of changes of an instance's status. */
+export interface Transitions {
+  /** Before `status` is written. */
+  told(resource: string, instance: KubeObject, status: JsonObject): void;
+  gone(resource: string, namespace: string, name: string): void;
+}
+
+export function createTransitions({ metrics, events, conditionMetrics }: TransitionOptions): Transitions {
+  return {
+    told(plural, instance, status) {
+      const { group, version } = parseApiVersion(instance.apiVersion);
+      const gvr = gvrText({ group, version, resource: plural });
+      const [from, to] = [stringAt(instance, 'status', 'state') ?? '', stringAt(status, 'state') ?? ''];
+      if (from !== to)
+        metrics.count('instance_state_transitions_total', { gvr, from_state: from, to_state: to });
+      const conditions = conditionsIn(status);
+      if (events) {
+        const before = findCondition(conditionsIn(instance['status']), 'Ready')?.status;
+        const now = findCondition(conditions, 'Ready');
+        if (now && now.status !== (before ?? 'Unknown'))
+          events.record(
+            instance,
+            now.status === 'False' ? 'Warning' : 'Normal',
+            now.status === 'True' ? 'Ready' : 'NotReady',
+            `Ready is ${now.status}: ${now.reason}: ${now.message}`,
+          );
+      }
+      if (conditionMetrics !== true) return;
+      const { namespace = '', name = '' } = instance.metadata;
+      metrics.drop('instance_condition_current_status_seconds', { gvr, namespace, name });
+      for (const { type, status: is, reason, lastTransitionTime } of conditions)
+        metrics.set(
+          'instance_condition_current_status_seconds',
+          { gvr, namespace, name, condition_type: type, condition_status: is, reason },
+          Math.floor(Date.parse(lastTransitionTime) / 1_000),
+        );
+    },
+    gone(gvr, namespace, name) {
+      metrics.drop('instance_condition_current_status_seconds', { gvr, namespace, name });
+    },
+  };
+}
+
+/** `group/version/resource`, as kro writes it. */
+export function gvrText({
+  group,
+  version,
+  resource,
+}: {
+  group: string;
+  version: string;
+  resource: string;
+}): string {
+  return `${group}/${version}/${resource}`;
+}
+
+function conditionsIn(status: unknown): Condition[] {
+  return listAt(status, 'conditions').filter(isObject) as unknown as Condition[];
+}

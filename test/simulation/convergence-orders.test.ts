@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { customResourceDefinitions } from '../../src/kube/well-known.ts';
+import { conditionMessage, conditionOf, type SimulatedFleet, simulateFleet } from './fleet.ts';
+import { ordersFor } from './orders.ts';
+import { colour, configMap, openShop, ready, shop } from './shop.ts';
+
+let fleet: SimulatedFleet;
+afterEach(async () => fleet.stop());
+
+const WIDGETS: KubeObject = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'widgets.shop.io' },
+  spec: {
+    group: 'shop.io',
+    scope: 'Namespaced',
+    names: { kind: 'Widget', listKind: 'WidgetList', plural: 'widgets', singular: 'widget' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+};
+const nameless = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'shop' } };
+
+describe('an order that cannot be carried out as it is', () => {
+  it.each([
+    ['an empty manifest', {}, 'manifest 1 is empty'],
+    ['one without a name', nameless, 'a ConfigMap (manifest 1) has no metadata.name'],
+    [
+      'a generated name',
+      { ...nameless, metadata: { namespace: 'shop', generateName: 'web-' } },
+      'ConfigMap web-… (manifest 1) has metadata.generateName',
+    ],
+    ['one twice', configMap('settings', 'blue'), 'ConfigMap shop/settings is ordered twice'],
+  ])('%s: the order is refused by the spoke, which keeps what it has', async (_what, manifest, text) => {
+    fleet = await simulateFleet(91, ['a']);
+    const orders = ordersFor(fleet, 'a');
+    await orders.fulfil('shop', [configMap('settings', 'red'), configMap('prices', 'gold')]);
+    const bad = { ...manifest, metadata: { ...(manifest as KubeObject).metadata } } as KubeObject;
+    await orders.give('shop', [configMap('settings', 'green'), bad]);
+    await fleet.until(
+      () => conditionOf(orders.dispatch('shop'), 'Accepted') === 'False/InvalidManifests',
+      'the refusal',
+    );
+    expect(conditionMessage(orders.dispatch('shop'), 'Accepted')).toContain(text);
+    expect(conditionMessage(orders.dispatch('shop'), 'Accepted')).toContain('generation 1 stays');
+    await fleet.rest(60_000);
+    expect([colour(fleet.spoke('a')), colour(fleet.spoke('a'), 'prices')]).toEqual(['red', 'gold']);
+    await orders.fulfil('shop', [configMap('settings', 'green'), configMap('prices', 'gold')]);
+    expect([colour(fleet.spoke('a')), colour(fleet.spoke('a'), 'prices')]).toEqual(['green', 'gold']);
+  });
+
+  it('[S56] an object larger than clusters take is named on its intent; one that is just large arrives', async () => {
+    fleet = await simulateFleet(93, ['a']);
+    const large = { ...configMap('large', 'red'), data: { colour: 'red', much: 'x'.repeat(900 * 1024) } };
+    await fleet.run(fleet.hub.client.create(customResourceDefinitions, WIDGETS));
+    await openShop(fleet, [large], {
+      resourceSelectors: [
+        { apiVersion: 'v1', kind: 'ConfigMap' },
+        { apiVersion: 'shop.io/v1', kind: 'Widget' },
+      ],
+    });
+    await ready(fleet, 1);
+    expect(colour(fleet.spoke('a'), 'large')).toBe('red');
+    const huge = {
+      apiVersion: 'shop.io/v1',
+      kind: 'Widget',
+      metadata: { name: 'huge', namespace: 'shop' },
+      spec: { much: 'x'.repeat(1450 * 1024) },
+    };
+    const widgets = await fleet.run(fleet.hub.client.resourceFor('shop.io/v1', 'Widget'));
+    await fleet.run(fleet.hub.client.create(widgets, huge));
+    await fleet.until(() => conditionMessage(shop(fleet), 'Ready').includes('huge'), 'told on the intent');
+    expect(conditionOf(shop(fleet), 'Ready')).toMatch(/^False/);
+    expect(conditionMessage(shop(fleet), 'Ready')).toMatch(
+      /Widget shop\/huge has 1451 KiB, and clusters take 1408 KiB at the most/,
+    );
+    expect(colour(fleet.spoke('a'), 'large')).toBe('red');
+  });
+});
