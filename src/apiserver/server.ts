@@ -11,7 +11,7 @@ import {
 import { builtinResources, pluginsWithoutResource } from './builtin-resources.ts';
 import { loadCatalogue, NEWEST_RELEASE } from './catalogue/index.ts';
 import { clusterObjects } from './cluster-objects.ts';
-import { logicalClusters, overlayStore, templateSet } from './clusters/index.ts';
+import { logicalClusters, overlayStore } from './clusters/index.ts';
 import { localApiServices, standingObjects, startEventExpiry } from './controllers/index.ts';
 import {
   conversionWebhooks,
@@ -34,7 +34,7 @@ import { CONTROLLER_USER, serverActions } from './rest/server-actions.ts';
 import { serverAdmission } from './server-admission.ts';
 import { startControllers } from './server-controllers.ts';
 import { type ApiServer, type ApiServerOptions, ROOT_CLUSTER, versionOf } from './server-options.ts';
-import { sharedObjects } from './shared-objects.ts';
+import { sharedTemplates } from './shared-objects.ts';
 import { openStore } from './store/index.ts';
 import { podStreams } from './streams/index.ts';
 import { issuerDocument, signingKey } from './tokens/index.ts';
@@ -65,16 +65,15 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     ...(clientCa === undefined ? {} : { clientCa }),
     ...(options.frontProxy === undefined ? {} : { frontProxyCa: options.frontProxy.authority }),
   });
-  const templates = templateSet(
-    sharedObjects(
-      { runtime, store: stored, resources: registry.of },
-      {
-        cluster: ROOT_CLUSTER,
-        rbac: catalogue.bootstrapRbac(),
-        standing: standingList,
-        caCertificate: options.controllers === false ? undefined : (options.caCertificate ?? ''),
-      },
-    ),
+  const templates = sharedTemplates(
+    { runtime, store: stored, resources: registry.of },
+    {
+      cluster: ROOT_CLUSTER,
+      catalogue,
+      builtIn,
+      standing: standingList,
+      caCertificate: options.controllers === false ? undefined : (options.caCertificate ?? ''),
+    },
   );
   const store = overlayStore(stored, templates);
   const clusters = logicalClusters(runtime, stored, templates.digest);

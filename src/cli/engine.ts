@@ -11,10 +11,11 @@ import type { CredentialOptions } from '../hub/credential/index.ts';
 import type { Hub } from '../hub/hub.ts';
 import { INTENT_RECORD } from '../hub/intents/records.ts';
 import type { LinkSource } from '../hub/inventory/index.ts';
-import { PLACEMENT_POLICY } from '../hub/placement/index.ts';
+import { CLUSTER_TAINT_POLICY, PLACEMENT_POLICY, type SchedulerPlugin } from '../hub/placement/index.ts';
 import { REBALANCE } from '../hub/rebalances.ts';
 import { RETRACTION } from '../hub/retractions.ts';
 import { INTENT_REVISION, INTENT_ROLLOUT, ROLLOUT_ACTION } from '../hub/rollouts/kinds.ts';
+import { ANALYSIS_PROVIDER, type OpenEndpoint } from '../hub/rollouts/measuring.ts';
 import type { Client } from '../kube/client.ts';
 import { type CustomKind, installKinds, resourceIdOf } from '../kube/custom-resource.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -33,10 +34,12 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   CLUSTER_PROPAGATION,
   RETRACTION,
   PLACEMENT_POLICY,
+  CLUSTER_TAINT_POLICY,
   REBALANCE,
   INTENT_ROLLOUT,
   INTENT_REVISION,
   ROLLOUT_ACTION,
+  ANALYSIS_PROVIDER,
   INTENT_RECORD,
   DISPATCH,
   BUNDLE,
@@ -63,6 +66,10 @@ export interface EngineOptions {
   /** Whether the hub of this cluster was pinned when it joined; see `SpokeOptions`. */
   readonly pinned?: boolean;
   readonly graphs?: GraphSettings;
+  /** Rules that the hub places by, beside its own. */
+  readonly schedulerPlugins?: readonly SchedulerPlugin[];
+  /** How servers are reached that measure metrics; see `HubOptions`. */
+  readonly openEndpoint?: OpenEndpoint;
 }
 
 export interface Engine {
@@ -106,8 +113,14 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
 
   async function startHubRole(): Promise<Hub> {
     const [{ startHub }, { startAccess }] = await loadRole.hub();
-    const { links, credentials } = options;
-    const hub = await startHub(runtime, { client, links, credentials });
+    const { links, credentials, schedulerPlugins = [], openEndpoint } = options;
+    const hub = await startHub(runtime, {
+      client,
+      links,
+      credentials,
+      schedulerPlugins,
+      ...(openEndpoint === undefined ? {} : { openEndpoint }),
+    });
     running.hub = hub;
     running.access = await startAccess(runtime, {
       client,

@@ -2,11 +2,11 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
+import { type LedWork, startLeadership } from '../kube/leadership.ts';
 import type { PeerOptions } from '../link/index.ts';
 import { sleep } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { type LedWork, startLeadership } from '../spoke/graphs/leadership.ts';
 import { ensureSpokeNamespace } from '../spoke/trust.ts';
 
 /** Replicas of a hub: all listen for spokes and pass requests on, one of them at a time is the hub. */

@@ -107,6 +107,10 @@ for (const role of ['hub', 'spoke'] as const) {
       '--join <data...>',
       'hubs to dial, the first one first: what `atoll join` printed there, or files of it',
     )
+    .option(
+      '--switch-after <duration>',
+      'after so long without its hub (10m) a spoke makes itself the next one of --join that lets it in',
+    )
     .option('--link-port <port>', 'listen for spokes that dial', wholeNumber)
     .option('--link-host <host>', 'address to listen on', '127.0.0.1')
     .option(
@@ -124,6 +128,10 @@ for (const role of ['hub', 'spoke'] as const) {
     .option('--allow-unverified-tls', 'reach clusters that want no check of their certificate', false)
     .option('--gateway-namespace <namespace>', "register clusters with KubeVela's cluster gateway there")
     .option('--graphs <settings...>', 'settings of resource graphs, such as allow-crd-deletion=true')
+    .option(
+      '--scheduler-plugin <files...>',
+      'modules with rules of your own for placing; they run in this process',
+    )
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
 }

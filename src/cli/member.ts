@@ -15,6 +15,7 @@ import { createClient } from '../kube/rest-client.ts';
 import { handlerUpgrader } from '../kube/wire/index.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { GraphSettings } from '../spoke/graphs/index.ts';
 import { hubDoor } from '../spoke/hub-door.ts';
 import { processAmbient } from './ambient.ts';
 import { serverCertificates, serviceAccountKey } from './certificates.ts';
@@ -44,6 +45,7 @@ export interface MemberOptions {
   /** Whether Deployments, Pods, Nodes and the like come alive. */
   readonly simulate: boolean;
   readonly version: string;
+  readonly graphs?: GraphSettings;
 }
 
 export interface Member {
@@ -149,6 +151,7 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       },
       roles: options.role === 'hub' ? { hub: true } : { spoke: true },
       pinned: hubs.length > 0,
+      ...(options.graphs && { graphs: options.graphs }),
     });
     engines.set(cluster, engine);
     if (options.simulate) {

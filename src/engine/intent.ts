@@ -44,6 +44,8 @@ export interface Intent {
   readonly shared?: readonly ObjectRef[];
   /** What of the status of the objects comes back; what is needed to aggregate known kinds where nothing is said. */
   readonly returns?: ReturnMode;
+  /** Top-level fields of the objects that come back beside the status; `*` is all but the metadata. */
+  readonly returnFields?: readonly string[];
   /** How the objects are written on a spoke; server-side apply where nothing is said. */
   readonly applyStrategy?: ApplyStrategy;
   /** The same for some of the objects. Of several that mean an object each says what those before it left open. */
@@ -56,6 +58,10 @@ export interface Intent {
   readonly lazy?: boolean;
   /** Clusters that keep what they have. */
   readonly suspendedOn?: readonly string[];
+  /** Clusters that are given what is new and do not take it yet. */
+  readonly heldOn?: readonly string[];
+  /** What becomes of the objects on a spoke where the order itself gets lost; they stay for good where nothing is said. */
+  readonly removeWhenLostSeconds?: number;
   /** Nothing is placed anew. */
   readonly keepDecision?: boolean;
   /** Objects of the hub that must be there before anything is sent. */
@@ -81,6 +87,8 @@ export interface ApplyStrategy {
   readonly retainReplicas?: boolean;
   /** Let the object stay, without marks, where it would be removed. */
   readonly preserveOnDeletion?: boolean;
+  /** `WhenImmutable`: an object of which a field cannot be changed is deleted and made anew. It is reported otherwise. */
+  readonly replace?: 'Never' | 'WhenImmutable';
   readonly deletion?: DeletionOptions;
   /**
    * What to do about an object that comes to an end by itself (a Job, a Pod): from then on it is left alone, even where it is

@@ -1,23 +1,30 @@
 import type { Compiled } from '../engine/compiled.ts';
-import { readReplicas, replicasPathOf } from '../engine/divide/index.ts';
+import { replicasPathOf } from '../engine/divide/index.ts';
 import type { Intent } from '../engine/intent.ts';
-import { createPlacer, type Decision, type DecisionContext, requiredApis } from '../engine/place/index.ts';
+import type { Decision } from '../engine/place/index.ts';
 import { isDivided, type ReplicaRecord } from '../engine/plan/divided-replicas.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import { stepActivation } from '../engine/select/index.ts';
 import { type ClusterObservation, summariseCluster } from '../engine/summarise/summarise.ts';
-import { type ObjectRef, refKey, refOf, refText } from '../kube/object.ts';
+import { type ObjectRef, refText } from '../kube/object.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 import { createCapacities, createDescheduling, createRoom } from './capacity/index.ts';
-import { type ClaimTerms, createClaims } from './claims/index.ts';
+import { type Claims, type ClaimTerms, createClaims } from './claims/index.ts';
 import { createFailover } from './failover/index.ts';
 import type { Fleet, SpokeSession } from './fleet.ts';
+import { createHoldingBack, type HeldBack } from './holding-back.ts';
 import type { IntentObject, IntentRecord, Intents } from './intents/index.ts';
 import type { Inventory } from './inventory/index.ts';
-import { type PlacementPolicies, peersOf } from './placement/index.ts';
+import {
+  createPlacing,
+  createRetirement,
+  type PlacementPolicies,
+  pluginRules,
+  type SchedulerPlugin,
+} from './placement/index.ts';
 import type { Sources } from './sources.ts';
-import { isChosen, orderOf, type Tracked, type TrackedTable } from './tracked.ts';
+import type { Tracked, TrackedTable } from './tracked.ts';
 
 export interface DecidingOptions {
   readonly fleet: Fleet;
@@ -26,6 +33,8 @@ export interface DecidingOptions {
   readonly placementPolicies: PlacementPolicies;
   readonly sources: Sources;
   readonly tracked: TrackedTable;
+  /** Rules for placing beside those of the engine. */
+  readonly plugins?: readonly SchedulerPlugin[];
   /** Whether the hub only observes. */
   readonly isObserving: () => boolean;
   /** Something else than the intent itself may change what is decided for it. */
@@ -33,14 +42,6 @@ export interface DecidingOptions {
   /** What is seen of an intent is to be told again. */
   readonly onLook: (key: string) => void;
 }
-
-/** Why a spoke is not given its order now. */
-export type HeldBack =
-  /** It keeps what it has, and that is as it should be. */
-  | { readonly why: 'kept' }
-  | { readonly why: 'suspended'; readonly message: string }
-  /** Another order has to come first. */
-  | { readonly why: 'handOver'; readonly againMs: number };
 
 /** What of what is selected is sent, where it goes, and how much of it. What it remembers is durable before anything is sent. */
 export interface Deciding {
@@ -58,6 +59,8 @@ export interface Deciding {
   heldBack(item: Tracked, session: SpokeSession): HeldBack | undefined;
   /** Whether an object that is sent no longer is sent by another intent. */
   isHandedOn(ref: ObjectRef): boolean;
+  /** What an intent sends and others select as well. */
+  readonly wanted: Claims['wanted'];
   /** Decides for an intent as if nothing had been decided before. */
   anew(key: string): void;
   /** Whether that is still to be done. */
@@ -70,22 +73,12 @@ export interface Deciding {
   stop(): void;
 }
 
-const HAND_OVER_MS = 1_000;
-/** A successor that never comes does not hold up the rest for longer. */
-const LONGEST_HAND_OVER_MS = 30_000;
+/** What finds no room is tried again after a while, longer each time; what finds no cluster, after the longest. */
 const FIRST_RETRY_MS = 10_000;
 const LONGEST_RETRY_MS = 300_000;
-const UNPLACED: Decision = {
-  chosen: [],
-  rejected: [],
-  unknown: [],
-  shortage: 'spec.suspension.scheduling is true: it is placed nowhere',
-};
-
 export function createDeciding(runtime: Runtime, options: DecidingOptions): Deciding {
   const { clock } = runtime;
   const { fleet, intents, inventory, placementPolicies, sources, tracked, onChange } = options;
-  const placer = createPlacer();
   const capacities = createCapacities(runtime, { fleet });
   const room = createRoom({ clock, capacities });
   const descheduling = createDescheduling(runtime, { capacities, onDue: onChange });
@@ -94,15 +87,34 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     onMove: onChange,
     onLook: options.onLook,
   });
-  const claims = createClaims({ terms: termsOf, onChange });
+  const claims = createClaims({ terms: termsOf, onChange, onWanted: options.onLook });
+  const placing = createPlacing(
+    {
+      clock,
+      inventory,
+      policies: placementPolicies,
+      plugins: pluginRules(options.plugins ?? [], runtime.log),
+      room,
+      failover,
+      others,
+      onMove: onChange,
+    },
+    () => {
+      failover.setFleet(inventory.clusters());
+      capacities.keep(inventory.has);
+    },
+  );
+  const retirement = createRetirement(clock, onChange);
+  const heldBack = createHoldingBack({
+    clock,
+    claims,
+    tracked,
+    keeps: (item, cluster) => failover.keeps(item.key, cluster) || retirement.keeps(item),
+  });
   /** What was written, or read at the start. */
   const recorded = new Map<string, IntentRecord>();
-  /** Whose placement depends on where others are. */
-  const peering = new Set<string>();
   const anew = new Set<string>();
   const retries = new Map<string, number>();
-  const handOvers = new Map<string, number>();
-  let fleetIsNew = true;
 
   function termsOf(key: string): ClaimTerms | undefined {
     const intent = intents.get(key);
@@ -121,58 +133,15 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     recorded.set(key, now);
   }
 
-  function lookAtFleet(): void {
-    if (!fleetIsNew) return;
-    fleetIsNew = false;
-    placer.setFleet(inventory.clusters());
-    failover.setFleet(inventory.clusters());
-    capacities.keep(inventory.has);
-  }
-
-  function* others(key: string): Iterable<{ objects: Intent['objects']; chosen: readonly string[] }> {
+  function* others(
+    key: string,
+    chosenOf: (key: string) => readonly string[] | undefined,
+  ): Iterable<{ objects: Intent['objects']; chosen: readonly string[] }> {
     for (const other of tracked.values()) {
-      const chosen = other.key === key ? undefined : placer.decisionOf(other.key)?.chosen;
+      const chosen = other.key === key ? undefined : chosenOf(other.key);
       if (other.compiled && chosen && !other.retracting)
         yield { objects: other.compiled.intent.objects, chosen };
     }
-  }
-
-  /** For placements that choose by room. What a cluster has it can hold; of one that is not known nothing is held against it. */
-  function capacityFor(intent: Intent, before: ReplicaRecord): Pick<DecisionContext, 'capacity'> {
-    if (!room.matters(intent)) return {};
-    for (const object of intent.objects) {
-      const path = replicasPathOf(object);
-      const replicas = path && readReplicas(object, path);
-      if (replicas === undefined) continue;
-      const shares = before[refKey(refOf(object))] ?? {};
-      const available = (cluster: string): number => {
-        const has = shares[cluster] ?? 0;
-        const more = room.isKnown(cluster) ? room.forReplicas(cluster, object) : undefined;
-        return has + (more ?? (has > 0 ? 0 : replicas));
-      };
-      const divided = intent.replicas?.strategy !== 'Whole';
-      return { capacity: { replicas, divided, available } };
-    }
-    return {};
-  }
-
-  function place(key: string, intent: Intent, before: ReplicaRecord): Decision {
-    lookAtFleet();
-    const previous = placer.decisionOf(key);
-    if (intent.keepDecision === true) return previous ?? UNPLACED;
-    const { placement, avoid, previous: wentBack } = failover.mind(key, intent, previous);
-    if (wentBack) placer.restore(key, wentBack);
-    const decision = placer.decide(key, placement, {
-      nowMs: clock.now(),
-      requires: placement.requireApis === true ? requiredApis(intent.objects) : [],
-      allow: placementPolicies.allowing(intent),
-      avoid,
-      ...peersOf(intent, () => others(key)),
-      ...capacityFor(intent, before),
-    });
-    if (peering.size > 0 && !deepEqual(decision.chosen, previous?.chosen ?? []))
-      for (const peer of peering) if (peer !== key) onChange(peer);
-    return decision;
   }
 
   /** The intent, with the state of a copy that was moved for the clusters that it was moved to. */
@@ -218,7 +187,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     restore(key, record): void {
       // A record can be written by others: a decision that is none is none.
       if (record?.decision !== undefined && Array.isArray(record.decision.chosen))
-        placer.restore(key, record.decision);
+        placing.restore(key, record.decision);
       // Of another object of the same name nothing holds any more.
       failover.forget(key);
       failover.restore(key, record?.failover);
@@ -246,13 +215,12 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     },
     async decide(item, { intent, blocked }, from): Promise<Plan> {
       const { key } = item;
-      const { affinityByLabel, antiAffinityByLabel } = intent.placement;
-      if (affinityByLabel !== undefined || antiAffinityByLabel !== undefined) peering.add(key);
-      else peering.delete(key);
-      const before = item.latest?.replicas ?? from.source.record(from.object)?.replicas ?? {};
+      const record = from.source.record(from.object);
+      const before = item.latest?.replicas ?? record?.replicas ?? {};
+      const scheduled = scheduledBy(intent, record);
       let limits: ReplicaRecord = {};
-      if (anew.has(key)) placer.forget(key);
-      let decision = place(key, intent, before);
+      if (anew.has(key)) placing.forget(key);
+      let decision = placing.place(key, intent, before, scheduled);
       if (room.matters(intent)) {
         limits = await descheduling.limits(key, intent, before);
         const isNew = Object.keys(limits).length > 0 || anew.has(key) || decision.shortage !== undefined;
@@ -261,7 +229,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
             ? inventory.clusters().map(({ name }) => name)
             : decision.chosen;
           await capacities.refresh(asked);
-          decision = place(key, intent, before);
+          decision = placing.place(key, intent, before, scheduled);
         }
       }
       const next = plan(item, intent, decision, before, limits);
@@ -296,7 +264,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
       const isShort = room.matters(intent) && (item.latest?.replicaProblems.length ?? 0) > 0;
       if (!isShort) {
         retries.delete(key);
-        return undefined;
+        return item.latest?.decision.shortage === undefined ? undefined : clock.now() + LONGEST_RETRY_MS;
       }
       const waitMs = retries.get(key) ?? FIRST_RETRY_MS;
       retries.set(key, Math.min(LONGEST_RETRY_MS, waitMs * 2));
@@ -306,47 +274,15 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
       const { key, compiled } = item;
       if (item.retracting || !compiled) return;
       failover.seen(key, observations);
+      retirement.seen(item, observations);
       if (!room.matters(compiled.intent)) return;
       descheduling.seen(key, observations);
       for (const observation of observations)
         if (summariseCluster(observation).word === 'Ready') room.arrived(key, observation.cluster);
     },
-    heldBack(item, session): HeldBack | undefined {
-      const { name: spoke } = session;
-      const chosen = isChosen(item, spoke);
-      if (!item.retracting && !chosen && failover.keeps(item.key, spoke)) return { why: 'kept' };
-      const order = orderOf(item, spoke);
-      if (!order) return undefined;
-      const present = session.dispatch(item.dispatch)?.spec;
-      if (
-        !item.retracting &&
-        item.compiled?.intent.suspendedOn?.includes(spoke) === true &&
-        present?.position.generation !== order.generation
-      )
-        return {
-          why: 'suspended',
-          message: `spec.suspension holds generation ${order.generation} back from ${spoke}; it keeps what it has`,
-        };
-      const lane = `${spoke} ${item.key}`;
-      const staying = new Set(order.plan?.objects.map(refKey));
-      const waits = (present?.objects ?? []).some((ref) => {
-        if (staying.has(refKey(ref))) return false;
-        const heir = tracked.get(claims.heirOf(item.key, ref) ?? '');
-        if (!heir || heir.retracting || (heir.plan && !isChosen(heir, spoke))) return false;
-        const theirs = session.dispatch(heir.dispatch)?.spec.objects ?? [];
-        return !theirs.some((other) => refKey(other) === refKey(ref));
-      });
-      if (!waits) {
-        handOvers.delete(lane);
-        return undefined;
-      }
-      const since = handOvers.get(lane) ?? clock.monotonic();
-      handOvers.set(lane, since);
-      return clock.monotonic() - since < LONGEST_HAND_OVER_MS
-        ? { why: 'handOver', againMs: HAND_OVER_MS }
-        : undefined;
-    },
+    heldBack,
     isHandedOn: claims.isContested,
+    wanted: claims.wanted,
     anew(key): void {
       anew.add(key);
       failover.release(key);
@@ -355,25 +291,25 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     isAnew: (key) => anew.has(key),
     forget(key): void {
       claims.touch(key);
-      placer.forget(key);
+      placing.forget(key);
       room.forget(key);
       descheduling.forget(key);
       failover.forget(key);
+      retirement.forget(key);
       for (const known of [recorded, retries]) known.delete(key);
-      for (const known of [peering, anew]) known.delete(key);
+      anew.delete(key);
     },
-    fleetChanged(): void {
-      fleetIsNew = true;
-    },
+    fleetChanged: placing.fleetChanged,
     linkChanged(): void {
       for (const key of retries.keys()) onChange(key);
     },
     resume(): void {
-      fleetIsNew = true;
+      placing.fleetChanged();
       failover.resume();
     },
     stop(): void {
       failover.stop();
+      retirement.stop();
       descheduling.stop();
     },
   };
@@ -402,4 +338,11 @@ function isThere(sources: Sources, reader: string, ref: ObjectRef): boolean {
   return found.objects.some(
     ({ metadata }) => metadata.name === ref.name && (metadata.namespace ?? '') === ref.namespace,
   );
+}
+
+/** What another scheduler said of an intent that names it. A record can be written by others: what is no list is none. */
+function scheduledBy({ placement }: Intent, record: IntentRecord | undefined): readonly string[] | undefined {
+  const { schedulerName, clusterNames } = record?.scheduled ?? {};
+  if (schedulerName === undefined || schedulerName !== placement.schedulerName) return undefined;
+  return Array.isArray(clusterNames) ? clusterNames.filter((name) => typeof name === 'string') : undefined;
 }

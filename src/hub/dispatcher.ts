@@ -36,6 +36,8 @@ export interface Order {
   readonly author?: Author | undefined;
   /** Where everything is taken away: let the objects stay, without marks. */
   readonly release?: boolean;
+  /** The spoke is not to take it yet, unless it has. */
+  readonly hold?: boolean;
   /** The hub's own objects behind the order, packed; '' where they are gone. Asked for when the order is written only. */
   readonly origin: () => string;
 }
@@ -94,6 +96,9 @@ export function createDispatcher(
     const present = session.dispatch(name);
     const kept = present ? undefined : keptOn(session, name);
     if (kept === 'unknown') return { outcome: 'behind' };
+    // A first order of nothing says nothing.
+    if (!present && !kept && order.plan?.objects.length === 0)
+      return { outcome: 'dispatched', settled: true };
     if (!present && !kept && !order.plan)
       return (await isAbsent(session, name)) ? { outcome: 'gone' } : { outcome: 'behind' };
     const genuine = present !== undefined && isGenuine(session.name, name, present);
@@ -112,6 +117,11 @@ export function createDispatcher(
           present,
           sign(session.name, name, { ...said, tombstones: [...said.tombstones, ...more] }),
         );
+        return { outcome: 'dispatched', settled: false };
+      }
+      if (present.spec.hold === true && order.hold !== true) {
+        const { signature: _signature, hold: _hold, ...said } = present.spec;
+        await write(session, name, present, sign(session.name, name, said));
         return { outcome: 'dispatched', settled: false };
       }
       if (order.plan || !carriedOut) return { outcome: 'dispatched', settled: carriedOut };
@@ -144,6 +154,7 @@ export function createDispatcher(
       objects,
       patches: order.plan?.patches.get(session.name) ?? [],
       tombstones: order.release ? tombstones.map((item) => ({ ...item, orphan: true })) : tombstones,
+      ...(order.hold ? { hold: true } : {}),
       ...(order.plan ? order.plan.apply : authorOf(order, genuine ? present : undefined)),
       publicKey: identity.publicKey,
     });

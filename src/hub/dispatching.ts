@@ -74,6 +74,7 @@ export function createDispatching(
         ...(inventory.leaving(spoke) === 'release' || item.release || releases(intent)
           ? { release: true }
           : {}),
+        ...(order.plan && item.compiled?.intent.heldOn?.includes(spoke) === true ? { hold: true } : {}),
         author: intent?.source.author(intent.object),
         origin: () => (order.plan ? originOf(intents.get(key)?.object, inventory.get(spoke)) : ''),
       });

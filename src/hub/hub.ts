@@ -4,20 +4,27 @@ import { customResourceDefinitions } from '../kube/well-known.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { CredentialOptions } from './credential/index.ts';
 import { createFleet, type Fleet } from './fleet.ts';
+import { startGraphTargets } from './graphs/index.ts';
 import { hubIdentity } from './identity.ts';
 import { openIntentRecords } from './intents/records.ts';
 import { type Inventory, type LinkSource, startInventory } from './inventory/index.ts';
 import { followJoins, type Joins } from './join/index.ts';
 import { startKubeFed } from './kubefed/index.ts';
 import { type HubMode, openHubMode } from './mode.ts';
+import type { SchedulerPlugin } from './placement/index.ts';
 import { installPolicies } from './policies/index.ts';
 import { startPropagator } from './propagate.ts';
+import { createMeasure, type OpenEndpoint } from './rollouts/index.ts';
 
 export interface HubOptions {
   /** The hub's own API server, embedded or real. */
   readonly client: Client;
   readonly links: LinkSource;
   readonly credentials: CredentialOptions;
+  /** Rules for placing beside those of the engine. */
+  readonly schedulerPlugins?: readonly SchedulerPlugin[];
+  /** How servers are reached that measure metrics; over the network where nothing is said. */
+  readonly openEndpoint?: OpenEndpoint;
 }
 
 export interface Hub {
@@ -36,6 +43,7 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
   await mode.whenKnown();
   const fleet = createFleet(runtime);
   const inventory = startInventory(runtime, options.client, fleet, options.links, options.credentials);
+  const graphTargets = startGraphTargets(runtime, { client: options.client, fleet, inventory });
   const joins = followJoins(runtime, options.client);
   const definitions = startInformer(runtime, options.client, customResourceDefinitions);
   const records = openIntentRecords(runtime, options.client);
@@ -57,6 +65,14 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
     policies,
     definitions,
     { records, kubefed },
+    options.schedulerPlugins,
+    createMeasure({
+      client: options.client,
+      clock: runtime.clock,
+      resolve: options.credentials.resolve,
+      rules: options.credentials.rules,
+      ...(options.openEndpoint === undefined ? {} : { open: options.openEndpoint }),
+    }),
   );
   return {
     fleet,
@@ -64,7 +80,13 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
     mode,
     joins,
     async stop(): Promise<void> {
-      await Promise.all([propagator.stop(), kubefed.stop(), inventory.stop(), joins.stop()]);
+      await Promise.all([
+        propagator.stop(),
+        kubefed.stop(),
+        graphTargets.stop(),
+        inventory.stop(),
+        joins.stop(),
+      ]);
       records.stop();
       definitions.stop();
       mode.stop();

@@ -1,3 +1,4 @@
+import type { DispatchStatus } from '../engine/dispatch/index.ts';
 import type { ClusterObservation } from '../engine/summarise/summarise.ts';
 import type { Fleet } from './fleet.ts';
 import type { Tracked } from './tracked.ts';
@@ -5,13 +6,14 @@ import type { Tracked } from './tracked.ts';
 /** What the hub sees of one cluster for one intent, beside the order of a generation. */
 export function observeCluster(
   fleet: Fleet,
-  { dispatch, problems }: Pick<Tracked, 'dispatch' | 'problems'>,
+  item: Tracked,
   cluster: string,
   wanted: { readonly generation: number; readonly epoch: number },
 ): ClusterObservation {
   const session = fleet.session(cluster);
-  const seen = session?.dispatch(dispatch);
-  const problem = problems.get(cluster);
+  const problem = item.problems.get(cluster);
+  const status =
+    session?.dispatch(item.dispatch)?.status ?? (isToHaveNothing(item, cluster) ? doneAt(wanted) : undefined);
   return {
     cluster,
     live: session?.live ?? false,
@@ -19,8 +21,19 @@ export function observeCluster(
     ...(session?.seenUntil === undefined ? {} : { observedAt: session.seenUntil }),
     wantedGeneration: wanted.generation,
     wantedEpoch: wanted.epoch,
-    ...(seen?.status === undefined ? {} : { status: seen.status }),
+    ...(status === undefined ? {} : { status }),
     ...(problem === undefined ? {} : { dispatchProblem: problem.message }),
     ...(problem?.late === true ? { dispatchTimedOut: true } : {}),
   };
+}
+
+/** There is no first order of nothing: who is to have nothing, and was told nothing, has it. */
+function isToHaveNothing({ retracting, orders, plan }: Tracked, cluster: string): boolean {
+  const order = orders?.get(cluster);
+  const wanted = order === undefined ? plan : 'plan' in order ? order.plan : undefined;
+  return !retracting && wanted?.objects.length === 0;
+}
+
+function doneAt({ generation, epoch }: { generation: number; epoch: number }): DispatchStatus {
+  return { position: { lineage: '', epoch, generation }, appliedGeneration: generation };
 }

@@ -141,6 +141,11 @@ export function createPlanning(options: PlanningOptions): Planning {
         if (next.digest === item.digest) item.plan = next;
         return again;
       }
+      // What was never sent, and is nothing, is not sent: there is no first order of nothing.
+      if (next.objects.length === 0 && item.generation === 0 && item.found.size === 0) {
+        item.plan = next;
+        return sooner(again, next.decision.reconsiderAtMs);
+      }
       const rolled = await rollingOut.roll(item, intent, compiled.intent, next, (other, known, replicas) =>
         planWith(other, compiled, next.decision, known, replicas),
       );

@@ -16,14 +16,14 @@ import type { Inventory } from './inventory/index.ts';
 import { createLanes } from './lanes.ts';
 import { createMeeting } from './meeting.ts';
 import type { HubMode } from './mode.ts';
-import { followPlacementPolicies } from './placement/index.ts';
+import { followPlacementPolicies, type SchedulerPlugin } from './placement/index.ts';
 import { createPlanning } from './planning.ts';
 import type { PoliciesInForce } from './policies/index.ts';
 import { startRebalances } from './rebalances.ts';
 import { createReporter } from './report.ts';
 import { openRetractions } from './retractions.ts';
 import { createRollingOut } from './rolling-out.ts';
-import { startRollouts } from './rollouts/index.ts';
+import { type Measure, startRollouts } from './rollouts/index.ts';
 import { createSources } from './sources.ts';
 import { createStatusReflector, followResourceRules } from './status/index.ts';
 import { createTakingBack } from './taking-back.ts';
@@ -45,6 +45,8 @@ const MEETING_KEY = 'Meeting/';
 /** Prefix of the keys of intents of whose rollouts something was seen or said. */
 const ROLLOUT_KEY = 'Rollout/';
 const LONGEST_WAIT_MS = 3_600_000;
+/** What cannot be planned is tried again after a second at first, and every ten in the end. */
+const BACKOFF = { baseMs: 1_000, maxMs: 10_000 };
 
 /**
  * Carries the intents of all dialects to the fleet: plan, dispatch the newest plan to every chosen cluster, sum up what the
@@ -60,6 +62,8 @@ export function startPropagator(
   policies: PoliciesInForce,
   definitions: Informer,
   dialects: Dialects,
+  plugins: readonly SchedulerPlugin[] = [],
+  measure?: Measure,
 ): Propagator {
   let { epoch } = identity;
   const tracked = trackedTable();
@@ -90,6 +94,7 @@ export function startPropagator(
   const rollouts = startRollouts(runtime, {
     client,
     believed: policies.authors !== 'unknown',
+    ...(measure === undefined ? {} : { measure }),
     onAction: (key) => planLoop.enqueue(ROLLOUT_KEY + key),
   });
   const rollingOut = createRollingOut({
@@ -111,6 +116,7 @@ export function startPropagator(
     intents,
     inventory,
     placementPolicies,
+    plugins,
     sources,
     tracked,
     isObserving: () => mode.observing !== undefined,
@@ -145,7 +151,13 @@ export function startPropagator(
     tracked,
     onFound: (key) => planLoop.enqueue(key),
   });
-  const planLoop = startController(runtime, { name: 'propagate', concurrency: 4, reconcile });
+  const planLoop = startController(runtime, {
+    name: 'propagate',
+    concurrency: 4,
+    backoff: BACKOFF,
+    priorityOf,
+    reconcile,
+  });
   const lanes = createLanes(
     runtime,
     'dispatch',
@@ -194,6 +206,7 @@ export function startPropagator(
       statuses,
       epoch: () => epoch,
       onSeen: deciding.seen,
+      wanted: deciding.wanted,
     }),
   });
 
@@ -231,6 +244,12 @@ export function startPropagator(
   function send(item: Tracked): void {
     for (const spoke of item.dispatchedTo) lanes.enqueue(spoke, item.key);
     reportLoop.enqueue(item.key, REPORT_MS);
+  }
+
+  /** Of many intents that wait the more important ones are planned first, and so are looks at their rollouts. */
+  function priorityOf(key: string): number {
+    const intent = intents.get(key.startsWith(ROLLOUT_KEY) ? key.slice(ROLLOUT_KEY.length) : key);
+    return intent?.source.schedulePriority?.(intent.object) ?? 0;
   }
 
   function planAll(afterMs: number): void {

@@ -1,4 +1,5 @@
 import {
+  describeConflicts,
   describeDependencies,
   describeOverrides,
   describePlacement,
@@ -7,6 +8,7 @@ import type { PropagationFindings } from '../dialects/propagation/report.ts';
 import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
 import type { Result } from '../kube/controller.ts';
 import { refKey, refOf } from '../kube/object.ts';
+import type { Claims } from './claims/index.ts';
 import type { foreseenRefusals } from './contract/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentRecord, Intents } from './intents/index.ts';
@@ -26,6 +28,7 @@ export interface ReporterOptions {
   readonly epoch: () => number;
   readonly onSeen: (item: Tracked, observations: readonly ClusterObservation[]) => void;
   readonly statuses: StatusReflector;
+  readonly wanted: Claims['wanted'];
 }
 
 /** Sums up what the spokes say of an intent; its dialect tells it. */
@@ -67,6 +70,7 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
     const chosen = item.retracting ? undefined : item.plan?.decision.chosen;
     const observations = observe(item, chosen ?? [...item.dispatchedTo]);
     options.onSeen(item, observations);
+    const summary = summariseFleet(observations);
     const leaving = chosen && [...item.dispatchedTo].filter((name) => !chosen.includes(name));
     const again = await source.report(object, {
       generation: object.metadata.generation ?? 0,
@@ -80,7 +84,8 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
       observations,
       ...(leaving === undefined || leaving.length === 0 ? {} : { removing: observe(item, leaving) }),
       ...(item.plan === undefined ? {} : { blocked: item.plan.blocked }),
-      summary: summariseFleet(observations),
+      summary,
+      conflicts: describeConflicts(item.lost ?? [], options.wanted(key), summary.conflicts ?? []),
       suspended: item.compiled?.intent.suspend ?? false,
       selection: item.selection,
       decision: decision ?? record?.decision,

@@ -90,7 +90,10 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
     item.history = history;
     tracked.setDispatchedTo(item, known);
     item.found.clear();
-    if (nextAt !== undefined) options.onDue(item.key, nextAt);
+    // What was seen while this was written down was compared with what stood before.
+    if ([...orders.keys()].some((cluster) => rollouts.concerns(item.key, cluster)))
+      options.onDue(item.key, 0);
+    else if (nextAt !== undefined) options.onDue(item.key, nextAt);
   }
 
   /** Clusters that may have something of an intent, and are told what becomes of it. */

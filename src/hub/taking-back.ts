@@ -64,8 +64,9 @@ export function createTakingBack({ inventory, retractions, tracked }: TakingBack
       const left = settleOn(item, [...item.dispatchedTo, ...item.found]);
       const remembered = retractions.get(item.dispatch)?.spec;
       const handedOver = remembered !== undefined || retractions.adding(item.dispatch);
-      // Spokes that are away hold up nobody: what they owe is remembered apart, and done when they return.
-      if (!handedOver && !left.every((name) => inventory.unreachable(name))) return 'ordered';
+      // Spokes that are away hold up nobody, unless others wait for it: what they owe is remembered apart, and done when they return.
+      const waits = intent.source.waitsForAway?.(intent.object) === true;
+      if (!handedOver && left.some((name) => waits || !inventory.unreachable(name))) return 'ordered';
       const { generation, digest, history } = item;
       const spec = remembered ?? {
         source: sourceOf(intent.object),

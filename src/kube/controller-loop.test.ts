@@ -50,6 +50,57 @@ describe('startController', () => {
     expect(running).toBe(0);
   });
 
+  it('[A27] takes what matters more first under load, whenever it came', async () => {
+    const runtime = virtualRuntime(1);
+    const log: string[] = [];
+    const controller = startController(runtime, {
+      name: 'test',
+      concurrency: 2,
+      priorityOf: (key) => ({ h: 10, u: 1000 })[key[0] ?? ''] ?? 0,
+      reconcile: async (key) => {
+        log.push(key);
+        await sleep(runtime.clock, 10);
+      },
+    });
+    for (let index = 0; index < 500; index++) controller.enqueue(`low-${index}`);
+    await runtime.clock.advance(95);
+    expect(log).toHaveLength(20);
+    controller.enqueue('high-1');
+    controller.enqueue('high-2');
+    controller.enqueue('urgent');
+    await runtime.clock.advance(10);
+    await runtime.clock.advance(10);
+    expect(log.slice(20)).toEqual(['urgent', 'high-1', 'high-2', 'low-20']);
+    await runtime.clock.advance(10_000);
+    // Of the same priority each comes in its turn.
+    expect(log.slice(23)).toEqual(Array.from({ length: 480 }, (_, index) => `low-${index + 20}`));
+    expect(controller.busy).toBe(0);
+  });
+
+  it('moves what waits when its priority changes, and what is asked for again while it is worked on', async () => {
+    const runtime = virtualRuntime(1);
+    const log: string[] = [];
+    const priorities: Record<string, number> = {};
+    const controller = startController(runtime, {
+      name: 'test',
+      priorityOf: (key) => priorities[key] ?? 0,
+      reconcile: async (key) => {
+        log.push(key);
+        await sleep(runtime.clock, 10);
+      },
+    });
+    for (const key of ['a', 'b', 'c', 'd']) controller.enqueue(key);
+    await runtime.clock.advance(5);
+    priorities['d'] = 5;
+    controller.enqueue('d');
+    priorities['a'] = 3;
+    controller.enqueue('a');
+    priorities['b'] = -1;
+    controller.enqueue('b');
+    await runtime.clock.advance(1000);
+    expect(log).toEqual(['a', 'd', 'a', 'c', 'b']);
+  });
+
   it('the earliest of delayed asks wins', async () => {
     const runtime = virtualRuntime(1);
     const at: number[] = [];

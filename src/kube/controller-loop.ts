@@ -12,6 +12,8 @@ export interface ControllerOptions {
   reconcile: (key: string, signal: AbortSignal) => Promise<Result | void>;
   /** Delay after the first failure of a key, doubled for each further one up to `maxMs`. 200 ms and 30 s by default. */
   backoff?: { baseMs: number; maxMs: number };
+  /** Of keys that wait those with the highest number come first; 0 where nothing is said. It must be cheap. */
+  priorityOf?: (key: string) => number;
 }
 
 /**
@@ -29,7 +31,7 @@ export function startController(runtime: Runtime, options: ControllerOptions): C
   let running = 0;
   let scheduled = false;
 
-  const queue = createWorkQueue(clock, schedule);
+  const queue = createWorkQueue(clock, schedule, options.priorityOf);
 
   function schedule(): void {
     if (scheduled || running >= concurrency) return;

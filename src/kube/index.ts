@@ -6,6 +6,7 @@
  *   and the transport's error when there was none.
  * - {@link startInformer} keeps a copy of a resource and never gives up; `live` says whether the copy may be stale.
  * - {@link startController} reconciles keys, one worker for a key at a time, failures retried with growing delays.
+ * - {@link startLeadership} lets one process of several lead, by a Lease; {@link within} bounds how long an answer is waited for.
  * - {@link endpointFromKubeconfig} and {@link checkEndpoint} guard what a hub may be told to connect to.
  *
  * Constants for the kinds that code names are in `well-known.ts`; keys and certificates in `pki.ts`.
@@ -28,6 +29,7 @@ export { findCondition, isTrue, type NewCondition, setCondition } from './condit
 export { type CertificateContext, contextKubeconfig } from './context-kubeconfig.ts';
 export type { Controller, Result } from './controller.ts';
 export { type ControllerOptions, startController } from './controller-loop.ts';
+export { DeadlineExceeded, within } from './deadline.ts';
 export { type EventRecorder, type EventRecorderOptions, startEventRecorder } from './events.ts';
 export {
   bodyChunks,
@@ -55,6 +57,7 @@ export {
   withoutContexts,
 } from './kubeconfig.ts';
 export { endpointFromKubeconfig, type KubeconfigEndpointOptions } from './kubeconfig-endpoint.ts';
+export { type Leadership, type LeadershipOptions, type LedWork, startLeadership } from './leadership.ts';
 export {
   type Manifest,
   type ManifestProblem,

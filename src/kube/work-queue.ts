@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../runtime/clock.ts';
  */
 export interface WorkQueue {
   add(key: string, afterMs?: number): void;
-  /** The next key, in the order in which they were added, or `undefined` when none is ready. */
+  /** The next key, of those of the highest priority the one that was added first, or `undefined` when none is ready. */
   take(): string | undefined;
   /** Ends the work on a key that was taken. */
   done(key: string): void;
@@ -18,9 +18,16 @@ export interface WorkQueue {
   close(): void;
 }
 
-/** `onReady` is called whenever a key becomes ready to be taken. */
-export function createWorkQueue(clock: Clock, onReady: () => void): WorkQueue {
-  const ready = new Set<string>();
+/**
+ * `onReady` is called whenever a key becomes ready to be taken. Keys of a higher priority (0 where none is said) are always taken
+ * first: it is asked when a key becomes ready, and again when somebody adds it while it waits.
+ */
+export function createWorkQueue(
+  clock: Clock,
+  onReady: () => void,
+  priorityOf: (key: string) => number = () => 0,
+): WorkQueue {
+  const ready = createReadyKeys();
   const taken = new Set<string>();
   /** Asked for again while taken. */
   const again = new Set<string>();
@@ -32,14 +39,18 @@ export function createWorkQueue(clock: Clock, onReady: () => void): WorkQueue {
     delayed.delete(key);
     if (taken.has(key)) again.add(key);
     else {
-      ready.add(key);
+      ready.add(key, priorityOf(key));
       onReady();
     }
   }
 
   return {
     add(key, afterMs = 0) {
-      if (closed || ready.has(key) || again.has(key)) return;
+      if (closed || again.has(key)) return;
+      if (ready.has(key)) {
+        ready.add(key, priorityOf(key));
+        return;
+      }
       if (afterMs <= 0) {
         addNow(key);
         return;
@@ -51,17 +62,14 @@ export function createWorkQueue(clock: Clock, onReady: () => void): WorkQueue {
       delayed.set(key, { at, timer: clock.after(afterMs, () => addNow(key)) });
     },
     take() {
-      for (const key of ready) {
-        ready.delete(key);
-        taken.add(key);
-        return key;
-      }
-      return undefined;
+      const key = ready.take();
+      if (key !== undefined) taken.add(key);
+      return key;
     },
     done(key) {
       taken.delete(key);
       if (!again.delete(key) || closed) return;
-      ready.add(key);
+      ready.add(key, priorityOf(key));
       onReady();
     },
     waiting: (key) => ready.has(key) || again.has(key),
@@ -74,6 +82,65 @@ export function createWorkQueue(clock: Clock, onReady: () => void): WorkQueue {
       again.clear();
       for (const { timer } of delayed.values()) timer.cancel();
       delayed.clear();
+    },
+  };
+}
+
+/** Keys by priority, and within one in the order in which they came. There are few priorities: mostly one. */
+interface ReadyKeys {
+  readonly size: number;
+  has(key: string): boolean;
+  /** One that is there keeps its place, but where its priority is another now. */
+  add(key: string, priority: number): void;
+  take(): string | undefined;
+  clear(): void;
+}
+
+function createReadyKeys(): ReadyKeys {
+  const priorities = new Map<string, number>();
+  const lines = new Map<number, Set<string>>();
+  /** The priorities that some key has, highest first. */
+  let order: readonly number[] = [];
+
+  function remove(key: string, priority: number): void {
+    const line = lines.get(priority);
+    line?.delete(key);
+    priorities.delete(key);
+    if (line?.size !== 0) return;
+    lines.delete(priority);
+    order = order.filter((other) => other !== priority);
+  }
+
+  return {
+    get size() {
+      return priorities.size;
+    },
+    has: (key) => priorities.has(key),
+    add(key, priority) {
+      const before = priorities.get(key);
+      if (before === priority) return;
+      if (before !== undefined) remove(key, before);
+      priorities.set(key, priority);
+      const line = lines.get(priority);
+      if (line) line.add(key);
+      else {
+        lines.set(priority, new Set([key]));
+        order = [...order, priority].sort((a, b) => b - a);
+      }
+    },
+    take() {
+      const [highest] = order;
+      if (highest === undefined) return undefined;
+      for (const key of lines.get(highest) ?? []) {
+        remove(key, highest);
+        return key;
+      }
+      return undefined;
+    },
+    clear() {
+      priorities.clear();
+      lines.clear();
+      order = [];
     },
   };
 }

@@ -9,6 +9,8 @@ export { errorText, type LogFields, type Logger, silentLogger } from './log.ts';
 export {
   type Counter,
   createMetrics,
+  type Histogram,
+  type HistogramRow,
   type MetricLabels,
   type MetricRow,
   type Metrics,

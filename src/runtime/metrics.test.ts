@@ -33,6 +33,21 @@ describe('metrics', () => {
     expect(metrics.text()).toBe('');
   });
 
+  it('tell how values are spread', () => {
+    const metrics = createMetrics();
+    const took = metrics.histogram({ name: 'took_seconds', help: 'How long.', bounds: [0.1, 1] });
+    for (const value of [0.05, 0.1, 0.5, 3]) took.observe(value, { what: 'a' });
+    metrics.histogram({ name: 'size', help: 'How big.', bounds: [8] }).observe(4);
+    expect(metrics.text().split('\n')).toEqual([
+      ...['# HELP size How big.', '# TYPE size histogram'],
+      ...['size_bucket{le="8"} 1', 'size_bucket{le="+Inf"} 1', 'size_sum 4', 'size_count 1'],
+      ...['# HELP took_seconds How long.', '# TYPE took_seconds histogram'],
+      ...['took_seconds_bucket{what="a",le="0.1"} 2', 'took_seconds_bucket{what="a",le="1"} 3'],
+      ...['took_seconds_bucket{what="a",le="+Inf"} 4', 'took_seconds_sum{what="a"} 3.65'],
+      ...['took_seconds_count{what="a"} 4', ''],
+    ]);
+  });
+
   it('keep a bounded number of series, whatever labels say', () => {
     const metrics = createMetrics();
     const counter = metrics.counter({ name: 'many_total', help: 'Many.' });

@@ -12,6 +12,15 @@ export interface Counter {
   add(labels?: MetricLabels, by?: number): void;
 }
 
+export interface HistogramRow extends MetricRow {
+  /** Upper bounds of its buckets, growing; what is above all of them is counted as well. */
+  readonly bounds: readonly number[];
+}
+
+export interface Histogram {
+  observe(value: number, labels?: MetricLabels): void;
+}
+
 /** One series of a gauge. */
 export interface Sample {
   readonly labels?: MetricLabels;
@@ -22,6 +31,8 @@ export interface Sample {
 export interface Metrics {
   /** The same name is the same counter. */
   counter(row: MetricRow): Counter;
+  /** The same name is the same histogram. */
+  histogram(row: HistogramRow): Histogram;
   /** `read` is called for each text; several of one name are shown together. Returns what takes it away. */
   gauge(row: MetricRow, read: () => Iterable<Sample>): () => void;
   /** Ends with a line break, or is empty. */
@@ -36,6 +47,17 @@ interface CounterState {
   readonly series: Map<string, number>;
 }
 
+interface HistogramSeries {
+  /** Of each bucket alone; the last one is above all bounds. */
+  readonly counts: number[];
+  sum: number;
+}
+
+interface HistogramState {
+  readonly row: HistogramRow;
+  readonly series: Map<string, HistogramSeries>;
+}
+
 interface GaugeState {
   readonly row: MetricRow;
   readonly readers: Set<() => Iterable<Sample>>;
@@ -44,15 +66,33 @@ interface GaugeState {
 export function createMetrics(): Metrics {
   const counters = new Map<string, CounterState>();
   const gauges = new Map<string, GaugeState>();
+  const histograms = new Map<string, HistogramState>();
   return {
     counter(row): Counter {
       const state = counters.get(row.name) ?? { row, series: new Map<string, number>() };
       counters.set(row.name, state);
       return {
         add(labels = {}, by = 1): void {
-          let key = labelText(labels);
-          if (!state.series.has(key) && state.series.size >= MAX_SERIES) key = labelText(othersOf(labels));
+          const key = seriesKey(state.series, labels);
           state.series.set(key, (state.series.get(key) ?? 0) + by);
+        },
+      };
+    },
+    histogram(row): Histogram {
+      const state = histograms.get(row.name) ?? { row, series: new Map<string, HistogramSeries>() };
+      histograms.set(row.name, state);
+      return {
+        observe(value, labels = {}): void {
+          const key = seriesKey(state.series, labels);
+          const series = state.series.get(key) ?? {
+            counts: new Array<number>(row.bounds.length + 1).fill(0),
+            sum: 0,
+          };
+          state.series.set(key, series);
+          const found = row.bounds.findIndex((bound) => value <= bound);
+          const bucket = found < 0 ? row.bounds.length : found;
+          series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+          series.sum += value;
         },
       };
     },
@@ -71,6 +111,10 @@ export function createMetrics(): Metrics {
         lines.push(...heading(row, 'counter'));
         for (const [labels, value] of series) lines.push(`${row.name}${labels} ${value}`);
       }
+      for (const { row, series } of [...histograms.values()].sort(byName)) {
+        lines.push(...heading(row, 'histogram'));
+        for (const [labels, each] of series) lines.push(...histogramLines(row, labels, each));
+      }
       for (const { row, readers } of [...gauges.values()].sort(byName)) {
         lines.push(...heading(row, 'gauge'));
         for (const read of readers)
@@ -87,6 +131,26 @@ function byName(a: { readonly row: MetricRow }, b: { readonly row: MetricRow }):
 
 function heading({ name, help }: MetricRow, type: string): string[] {
   return [`# HELP ${name} ${help.replace(/\\/g, '\\\\').replace(/\n/g, '\\n')}`, `# TYPE ${name} ${type}`];
+}
+
+/** The series of these labels, or that of all others where there are too many. */
+function seriesKey(series: ReadonlyMap<string, unknown>, labels: MetricLabels): string {
+  const key = labelText(labels);
+  return series.has(key) || series.size < MAX_SERIES ? key : labelText(othersOf(labels));
+}
+
+function histogramLines(
+  { name, bounds }: HistogramRow,
+  labels: string,
+  { counts, sum }: HistogramSeries,
+): string[] {
+  const within = labels === '' ? '{' : `${labels.slice(0, -1)},`;
+  let below = 0;
+  const lines = counts.map((count, index) => {
+    below += count;
+    return `${name}_bucket${within}le="${bounds[index] ?? '+Inf'}"} ${below}`;
+  });
+  return [...lines, `${name}_sum${labels} ${sum}`, `${name}_count${labels} ${below}`];
 }
 
 function labelText(labels: MetricLabels): string {

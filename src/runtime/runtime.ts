@@ -21,7 +21,7 @@ export function systemRuntime(log: Logger = silentLogger): Runtime {
   return { clock: systemClock(), random: systemRandom(), log, metrics: createMetrics() };
 }
 
-/** A runtime for simulations: the same `seed` gives the same run. */
-export function virtualRuntime(seed: number, log: Logger = silentLogger): VirtualRuntime {
-  return { clock: virtualClock(), random: seededRandom(seed), log, metrics: createMetrics() };
+/** A runtime for simulations: the same `seed` gives the same run. `start` is that of the clock. */
+export function virtualRuntime(seed: number, log: Logger = silentLogger, start?: number): VirtualRuntime {
+  return { clock: virtualClock(start), random: seededRandom(seed), log, metrics: createMetrics() };
 }

@@ -27,12 +27,18 @@ export function list(items: OpenApiSchema, description?: string, more: OpenApiSc
   return { type: 'array', items, ...(description === undefined ? {} : { description }), ...more };
 }
 
+/** What says nothing is left out, as an API server leaves it out: what is installed is then what is stated. */
 export function record(
   properties: Record<string, OpenApiSchema>,
   description?: string,
   more: OpenApiSchema = {},
 ): OpenApiSchema {
-  return { type: 'object', properties, ...(description === undefined ? {} : { description }), ...more };
+  return {
+    type: 'object',
+    ...(Object.keys(properties).length === 0 ? {} : { properties }),
+    ...(description === undefined ? {} : { description }),
+    ...more,
+  };
 }
 
 export function mapOf(values: OpenApiSchema, description?: string): OpenApiSchema {

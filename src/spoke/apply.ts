@@ -3,14 +3,15 @@ import { ADOPT_ANNOTATION, DISPATCH_LABEL, type ObjectWord } from '../engine/dis
 import type { ApplyStrategy } from '../engine/intent.ts';
 import { type RetainedField, readField, rivalOf } from '../engine/retain/index.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
+import { DeadlineExceeded, within } from '../kube/deadline.ts';
 import { type KubeObject, type ObjectRef, refOf } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import { isAsWanted } from './contract/index.ts';
-import { DeadlineExceeded, within } from './deadline.ts';
 import { marked } from './marks.ts';
-import { isKeptFrom, MANAGED_LABEL, untouchable } from './protected.ts';
+import { keepingLabel, untouchable } from './protected.ts';
+import { unchangeableFields } from './replace.ts';
 import {
   type Attempt,
   ENSURED_ANNOTATION,
@@ -42,6 +43,8 @@ export interface ApplyRequest {
   /** Another writer changed it: who that is will be told. */
   readonly drifted: boolean;
   readonly permit?: Permit;
+  /** The content of the object is returned: for one that is only read, who asks must be allowed to have it. */
+  readonly reads?: boolean;
 }
 
 /** What the contract of the cluster's owner says just before an object is written. */
@@ -69,6 +72,8 @@ export type Applied =
       readonly word: ObjectWord;
       /** When another try may do, milliseconds since the epoch, where the contract says. */
       readonly retryAt?: number;
+      /** Set where all that is wrong is that these fields cannot be changed on what is there. */
+      readonly unchangeable?: readonly string[];
     };
 
 type Failed = Extract<Applied, { outcome: 'failed' }>;
@@ -90,7 +95,13 @@ export async function applyOwned(client: Client, clock: Clock, request: ApplyReq
     const unread = error instanceof RetrievalFailed;
     const word = unread ? 'RetrievalFailed' : exists ? 'UpdateFailed' : 'CreationFailed';
     const cause = unread ? error.cause : error;
-    return { outcome: 'failed', word, ...described(cause) };
+    const fields = unchangeableFields(cause);
+    return {
+      outcome: 'failed',
+      word,
+      ...described(cause),
+      ...(fields === undefined ? {} : { unchangeable: fields }),
+    };
   }
 }
 
@@ -134,9 +145,14 @@ async function applyOnce(attempt: Attempt, resource: ResourceId): Promise<Applie
   const { strategy = 'ServerSideApply' } = request.strategy;
   const live = mustRead(request) ? await read(attempt, resource) : undefined;
   const present = live ?? request.seen;
-  if (strategy === 'ReadOnly')
+  if (strategy === 'ReadOnly') {
+    // Who may take an object over may know what is in it.
+    const refusal = request.reads === true ? permission(request, resource, present, 'adopt') : undefined;
+    if (refusal) return refusal;
     return present ? { outcome: 'applied', live: present, owned: false } : { outcome: 'absent' };
-  if (present && isKeptFrom(present)) return keptFrom(request);
+  }
+  const keeping = present && keepingLabel(present);
+  if (keeping !== undefined) return keptFrom(request, keeping);
   if (live && request.ownedUid === '') {
     const stranger = strangerAt(request, live);
     if (stranger !== undefined) {
@@ -192,10 +208,11 @@ function permission(
   request: ApplyRequest,
   { namespaced }: ResourceId,
   live: KubeObject | undefined,
+  as?: 'adopt',
 ): Failed | undefined {
   const ref = refOf(request.object);
   const place = namespaced ? ref : { ...ref, namespace: '' };
-  const verb = live && request.ownedUid === '' && isTakenOver(request, live) ? 'adopt' : 'apply';
+  const verb = as ?? (live && request.ownedUid === '' && isTakenOver(request, live) ? 'adopt' : 'apply');
   const refusal = request.permit?.refusal(verb, place, live);
   if (!refusal) return undefined;
   const { reason, retryAt } = refusal;
@@ -215,13 +232,13 @@ function isTakenOver({ dispatch, letGo }: ApplyRequest, live: KubeObject): boole
   return live.kind !== 'Namespace' || live.metadata.annotations?.[ENSURED_ANNOTATION] === undefined;
 }
 
-function keptFrom({ object }: ApplyRequest): Failed {
+function keptFrom({ object }: ApplyRequest, label: string): Failed {
   const { name = '', namespace = '' } = object.metadata;
   const at = namespace === '' ? '' : ` -n ${namespace}`;
   return {
     outcome: 'failed',
     reason: 'ManagedLabelFalse',
-    message: `the label ${MANAGED_LABEL}=false keeps Atoll from it; to give it back: kubectl${at} label ${object.kind.toLowerCase()} ${name} ${MANAGED_LABEL}-`,
+    message: `the label ${label}=false keeps Atoll from it; to give it back: kubectl${at} label ${object.kind.toLowerCase()} ${name} ${label}-`,
     word: 'ManagedLabelFalse',
   };
 }

@@ -1,5 +1,6 @@
 import type { ContractRequest } from '../engine/contract/index.ts';
 import { healthOf } from '../engine/health/health.ts';
+import type { ApplyStrategy } from '../engine/intent.ts';
 import { type Providers, providersAmong } from '../engine/order/dependencies.ts';
 import { kindRank } from '../engine/order/kind-rank.ts';
 import { type RetainedField, retainedFields } from '../engine/retain/index.ts';
@@ -20,6 +21,7 @@ import type { Holdings } from './holdings.ts';
 import { marked, originOf } from './marks.ts';
 import type { SpokeMemory } from './memory.ts';
 import { type PruneOptions, prune } from './prune.ts';
+import { clearForReplacement } from './replace.ts';
 import { replicasOf, retentionOf } from './retention.ts';
 import type { Rules } from './rules.ts';
 import { isShared, lookOn, onlookers } from './sharing.ts';
@@ -136,7 +138,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const object = current.wanted.get(key);
     const state = current.states.get(key);
     if (!object || !state) return;
-    const claimant = holdings.claimant(key);
+    const claimant = holdings.readers(key).has(current.name) ? undefined : holdings.claimant(key);
     const maker = claimant === undefined || claimant === current.name ? undefined : holdings.get(claimant);
     if (maker && isShared(current, maker, key)) {
       lookOn(current, maker, key, state);
@@ -249,27 +251,51 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
   ): Promise<void> {
     if (holdings.get(current.name) !== current) return;
     const strategy = current.strategies.get(key) ?? {};
-    const uid = current.owned.get(key)?.uid ?? '';
     state.applying += 1;
     const retained = retainedOf(current, object);
-    const result = await applyOwned(contracts.clientFor(current.accepted.author), clock, {
-      object,
-      strategy,
-      drifted,
-      dispatch: current.name,
-      origin: originOf(current.accepted),
-      ownedUid: uid === '' ? (holdings.inherit(current, key) ?? '') : uid,
-      retained,
-      letGo: (name) => holdings.get(name)?.wanted.has(key) === false,
-      seen: options.watches.seen(state.ref),
-      permit: permitOf(current, object, retained),
-    });
+    const attempt = (): Promise<Applied> => {
+      const uid = current.owned.get(key)?.uid ?? '';
+      return applyOwned(contracts.clientFor(current.accepted.author), clock, {
+        object,
+        strategy,
+        drifted,
+        dispatch: current.name,
+        origin: originOf(current.accepted),
+        ownedUid: uid === '' ? (holdings.inherit(current, key) ?? '') : uid,
+        retained,
+        letGo: (name) => holdings.get(name)?.wanted.has(key) === false,
+        seen: options.watches.seen(state.ref),
+        permit: permitOf(current, object, retained),
+        reads: current.accepted.returnFields !== undefined,
+      });
+    };
+    let result = await attempt();
+    if (result.outcome === 'failed' && result.unchangeable && holdings.get(current.name) === current)
+      result = await replaced(current, key, state, result, strategy, attempt);
     state.applying -= 1;
     // A newer word of the hub came meanwhile: it is not this apply that says how the object shall be.
     const now = holdings.get(current.name);
     if (now === current) take(current, key, state, result);
     // But whose it is, the newer word has to know: it may be the one that takes it away.
     else if (now && result.outcome === 'applied') noteOwner(now, key, result);
+  }
+
+  /** Makes an object anew that cannot be changed to what it shall be, where that is asked for; says what to do otherwise. */
+  async function replaced(
+    current: Held,
+    key: string,
+    { ref }: LocalState,
+    failed: Extract<Applied, { outcome: 'failed' }>,
+    strategy: ApplyStrategy,
+    again: () => Promise<Applied>,
+  ): Promise<Applied> {
+    const owned = current.owned.get(key);
+    const request = { ref, strategy, owned, pruning: pruning(current) };
+    const kept = await clearForReplacement(failed, failed.unchangeable ?? [], request);
+    if (kept || holdings.get(current.name) !== current) return kept ?? failed;
+    log.info('deleted what could not be changed', { dispatch: current.name, object: refText(ref) });
+    if (owned) current.owned.set(key, { ...owned, uid: '' });
+    return again();
   }
 
   function noteOwner(held: Held, key: string, { live, owned: ours }: Applied & { outcome: 'applied' }): void {

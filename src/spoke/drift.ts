@@ -67,6 +67,7 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
       for (const other of holdings.all())
         if (other.pendingRemovals.some(({ ref }) => refKey(ref) === key)) options.askToConverge(other.name);
     }
+    for (const reader of holdings.readers(key)) tellReader(holdings.get(reader), key, change);
     if (!current || !state) return;
     if (state.applying > 0) {
       state.seen = change;
@@ -74,12 +75,6 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     }
     if (change.type !== 'deleted') {
       observe(current, key, state, change.object);
-      return;
-    }
-    if (current.strategies.get(key)?.strategy === 'ReadOnly') {
-      state.health = { state: 'Progressing', reason: 'Missing', message: 'it is not on the cluster' };
-      state.returned = undefined;
-      options.onHealth(current.name);
       return;
     }
     if (current.owned.get(key)?.finished !== undefined) {
@@ -95,6 +90,19 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     const message = 'it was deleted on the cluster and comes back';
     state.health = { state: 'Progressing', reason: 'Missing', message };
     ask(current.name, key, state);
+  }
+
+  /** A dispatch that only looks at an object hears of it as well, whoever has it. */
+  function tellReader(reader: Held | undefined, key: string, { type, object }: Change): void {
+    const state = reader?.states.get(key);
+    if (!reader || !state) return;
+    if (type !== 'deleted') {
+      observe(reader, key, state, object);
+      return;
+    }
+    state.health = { state: 'Progressing', reason: 'Missing', message: 'it is not on the cluster' };
+    state.returned = undefined;
+    options.onHealth(reader.name);
   }
 
   /** A read of an object that is newer than our last apply: drift is corrected, health is reported. */

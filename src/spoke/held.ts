@@ -202,7 +202,10 @@ export function noteReturned(
   rule: KindRule | undefined,
 ): boolean {
   const whole = rule?.aggregate !== undefined;
-  const returned = returnedStatus(live, state.health.state, accepted.returns ?? 'Aggregate', whole);
+  const { returns = 'Aggregate', returnFields } = accepted;
+  // Until it was applied, or read, for its author, no content of an object is told.
+  if (returnFields && !state.settled) return false;
+  const returned = returnedStatus(live, state.health.state, returns, whole, returnFields);
   if (deepEqual(returned, state.returned)) return false;
   state.returned = returned;
   return true;
@@ -219,8 +222,10 @@ function returnedOf({ states }: Held): Pick<DispatchStatus, 'returned'> {
   let size = 0;
   return {
     returned: returned.map((item) => {
-      size += jsonText(item.status).length;
-      return size <= MAX_RETURNED ? item : { ...item, status: {}, truncated: true };
+      size += jsonText(item.status).length + (item.fields ? jsonText(item.fields).length : 0);
+      if (size <= MAX_RETURNED) return item;
+      const { fields: _fields, ...rest } = item;
+      return { ...rest, status: {}, truncated: true };
     }),
   };
 }

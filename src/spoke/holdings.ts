@@ -31,6 +31,8 @@ export interface Holdings {
   all(): Iterable<Held>;
   /** The dispatch that has the say over an object. Another that wants it too reports so. */
   claimant(key: string): string | undefined;
+  /** The dispatches that only look at an object, which has nothing to do with who has it. */
+  readers(key: string): ReadonlySet<string>;
   /**
    * Hands objects that a dispatch may no longer want to those that want them now: neither deletes nor makes them anew. By key:
    * true when another has it durably, a reason to wait while another is still coming; absent where nobody else wants it.
@@ -89,6 +91,8 @@ export function createHoldings(options: HoldingsOptions): Holdings {
   const { memory, log } = options;
   const held = new Map<string, Held>();
   const claimants = new Map<string, string>();
+  /** The dispatches that only look at an object. */
+  const readers = new Map<string, Set<string>>();
   const refusals = new Map<string, Refusal>();
   const contests = createContests((name) => options.onRefused(name));
   /** Those whose next word is being taken: nothing is handed to them, since what they own is being written. */
@@ -143,7 +147,10 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       return { requeueAfterMs: wait };
     }
     waits.delete(name);
-    const [problem, ...more] = objects.length === 0 ? [] : manifestProblems(objects);
+    // What takes everything away orders nothing; the first word that orders nothing takes nothing away either.
+    const { revision, tombstones } = dispatch.spec;
+    const isVoid = revision !== '' && tombstones.length === 0 && before === undefined;
+    const [problem, ...more] = objects.length > 0 || isVoid ? manifestProblems(objects) : [];
     if (problem) {
       const others = more.length > 0 ? ` (and ${more.length} more problems)` : '';
       refuse(name, {
@@ -230,7 +237,8 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       state.settled &&=
         deepEqual(before?.wanted.get(key), object) &&
         deepEqual(before?.strategies.get(key), strategies.get(key)) &&
-        before?.accepted.returns === record.accepted.returns;
+        before?.accepted.returns === record.accepted.returns &&
+        deepEqual(before?.accepted.returnFields, record.accepted.returnFields);
       states.set(key, state);
     }
     // Generations of another epoch say nothing about this one.
@@ -306,11 +314,18 @@ export function createHoldings(options: HoldingsOptions): Holdings {
   function settleClaims(before: Held | undefined, next: Held): void {
     const { name, wanted } = next;
     for (const key of before?.wanted.keys() ?? []) {
-      if (wanted.has(key)) continue;
+      unread(key, name);
+      if (takes(next, key)) continue;
       contests.leave(key, name);
       if (claimants.get(key) === name) passOn(key);
     }
     for (const key of wanted.keys()) {
+      // Any number may look at an object, whoever has it.
+      if (!takes(next, key)) {
+        const all = readers.get(key) ?? new Set();
+        readers.set(key, all.add(name));
+        continue;
+      }
       const claimant = claimants.get(key);
       const made = madeBy(next, key) && !(claimant !== undefined && madeBy(held.get(claimant), key));
       if (claimant !== undefined && claimant !== name) contests.join(key, name, claimant);
@@ -318,10 +333,15 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     }
   }
 
+  function unread(key: string, name: string): void {
+    const all = readers.get(key);
+    if (all?.delete(name) === true && all.size === 0) readers.delete(key);
+  }
+
   function passOn(key: string): void {
     claimants.delete(key);
     for (const other of held.values()) {
-      if (!other.wanted.has(key)) continue;
+      if (!takes(other, key)) continue;
       claimants.set(key, other.name);
       options.onFreed(other.name);
       return;
@@ -406,6 +426,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     get: (name) => held.get(name),
     all: () => held.values(),
     claimant: (key) => claimants.get(key),
+    readers: (key) => readers.get(key) ?? NOBODY,
     refusal: (name) => refusals.get(name),
     accept,
     recall,
@@ -427,12 +448,16 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       current.states.clear();
       for (const key of wanted.keys()) {
         contests.leave(key, name);
+        unread(key, name);
         if (claimants.get(key) === name) passOn(key);
       }
     },
     async forget(name: string): Promise<void> {
       await memory.forget(name);
-      for (const key of held.get(name)?.wanted.keys() ?? []) contests.leave(key, name);
+      for (const key of held.get(name)?.wanted.keys() ?? []) {
+        contests.leave(key, name);
+        unread(key, name);
+      }
       held.delete(name);
       waits.delete(name);
     },
@@ -444,6 +469,8 @@ function keptText(accepted: DispatchSpec | undefined): string {
     ? 'nothing was taken before'
     : `generation ${accepted.position.generation} stays and is kept up`;
 }
+
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** What is recorded as owned, with the UIDs that were learned while it was being written. */
 function ownedNow(recorded: readonly OwnedObject[], before: Held | undefined): Map<string, OwnedObject> {

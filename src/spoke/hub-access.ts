@@ -7,10 +7,10 @@ import {
 } from '../engine/access/index.ts';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
-import { asJson, type KubeObject } from '../kube/object.ts';
+import { keepApplied } from '../kube/keep-applied.ts';
+import type { KubeObject } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { clusterRoleBindings, clusterRoles } from '../kube/well-known.ts';
-import { isApplied } from '../schema/apply/index.ts';
 import { ensureSpokeNamespace } from './trust.ts';
 
 /** Who the hub is on a spoke. */
@@ -179,7 +179,7 @@ const BOUND_ANNOTATION = 'atoll.dev/bindings-made';
 /** Grants the hub its rights on this spoke, and its users theirs. Writes nothing where they are granted. */
 export async function grantHubAccess(client: Client): Promise<void> {
   await ensureSpokeNamespace(client);
-  for (const object of hubAccess()) await applied(client, object);
+  for (const object of hubAccess()) await keepApplied(client, object, MANAGER);
   await grantUserAccess(client);
 }
 
@@ -190,7 +190,7 @@ export async function grantHubAccess(client: Client): Promise<void> {
 async function grantUserAccess(client: Client): Promise<void> {
   const isBound = await areBindingsMade(client);
   const roles = hubUserRoles();
-  for (const role of roles) await applied(client, isBound ? withMark(role) : role);
+  for (const role of roles) await keepApplied(client, isBound ? withMark(role) : role, MANAGER);
   if (isBound) return;
   for (const binding of hubUserBindings()) {
     try {
@@ -199,7 +199,7 @@ async function grantUserAccess(client: Client): Promise<void> {
       if (!hasCode(error, 409)) throw error;
     }
   }
-  for (const role of roles) if (role !== withMark(role)) await applied(client, withMark(role));
+  for (const role of roles) if (role !== withMark(role)) await keepApplied(client, withMark(role), MANAGER);
 }
 
 async function areBindingsMade(client: Client): Promise<boolean> {
@@ -216,17 +216,4 @@ async function areBindingsMade(client: Client): Promise<boolean> {
 export function withMark(role: KubeObject): KubeObject {
   if (role.metadata.name !== HUB_USERS_GROUP) return role;
   return { ...role, metadata: { ...role.metadata, annotations: { [BOUND_ANNOTATION]: 'true' } } };
-}
-
-async function applied(client: Client, object: KubeObject): Promise<void> {
-  const { namespace = '', name = '' } = object.metadata;
-  const resource = await client.resourceFor(object.apiVersion, object.kind);
-  try {
-    const live = await client.get(resource, namespace, name);
-    if (isApplied(asJson(live), asJson(object), MANAGER)) return;
-  } catch (error) {
-    // It is not there, or may be written but not read.
-    if (!hasCode(error, 404) && !hasCode(error, 403)) throw error;
-  }
-  await client.apply(resource, object, { fieldManager: MANAGER, force: true });
 }

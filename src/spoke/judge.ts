@@ -24,7 +24,11 @@ export function judgeAgain(
     const { name, states } = held;
     for (const [key, state] of states) {
       const gvk = gvkOf(state.ref);
-      if (`${gvk.group}/${gvk.kind}` !== kind || holdings.claimant(key) !== name) continue;
+      if (
+        `${gvk.group}/${gvk.kind}` !== kind ||
+        (holdings.claimant(key) !== name && !holdings.readers(key).has(name))
+      )
+        continue;
       const seen = watches.seen(state.ref);
       if (seen) {
         state.health = healthOf(seen, rules.of(seen)?.health);

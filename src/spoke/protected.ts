@@ -9,7 +9,8 @@ const CLUSTER_NAMESPACES = new Set([
   'kube-node-lease',
   SYSTEM_NAMESPACE,
 ]);
-const OWN_DEFINITION = /\.(atoll\.dev|core\.oam\.dev)$/;
+/** Of `core.oam.dev` the kinds of clusters: others bring kinds of that group, too. */
+const OWN_DEFINITION = /\.atoll\.dev$|^(spoke)?clusters\.core\.oam\.dev$/;
 const RIGHTS = new Set(['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding']);
 /** Roles and bindings of the hub and of those whom it lets through. */
 const OWN_RIGHTS_PREFIX = 'atoll:';
@@ -22,6 +23,8 @@ const OWN_POLICY_PREFIX = 'atoll.dev-';
 export const DELETION_PROTECTED = 'atoll.dev/deletion-protected';
 /** On an object of a spoke, with the value `false`: its owner keeps Atoll from it. */
 export const MANAGED_LABEL = 'atoll.dev/managed';
+/** The same, as owners of clusters write it who know KubeFed. */
+const KUBEFED_MANAGED_LABEL = 'kubefed.io/managed';
 
 /** Why no hub may write or delete an object here, whoever asks for it. */
 export function untouchable(ref: ObjectRef): string | undefined {
@@ -30,7 +33,7 @@ export function untouchable(ref: ObjectRef): string | undefined {
   // The spoke's own memory is there: an order that writes it could grant itself anything.
   if (ref.namespace === SYSTEM_NAMESPACE) return `what is in ${SYSTEM_NAMESPACE} belongs to the spoke itself`;
   if (ref.kind === 'CustomResourceDefinition' && OWN_DEFINITION.test(ref.name))
-    return `the kinds of ${ref.name.slice(ref.name.indexOf('.') + 1)} belong to the spoke itself`;
+    return `the kind ${ref.name} belongs to the spoke itself`;
   if (OWN_KINDS.has(ref.kind) && ref.apiVersion.startsWith('atoll.dev/'))
     return `only the owner of the cluster writes a ${ref.kind}`;
   if (OWN_POLICY.test(ref.kind) && ref.name.startsWith(OWN_POLICY_PREFIX))
@@ -45,7 +48,12 @@ export function isProtected({ metadata: { labels, annotations } }: KubeObject): 
   return value !== undefined && value !== 'false';
 }
 
+/** The label by which the owner of the cluster wants an object left alone, where there is one. */
+export function keepingLabel({ metadata: { labels } }: KubeObject): string | undefined {
+  return [MANAGED_LABEL, KUBEFED_MANAGED_LABEL].find((label) => labels?.[label] === 'false');
+}
+
 /** Whether the owner of the cluster wants an object left alone. */
 export function isKeptFrom(object: KubeObject): boolean {
-  return object.metadata.labels?.[MANAGED_LABEL] === 'false';
+  return keepingLabel(object) !== undefined;
 }

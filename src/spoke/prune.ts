@@ -7,12 +7,12 @@ import {
 } from '../engine/dispatch/index.ts';
 import { compareForApply, kindRank } from '../engine/order/kind-rank.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
+import { DeadlineExceeded, within } from '../kube/deadline.ts';
 import { gvkOf, type KubeObject, type ObjectRef, refKey, refOf, refText } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import { keptInside } from './contract/index.ts';
-import { DeadlineExceeded, within } from './deadline.ts';
 import { foreignContent } from './foreign-content.ts';
 import { release } from './marks.ts';
 import { DELETION_PROTECTED, isKeptFrom, isProtected, untouchable } from './protected.ts';

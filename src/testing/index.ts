@@ -5,6 +5,7 @@
  * processes shall reach it. {@link startTestFleet} is a hub and spokes with their real engines, on the machine's clock or on
  * a virtual one, where minutes take milliseconds and the same seed gives the same run. Everything is gone with `stop`.
  */
+export type { SchedulerPlugin } from '../hub/placement/index.ts';
 export {
   startTestFleet,
   type TestCluster,

@@ -8,11 +8,13 @@ import {
 import { startWorkloads, type Workloads } from '../apiserver/workloads/index.ts';
 import { type Engine, loadRoles, startEngine } from '../cli/engine.ts';
 import { SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
+import type { SchedulerPlugin } from '../hub/placement/index.ts';
 import type { Client } from '../kube/client.ts';
 import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
 import type { Handler } from '../kube/exchange.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { createClient } from '../kube/rest-client.ts';
+import { hasCode } from '../kube/status-error.ts';
 import { handlerUpgrader } from '../kube/wire/index.ts';
 import { directLink, type MemoryLink, memoryLink } from '../link/index.ts';
 import {
@@ -51,17 +53,24 @@ export interface TestSpoke extends TestCluster {
 export interface TestFleetOptions {
   /** Their names, or how many: `spoke-1`, `spoke-2` … */
   readonly spokes: number | readonly string[];
-  /** A clock that moves only with {@link TestFleet.run}, `until` and `rest`. The same seed gives the same run. */
-  readonly virtualTime?: boolean | { readonly seed: number };
+  /**
+   * A clock that moves only with {@link TestFleet.run}, `until` and `rest`. The same seed gives the same run. `start` is the
+   * time at its beginning, milliseconds since the epoch: no earlier than what was last written to a storage that holds something.
+   */
+  readonly virtualTime?: boolean | { readonly seed: number; readonly start?: number };
   /** Whether Deployments, Pods and the like come alive on spokes. By default they are only stored. */
   readonly workloads?: boolean;
   /** How long each request of an engine to its own API server takes each way, at the most; none by default. */
   readonly engineLatencyMs?: number;
+  /** Rules that the hub places by, beside its own: see `atoll hub --scheduler-plugin`. */
+  readonly schedulerPlugins?: readonly SchedulerPlugin[];
   readonly log?: Logger;
-  /** Where a cluster keeps what it stores; in memory by default. */
+  /** Where a cluster keeps what it stores; in memory by default. One that holds a cluster already is gone on with. */
   readonly storage?: (cluster: string) => StorageDriver;
   /** Stands between the hub and a spoke: what it does to requests is what the network does. */
   readonly network?: (spoke: string, handler: Handler) => Handler;
+  /** Stands between an engine and the API server of its own cluster: what fails there fails for the engine alone. */
+  readonly engineApi?: (cluster: string, handler: Handler) => Handler;
   /** Servers reached by kubeconfig, at `https://<name>.test`; the engine on them is started by hand. */
   readonly direct?: Readonly<Record<string, Handler>>;
 }
@@ -100,13 +109,16 @@ const SEED = 1;
 
 /** Starts a fleet. Resolves when every engine runs and every spoke is in the hub's inventory. */
 export function startTestFleet(
-  options: TestFleetOptions & { readonly virtualTime: true | { readonly seed: number } },
+  options: TestFleetOptions & {
+    readonly virtualTime: true | { readonly seed: number; readonly start?: number };
+  },
 ): Promise<TestFleet<VirtualRuntime>>;
 export function startTestFleet(options: TestFleetOptions): Promise<TestFleet>;
 export function startTestFleet(options: TestFleetOptions): Promise<TestFleet> {
   const { virtualTime = false, log } = options;
   if (virtualTime === false) return fleetOn(systemRuntime(log), options);
-  return fleetOn(virtualRuntime(virtualTime === true ? SEED : virtualTime.seed, log), options);
+  const { seed, start } = virtualTime === true ? { seed: SEED, start: undefined } : virtualTime;
+  return fleetOn(virtualRuntime(seed, log, start), options);
 }
 
 async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<TestFleet> {
@@ -136,10 +148,11 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
       state.workloads = startWorkloads(runtime, createClient(server.as(KUBELET), { clock }), {
         nodes: { namePrefix: `${target.name}-node` },
       });
+    const engineApi = options.engineApi?.(target.name, server.as(ENGINE)) ?? server.as(ENGINE);
     state.engine = await run(
       startEngine(runtime, {
         name: target.name,
-        client: createClient(delayed(runtime, server.as(ENGINE), options.engineLatencyMs ?? 0), { clock }),
+        client: createClient(delayed(runtime, engineApi, options.engineLatencyMs ?? 0), { clock }),
         version: 'test',
         links: {
           tunnel: (spoke) => target.tunnels.get(spoke),
@@ -152,6 +165,11 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
         },
         credentials: { resolve: async () => ['10.0.0.5'], rules: {} },
         roles: target === hub ? { hub: true } : { spoke: true },
+        schedulerPlugins: options.schedulerPlugins ?? [],
+        openEndpoint: ({ url }) => {
+          const handler = options.direct?.[new URL(url).hostname.replace(/\.test$/, '')] ?? refused;
+          return Object.assign(handler.bind(undefined), { close: async () => undefined });
+        },
       }),
     );
   }
@@ -185,6 +203,15 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
     return spoke;
   }
 
+  async function register(name: string): Promise<void> {
+    try {
+      await hub.client.create(resourceIdOf(SPOKE_CLUSTER), inventoryEntry(name));
+    } catch (error) {
+      // A hub that goes on with what it had stored has it already.
+      if (!hasCode(error, 409)) throw error;
+    }
+  }
+
   function placed(target: TestCluster): Placed {
     const found = clusters.find(({ cluster }) => cluster === target);
     if (!found) throw new Error(`${target.name} is not a cluster of this fleet`);
@@ -213,7 +240,7 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
     await start(hub);
     for (const name of namesOf(options.spokes)) {
       await add(name, hub);
-      await run(hub.client.create(resourceIdOf(SPOKE_CLUSTER), inventoryEntry(name)));
+      await run(register(name));
     }
   } catch (error) {
     await stop();

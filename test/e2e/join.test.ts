@@ -364,6 +364,54 @@ rules: [{apiGroups: [example.org], resources: [widgets], verbs: [get, list, watc
   });
 });
 
+describeFleet('a spoke whose owner lets it switch to another hub', () => {
+  it('[S18] is the second one’s when the first is dead for so long, and gives up what that had said is to go then', async () => {
+    const [first, second, spoke] = [await server(), await server(), await server()];
+    const [firstHub] = [await startHub(first), await startHub(second)];
+    const words = [await joinWord(first, 'both'), await joinWord(second, 'both')];
+    const running = await engine('spoke', spoke.kubeconfig, '--join', ...words, '--switch-after', '5s');
+    await connected(first, 'both');
+    for (const name of ['going', 'staying', 'shared'])
+      await kubectl(first, 'create', 'configmap', name, '--from-literal=from=first');
+    await kubectl(second, 'create', 'configmap', 'shared', '--from-literal=from=second');
+    await propagate(first, 'going', ['both'], '{apiVersion: v1, kind: ConfigMap, name: going}');
+    await propagate(first, 'shared', ['both'], '{apiVersion: v1, kind: ConfigMap, name: shared}');
+    await propagate(first, 'staying', ['both'], '{apiVersion: v1, kind: ConfigMap, name: staying}');
+    const optIn = JSON.stringify({ spec: { removeWhenLostSeconds: 5 } });
+    for (const name of ['going', 'shared'])
+      await kubectl(first, 'patch', 'propagation', name, '--type=merge', '-p', optIn);
+    await until('the order that says so', async () => {
+      const orders = await kubectl(spoke, '-n', 'atoll-system', 'get', 'dispatches', '-o', 'json');
+      return (orders.match(/"removeWhenLostSeconds": 5/g) ?? []).length === 2;
+    });
+    for (const name of ['going', 'staying', 'shared']) await ready(first, name);
+    const shared = (): Promise<string> =>
+      kubectl(spoke, 'get', 'configmap', 'shared', '-o', 'jsonpath={.metadata.uid} {.data.from}');
+    const [uid] = (await shared()).split(' ');
+    await propagate(second, 'shared', ['both'], '{apiVersion: v1, kind: ConfigMap, name: shared}');
+
+    process.kill(firstHub.pid, 'SIGKILL');
+    const isReady = ['wait', 'propagation/shared', '--for=condition=Ready', '--timeout=20s'];
+    await until('its word at the spoke', () => kubectl(second, ...isReady), { withinMs: 60_000 });
+    expect(await shared()).toBe(`${uid} second`);
+    await until('the end of what was to go', async () => {
+      const left = await kubectl(spoke, 'get', 'configmaps', '-o', 'name');
+      return !left.includes('/going');
+    });
+    expect(await kubectl(spoke, 'get', 'configmap', 'staying', '-o', 'jsonpath={.data.from}')).toBe('first');
+    const whose = await must(process.execPath, [main, 'takeover', '--kubeconfig', spoke.kubeconfig]);
+    expect(whose).toContain('which did not reach its hub for 5 s (--switch-after)');
+
+    // The first one comes back: the spoke is not its any more.
+    await startHub(first);
+    await kubectl(first, 'patch', 'configmap', 'staying', '--type=merge', '-p', '{"data":{"from":"again"}}');
+    await kubectl(second, 'patch', 'configmap', 'shared', '--type=merge', '-p', '{"data":{"from":"newer"}}');
+    await until('the word of the second', async () => (await shared()) === `${uid} newer`);
+    expect(await kubectl(spoke, 'get', 'configmap', 'staying', '-o', 'jsonpath={.data.from}')).toBe('first');
+    await running.stop();
+  }, 150_000);
+});
+
 describeFleet('a fleet whose hub is lost for good', () => {
   it('[S19] goes on under a new hub: recovered from its spokes, taken over, with the same pods', async () => {
     const fleet = await startFleet(2);

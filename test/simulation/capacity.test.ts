@@ -147,7 +147,13 @@ describe('replicas that go where there is room', () => {
     );
   });
 
-  it('do not count room that no single node has', async () => {
+  it('[A25] do not count room that no single node has', async () => {
+    // Where one node has the room, the cluster with more of it is taken.
+    await open({ a: 4, b: 3 });
+    await openShop(fleet, [web('web', 1, '3')], byRoom('DynamicWeight'));
+    await fleet.until(() => total(shares()) === 1, 'placed');
+    expect(shares()).toMatchObject({ a: 1, b: 0 });
+    await fleet.stop();
     await open({ a: 2, b: 3 });
     const second = stored(fleet.spoke('a'), 'core/nodes/-/a-node-1') as KubeObject;
     const { spec: _spec, status: _status, ...node } = second;

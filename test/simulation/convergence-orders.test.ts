@@ -38,22 +38,41 @@ describe('an order that cannot be carried out as it is', () => {
       'ConfigMap web-… (manifest 1) has metadata.generateName',
     ],
     ['one twice', configMap('settings', 'blue'), 'ConfigMap shop/settings is ordered twice'],
-  ])('%s: the order is refused by the spoke, which keeps what it has', async (_what, manifest, text) => {
-    fleet = await simulateFleet(91, ['a']);
+  ])(
+    '[S64] %s: the order is refused by the spoke, which keeps what it has',
+    async (_what, manifest, text) => {
+      fleet = await simulateFleet(91, ['a']);
+      const orders = ordersFor(fleet, 'a');
+      await orders.fulfil('shop', [configMap('settings', 'red'), configMap('prices', 'gold')]);
+      const bad = { ...manifest, metadata: { ...(manifest as KubeObject).metadata } } as KubeObject;
+      await orders.give('shop', [configMap('settings', 'green'), bad]);
+      await fleet.until(
+        () => conditionOf(orders.dispatch('shop'), 'Accepted') === 'False/InvalidManifests',
+        'the refusal',
+      );
+      expect(conditionMessage(orders.dispatch('shop'), 'Accepted')).toContain(text);
+      expect(conditionMessage(orders.dispatch('shop'), 'Accepted')).toContain('generation 1 stays');
+      await fleet.rest(60_000);
+      expect([colour(fleet.spoke('a')), colour(fleet.spoke('a'), 'prices')]).toEqual(['red', 'gold']);
+      await orders.fulfil('shop', [configMap('settings', 'green'), configMap('prices', 'gold')]);
+      expect([colour(fleet.spoke('a')), colour(fleet.spoke('a'), 'prices')]).toEqual(['green', 'gold']);
+    },
+  );
+
+  it('[S64] a first order of nothing is refused; one that takes all away is not', async () => {
+    fleet = await simulateFleet(94, ['a']);
     const orders = ordersFor(fleet, 'a');
-    await orders.fulfil('shop', [configMap('settings', 'red'), configMap('prices', 'gold')]);
-    const bad = { ...manifest, metadata: { ...(manifest as KubeObject).metadata } } as KubeObject;
-    await orders.give('shop', [configMap('settings', 'green'), bad]);
+    await orders.give('void', []);
     await fleet.until(
-      () => conditionOf(orders.dispatch('shop'), 'Accepted') === 'False/InvalidManifests',
+      () => conditionOf(orders.dispatch('void'), 'Accepted') === 'False/InvalidManifests',
       'the refusal',
     );
-    expect(conditionMessage(orders.dispatch('shop'), 'Accepted')).toContain(text);
-    expect(conditionMessage(orders.dispatch('shop'), 'Accepted')).toContain('generation 1 stays');
-    await fleet.rest(60_000);
-    expect([colour(fleet.spoke('a')), colour(fleet.spoke('a'), 'prices')]).toEqual(['red', 'gold']);
-    await orders.fulfil('shop', [configMap('settings', 'green'), configMap('prices', 'gold')]);
-    expect([colour(fleet.spoke('a')), colour(fleet.spoke('a'), 'prices')]).toEqual(['green', 'gold']);
+    expect(conditionMessage(orders.dispatch('void'), 'Accepted')).toBe(
+      'it orders no object; select at least one; nothing was taken before',
+    );
+    await orders.fulfil('shop', [configMap('settings', 'red')]);
+    await orders.fulfil('shop', []);
+    expect(colour(fleet.spoke('a'))).toBe('');
   });
 
   it('[S56] an object larger than clusters take is named on its intent; one that is just large arrives', async () => {

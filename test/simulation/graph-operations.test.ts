@@ -1,9 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Handler } from '../../src/kube/exchange.ts';
+import { type Leadership, startLeadership } from '../../src/kube/leadership.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { createClient } from '../../src/kube/rest-client.ts';
-import { graphAccess, type Leadership, startGraphs, startLeadership } from '../../src/spoke/graphs/index.ts';
+import { graphAccess, startGraphs } from '../../src/spoke/graphs/index.ts';
 import { conditionMessage } from './fleet.ts';
 import {
   configMap,

@@ -395,23 +395,6 @@ describe('a resource graph of the hub', () => {
     expect(crd(a)).toBeUndefined();
   });
 
-  it('has instances of one name on two clusters that know nothing of each other', async () => {
-    await open();
-    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
-    await write(fleet.hub, graph());
-    await servedOn(['a', 'b'], 1);
-    await write(a, instance({ colour: 'blue' }));
-    await write(b, instance({ colour: 'green' }));
-    await active(a);
-    await active(b);
-    const uid = map(b, 'one-map')?.metadata.uid;
-    await remove(a, 'kro.run/v1alpha1', 'Shop', 'one');
-    await fleet.until(() => map(a, 'one-map') === undefined, 'that of a gone');
-    await fleet.rest(60_000);
-    expect(map(b, 'one-map')?.metadata.uid).toBe(uid);
-    expect(colour(b)).toBe('green');
-  });
-
   it('[R136] waits with its removal for a cluster that is away, unless it is given up', async () => {
     await open();
     const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
@@ -893,5 +876,152 @@ describe('an RGDRollout', () => {
     await fleet.rest(60_000);
     expect([revisionOn(fleet.spoke('b')), revisionOn(d)]).toEqual(['1', '1']);
     await fleet.until(() => revisions().every((revision) => revision === '2'), 'all of them', 7_200_000);
+  });
+});
+
+/** What the engines of the fleet counted together, of one metric. */
+function counted(metric: string): number {
+  return fleet.runtime.metrics
+    .text()
+    .split('\n')
+    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+describe('clusters beside each other', () => {
+  it('have instances of one name that know nothing of each other', async () => {
+    await open();
+    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
+    await write(fleet.hub, graph());
+    await servedOn(['a', 'b'], 1);
+    await write(a, instance({ colour: 'blue' }));
+    await write(b, instance({ colour: 'green' }));
+    await active(a);
+    await active(b);
+    const uid = map(b, 'one-map')?.metadata.uid;
+    await remove(a, 'kro.run/v1alpha1', 'Shop', 'one');
+    await fleet.until(() => map(a, 'one-map') === undefined, 'that of a gone');
+    await fleet.rest(60_000);
+    expect(map(b, 'one-map')?.metadata.uid).toBe(uid);
+    expect(colour(b)).toBe('green');
+  });
+
+  it('[R129] have a queue and watches of their own: what happens on one enqueues nothing on another', async () => {
+    const passes = async (others: boolean): Promise<readonly number[]> => {
+      const asked = new Map<string, number>();
+      fleet = await simulateFleet(7, ['a', 'b'], {
+        engineApi: (cluster, handler) => (request) => {
+          asked.set(cluster, (asked.get(cluster) ?? 0) + 1);
+          return handler(request);
+        },
+      });
+      const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
+      await write(fleet.hub, graph());
+      await servedOn(['a', 'b'], 1);
+      for (const target of others ? [a, b, fleet.hub] : [a]) {
+        await write(target, instance());
+        await active(target);
+      }
+      await fleet.rest(300_000);
+      const metrics = ['dynamic_controller_reconcile_total', 'dynamic_controller_informer_events_total'];
+      const before = metrics.map(counted);
+      const quiet = asked.get('b');
+      for (const name of ['blue', 'green', 'grey', 'pink', 'white']) {
+        await write(a, instance({ colour: name }));
+        await fleet.until(() => colour(a) === name, name);
+        await fleet.rest(5_000);
+      }
+      expect((asked.get('b') ?? 0) - (quiet ?? 0)).toBeLessThanOrEqual(5);
+      const after = metrics.map((metric, index) => counted(metric) - (before[index] ?? 0));
+      await fleet.stop();
+      return after;
+    };
+    const alone = await passes(false);
+    expect(alone[0]).toBeGreaterThanOrEqual(5);
+    expect(await passes(true)).toEqual(alone);
+  });
+
+  it('[R134] are asked no more than now and then while one of them is in a black hole, which is shown', async () => {
+    const hole = { open: false, asked: 0 };
+    const network = (spoke: string, handler: Handler): Handler =>
+      spoke === 'b'
+        ? (request) => {
+            if (!hole.open) return handler(request);
+            hole.asked += 1;
+            return new Promise(() => undefined);
+          }
+        : handler;
+    fleet = await simulateFleet(7, ['a', 'b'], { network });
+    await write(fleet.hub, graph());
+    await servedOn(['a', 'b'], 1);
+    await distributed();
+    const connected = (): string =>
+      conditionOf(stored(fleet.hub, 'core.oam.dev/spokeclusters/default/b'), 'Connected');
+    const hubWrites = (): number => writesBy(fleet.hub.audit, 'atoll:engine').length;
+    hole.open = true;
+    // A hiccup is none.
+    await fleet.rest(3_000);
+    expect(connected()).toMatch(/^True/);
+    await write(fleet.hub, graph('shop', { data: { colour: 'new' } }));
+    await fleet.until(() => revisionOn(fleet.spoke('a')) === '2', 'a has it');
+    await fleet.until(() => !connected().startsWith('True'), 'it is shown', 300_000);
+    const [asked, written] = [hole.asked, hubWrites()];
+    await fleet.rest(600_000);
+    expect(hole.asked - asked).toBeLessThanOrEqual(60);
+    expect(hubWrites() - written).toBeLessThanOrEqual(5);
+    expect(conditionMessage(rgd(fleet.hub), 'Distributed')).toContain('b');
+    hole.open = false;
+    fleet.cut('b');
+    fleet.heal('b');
+    await fleet.until(() => revisionOn(fleet.spoke('b')) === '2', 'b has it', 600_000);
+    await distributed();
+  });
+
+  it('[R135] are as fast as ever while the API server of one of them hangs with its connections open', async () => {
+    let goOn: PromiseWithResolvers<void> | undefined;
+    // Stopped, not dead: what was asked is answered when it goes on.
+    const stopped =
+      (handler: Handler): Handler =>
+      async (request) => {
+        await goOn?.promise;
+        return handler(request);
+      };
+    fleet = await simulateFleet(7, ['a', 'b', 'c'], {
+      network: (spoke, handler) => (spoke === 'b' ? stopped(handler) : handler),
+      engineApi: (cluster, handler) => (cluster === 'b' ? stopped(handler) : handler),
+    });
+    const names = ['a', 'c'];
+    await write(fleet.hub, graph());
+    await servedOn(['a', 'b', 'c'], 1);
+    for (const name of names) {
+      await write(fleet.spoke(name), instance());
+      await active(fleet.spoke(name));
+    }
+    let edits = 0;
+    /** Until a new revision of the hub is what instances are made of, longest of three times. */
+    const longest = async (): Promise<number> => {
+      const took: number[] = [];
+      for (let round = 0; round < 3; round++) {
+        edits += 1;
+        const data = { colour: `colour-${edits}` };
+        await fleet.rest(30_000);
+        const began = fleet.runtime.clock.now();
+        await write(fleet.hub, graph('shop', { data }));
+        await fleet.until(
+          () => names.every((name) => colour(fleet.spoke(name)) === data.colour),
+          data.colour,
+        );
+        took.push(fleet.runtime.clock.now() - began);
+      }
+      return Math.max(...took);
+    };
+    const before = await longest();
+    goOn = Promise.withResolvers();
+    expect(await longest()).toBeLessThanOrEqual(before + 100);
+    await fleet.rest(600_000);
+    expect(await longest()).toBeLessThanOrEqual(before + 100);
+    goOn.resolve();
+    goOn = undefined;
+    await fleet.until(() => revisionOn(fleet.spoke('b')) === String(edits + 1), 'b has it', 600_000);
   });
 });

@@ -466,4 +466,267 @@ describe('a graph with targets', () => {
         for (const name of ['one-first', 'one-second']) expect(map(target, name)).toBeUndefined();
     }
   });
+
+  it('[R140] says of a definition what is wrong with the clusters that it names', async () => {
+    fleet = await simulateFleet(9, ['a', 'b']);
+    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
+    for (const target of [fleet.hub, a]) await write(target, CERTS);
+    const says = async (wanted: string, message: string): Promise<void> => {
+      await fleet
+        .until(() => conditionOf(rgd(), 'TargetsReady') === wanted, wanted, 600_000)
+        .catch((error: unknown) => {
+          throw new Error(JSON.stringify(rgd()?.['status'], undefined, 1), { cause: error });
+        });
+      expect(conditionMessage(rgd(), 'TargetsReady')).toContain(message);
+    };
+    const on = (cluster: string): KubeObject => definition([certNode('cert', cluster)]);
+    await served(on('a'));
+    await says('True/Reachable', 'its objects can be on a');
+    await write(fleet.hub, on('nowhere'));
+    await says(
+      'False/TargetMissing',
+      'resources[0].target.cluster.name: there is no cluster nowhere in the fleet',
+    );
+    await write(fleet.hub, on('b'));
+    await says('False/KindAbsent', 'the cluster b does not serve example.com/v1 Cert');
+    await write(b, CERTS);
+    await says('True/Reachable', 'its objects can be on b');
+    fleet.cut('b');
+    await says('False/TargetUnreachable', 'the cluster b is not to be reached now');
+    fleet.heal('b');
+    await says('True/Reachable', 'its objects can be on b');
+    await write(b, {
+      apiVersion: 'atoll.dev/v1alpha1',
+      kind: 'SpokeContract',
+      metadata: { name: 'owner' },
+      spec: { allow: [{ namespaces: ['mine'] }] },
+    } as unknown as KubeObject);
+    const cert = certNode('cert', 'b') as { template: { metadata: object } };
+    cert.template.metadata = { ...cert.template.metadata, namespace: 'theirs' };
+    await write(fleet.hub, definition([cert]));
+    await says('False/TargetForbidden', 'the cluster b refuses');
+    // What can be the name of no cluster is no graph.
+    await write(fleet.hub, on('Not/One'));
+    await fleet.until(() => conditionOf(rgd(), 'GraphAccepted').startsWith('False'), 'refused');
+    expect(conditionMessage(rgd(), 'GraphAccepted')).toContain(
+      'resources[0].target.cluster.name: "Not/One" can be the name of no cluster',
+    );
+    await served(definition([configMap('app', {})]));
+    await fleet.until(() => conditionOf(rgd(), 'TargetsReady') === '', 'nothing to say');
+  });
+
+  it('waits with its removal, in order, for a cluster that is away, and says why', async () => {
+    await open();
+    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
+    await served(
+      definition([
+        configMap('first', { colour: 'red' }, at('a')),
+        configMap('second', { colour: '${first.data.colour}' }, at('b')),
+        configMap('third', { colour: '${second.data.colour}' }, at('a')),
+      ]),
+    );
+    await write(fleet.hub, instance());
+    await active();
+    fleet.cut('b');
+    await fleet.rest(600_000);
+    await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', 'one');
+    await fleet.until(() => map(a, 'one-third') === undefined, 'the last one gone');
+    await fleet
+      .until(
+        () =>
+          conditionMessage(mesh(), 'ResourcesReady').includes(
+            'waits until ConfigMap default/one-second on cluster b (',
+          ),
+        'why it waits',
+        600_000,
+      )
+      .catch((error: unknown) => {
+        throw new Error(JSON.stringify([mesh()?.['status'], remotes()], undefined, 1), { cause: error });
+      });
+    await fleet.rest(600_000);
+    // What comes after it in the order of removal is not touched.
+    expect(map(a, 'one-first')).toBeDefined();
+    expect(map(b, 'one-second')).toBeDefined();
+    fleet.heal('b');
+    await fleet.until(() => mesh() === undefined, 'the instance gone');
+    for (const target of [a, b])
+      for (const name of ['one-first', 'one-second']) expect(map(target, name)).toBeUndefined();
+    expect(remotes()).toEqual([]);
+  });
+
+  it('gives a cluster that is away up where somebody says so, and tells it when it is back', async () => {
+    await open();
+    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
+    await served(
+      definition([
+        configMap('first', { colour: 'red' }, at('a')),
+        configMap('second', { colour: '${first.data.colour}' }, at('b')),
+      ]),
+    );
+    await write(fleet.hub, instance());
+    await active();
+    fleet.cut('b');
+    await fleet.rest(600_000);
+    await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', 'one');
+    const leaving = (): KubeObject | undefined =>
+      remotes().find(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    await fleet.until(() => leaving() !== undefined, 'the second about to go');
+    await fleet.rest(600_000);
+    expect(map(a, 'one-first')).toBeDefined();
+    const resource = await fleet.run(fleet.hub.client.resourceFor('atoll.dev/v1alpha1', 'RemoteObject'));
+    const patch = { metadata: { annotations: { 'atoll.dev/give-up': 'true' } } };
+    await fleet.run(fleet.hub.client.patch(resource, '', leaving()?.metadata.name ?? '', 'merge', patch));
+    await fleet.until(() => mesh() === undefined, 'the instance gone');
+    expect(map(a, 'one-first')).toBeUndefined();
+    expect(map(b, 'one-second')).toBeDefined();
+    fleet.heal('b');
+    await fleet.until(() => map(b, 'one-second') === undefined, 'it is gone from b');
+  });
+
+  it('[R171] is made with the rights that the cluster gives the author of the definition; what they lack is told', async () => {
+    await open();
+    const a = fleet.spoke('a');
+    const rbac = 'rbac.authorization.k8s.io';
+    const rights = { apiGroups: [''], resources: ['configmaps'], verbs: ['*'] };
+    const account = { kind: 'ServiceAccount', name: 'graphs', namespace: 'default' };
+    for (const object of [
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'graphs' } },
+      { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name: 'graphs' }, rules: [rights] },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'RoleBinding',
+        metadata: { name: 'graphs' },
+        roleRef: { apiGroup: rbac, kind: 'Role', name: 'graphs' },
+        subjects: [account],
+      },
+      {
+        apiVersion: 'atoll.dev/v1alpha1',
+        kind: 'SpokeContract',
+        metadata: { name: 'owner' },
+        spec: {
+          allow: [{ kinds: [{ kind: '*', group: '*' }] }],
+          executors: [
+            { authors: { users: ['admin'] }, serviceAccount: { namespace: 'default', name: 'graphs' } },
+          ],
+        },
+      },
+    ])
+      await write(a, object as unknown as KubeObject);
+    const metadata = { name: '${schema.metadata.name}-secret' };
+    const secret = { id: 'secret', ...at('a'), template: { apiVersion: 'v1', kind: 'Secret', metadata } };
+    await served(definition([configMap('app', { colour: 'red' }, at('a')), secret]));
+    await write(fleet.hub, instance());
+    await fleet
+      .until(
+        () => /secrets? .*forbidden|cannot .* secrets/i.test(conditionMessage(mesh(), 'ResourcesReady')),
+        'the refusal',
+      )
+      .catch((error: unknown) => {
+        throw new Error(JSON.stringify([mesh()?.['status'], remotes()], undefined, 1), { cause: error });
+      });
+    expect(conditionMessage(mesh(), 'ResourcesReady')).toContain('on cluster a');
+    expect(map(a, 'one-app')).toBeDefined();
+    expect(stored(a, 'core/secrets/default/one-secret')).toBeUndefined();
+    expect(state(mesh())).not.toBe('ACTIVE');
+  });
+});
+
+describe('what is on another cluster', () => {
+  const secret = (target: SimulatedCluster, name: string): KubeObject | undefined =>
+    stored(target, `core/secrets/default/${name}`);
+  const token = (value: string): KubeObject =>
+    ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'issued', labels: { from: value } },
+      data: { token: Buffer.from(value).toString('base64'), other: 'b3RoZXI=' },
+    }) as KubeObject;
+  const issued = {
+    id: 'issued',
+    externalRef: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'issued' } },
+    ...at('a'),
+  };
+  const uses = configMap('app', {
+    token: '${string(issued.data.token)}',
+    from: '${issued.metadata.labels.from}',
+  });
+
+  it('[R146] is read, followed, and never written', async () => {
+    await open();
+    const a = fleet.spoke('a');
+    await served(definition([issued, uses]));
+    // Any number of instances may read the same.
+    for (const name of ['one', 'two']) await write(fleet.hub, instance({}, name));
+    await fleet.until(
+      () => conditionMessage(mesh(), 'ResourcesReady').includes('issued on cluster a: it does not exist'),
+      'that it is waited for',
+    );
+    expect(state(mesh())).toBe('IN_PROGRESS');
+    await write(a, token('first'));
+    for (const name of ['one', 'two']) await active(name);
+    for (const name of ['one-app', 'two-app']) {
+      expect(field(map(fleet.hub, name), 'token')).toBe('first');
+      expect(field(map(fleet.hub, name), 'from')).toBe('first');
+    }
+    expect(secret(fleet.hub, 'issued')).toBeUndefined();
+    const writers = (secret(a, 'issued')?.metadata.managedFields ?? []).map(({ manager }) => manager);
+    expect(writers).toEqual(['someone']);
+    await write(a, token('second'));
+    await fleet.until(() => field(map(fleet.hub, 'one-app'), 'token') === 'second', 'the new value');
+    // Away, it is not believed; nothing is taken away for it.
+    await remove(a, 'v1', 'Secret', 'issued');
+    await fleet.until(() => state(mesh()) === 'IN_PROGRESS', 'that it is gone');
+    expect(field(map(fleet.hub, 'one-app'), 'token')).toBe('second');
+    await write(a, token('third'));
+    await fleet.until(() => field(map(fleet.hub, 'two-app'), 'token') === 'third', 'the third');
+    for (const name of ['one', 'two']) await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', name);
+    await fleet.until(() => mesh() === undefined && mesh('two') === undefined, 'the instances gone');
+    await fleet.rest(60_000);
+    expect(secret(a, 'issued')?.metadata.deletionTimestamp).toBeUndefined();
+    expect(secret(a, 'issued')).toBeDefined();
+    expect(remotes()).toEqual([]);
+  });
+
+  it('is not read where the contract of the cluster forbids it', async () => {
+    await open();
+    const a = fleet.spoke('a');
+    await write(a, {
+      apiVersion: 'atoll.dev/v1alpha1',
+      kind: 'SpokeContract',
+      metadata: { name: 'owner' },
+      spec: { deny: [{ kinds: [{ kind: 'Secret' }], verbs: ['adopt'] }] },
+    } as unknown as KubeObject);
+    await write(a, token('first'));
+    await served(definition([issued, uses]));
+    await write(fleet.hub, instance());
+    await fleet.until(
+      () => conditionMessage(mesh(), 'ResourcesReady').includes('may not adopt'),
+      'the refusal',
+    );
+    await fleet.rest(60_000);
+    expect(map(fleet.hub, 'one-app')).toBeUndefined();
+    expect(JSON.stringify([remotes(), dispatchesOn(a)])).not.toContain(
+      Buffer.from('first').toString('base64'),
+    );
+  });
+
+  it('is seen with what others write there, and with no more of it than is asked for', async () => {
+    await open();
+    const a = fleet.spoke('a');
+    const metadata = { name: '${schema.metadata.name}-made' };
+    const made = { id: 'made', ...at('a'), template: { apiVersion: 'v1', kind: 'Secret', metadata } };
+    const reads = configMap('app', { token: '${string(made.data.token)}' });
+    await served(definition([made, reads]));
+    await write(fleet.hub, instance());
+    await fleet.until(() => secret(a, 'one-made') !== undefined, 'the secret on a');
+    await fleet.rest(30_000);
+    expect(state(mesh())).toBe('IN_PROGRESS');
+    const patch = { data: { token: Buffer.from('given').toString('base64') }, immutable: false };
+    const resource = await fleet.run(a.client.resourceFor('v1', 'Secret'));
+    await fleet.run(a.client.patch(resource, 'default', 'one-made', 'merge', patch));
+    await active();
+    expect(field(map(fleet.hub, 'one-app'), 'token')).toBe('given');
+    const told = (remotes()[0]!['status'] as { fields: object }).fields;
+    expect(Object.keys(told)).toEqual(['data']);
+  });
 });

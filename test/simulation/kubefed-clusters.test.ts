@@ -117,6 +117,82 @@ describe('a KubeFedCluster that somebody registers', () => {
     expect(stored(fleet.hub, `core/secrets/${DEFAULT_NAMESPACE}/far-token`)).toBeDefined();
   });
 
+  it('[F4] is probed as the settings of the federation say, and one bad probe of a long good run changes nothing', async () => {
+    let answer: Handler = ok;
+    fleet = await simulateFleet(4, [], { direct: { far: (request) => answer(request) } });
+    await served();
+    await token();
+    await applyAll(fleet, fleet.hub, [far()]);
+    const comesTo = (wanted: Record<string, string>, limitMs: number): Promise<void> =>
+      fleet.until(
+        () => JSON.stringify(conditions('far')) === JSON.stringify(wanted),
+        JSON.stringify(wanted),
+        limitMs,
+      );
+    const ready = { Ready: 'True/ClusterReady' };
+    const offline = { Offline: 'True/ClusterNotReachable' };
+    const notReady = { Ready: 'False/ClusterNotReady', Offline: 'False/ClusterReachable' };
+    const probes = (): object => {
+      const spec = stored(fleet.hub, `core.oam.dev/spokeclusters/${DEFAULT_NAMESPACE}/far`)?.['spec'] ?? {};
+      const of = spec as Record<string, unknown>;
+      return [
+        of['probeIntervalSeconds'],
+        of['probeTimeoutSeconds'],
+        of['probeFailureThreshold'],
+        of['probeSuccessThreshold'],
+      ];
+    };
+    await comesTo(ready, 60_000);
+    expect(probes()).toEqual([10, 3, 3, 1]);
+    await fleet.rest(600_000);
+    // Two bad probes after a long good run, then a good one.
+    answer = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.5:443'));
+    await fleet.rest(19_000);
+    expect(conditions('far')).toEqual(ready);
+    answer = ok;
+    await fleet.rest(60_000);
+    expect(conditions('far')).toEqual(ready);
+    // Three in a row.
+    answer = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.5:443'));
+    await fleet.rest(19_000);
+    expect(conditions('far')).toEqual(ready);
+    await comesTo(offline, 20_000);
+    answer = ok;
+    await comesTo(ready, 15_000);
+    // It answers, and says that it is not well.
+    answer = async () => ({ status: 500, headers: {}, body: Buffer.from('[-]etcd failed') });
+    await fleet.rest(19_000);
+    expect(conditions('far')).toEqual(ready);
+    await comesTo(notReady, 20_000);
+    answer = ok;
+    await comesTo(ready, 15_000);
+    // It hangs: as bad as none, after its time.
+    answer = ({ signal }) => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal?.addEventListener('abort', () => reject(signal.reason as Error));
+      return promise;
+    };
+    await comesTo(offline, 60_000);
+    answer = ok;
+    await comesTo(ready, 15_000);
+    // Settings that change are those of all.
+    await applyAll(fleet, fleet.hub, [
+      {
+        apiVersion: 'core.kubefed.io/v1beta1',
+        kind: 'KubeFedConfig',
+        metadata: { name: 'kubefed', namespace: DEFAULT_NAMESPACE },
+        spec: {
+          scope: 'Cluster',
+          clusterHealthCheck: { period: '20s', timeout: '5s', failureThreshold: 5, successThreshold: 2 },
+        },
+      },
+    ]);
+    await fleet.until(() => JSON.stringify(probes()) === '[20,5,5,2]', 'the new settings', 30_000);
+    await fleet.rest(60_000);
+    await fleet.run(fleet.hub.client.delete(secrets, DEFAULT_NAMESPACE, 'far-token'));
+    await comesTo({ ConfigMalformed: 'True/ClusterConfigMalformed' }, 90_000);
+  });
+
   it('never takes the Secret of somebody else', async () => {
     fleet = await simulateFleet(4, [], { direct: { far: ok } });
     await served();

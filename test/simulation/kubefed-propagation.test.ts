@@ -7,7 +7,8 @@ import {
 } from '../../src/dialects/kubefed/index.ts';
 import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { configMaps } from '../../src/kube/well-known.ts';
+import { createClient } from '../../src/kube/rest-client.ts';
+import { configMaps, nodes } from '../../src/kube/well-known.ts';
 import { at, listAt, stringAt } from '../../src/schema/json.ts';
 import {
   applyAll,
@@ -399,6 +400,69 @@ describe('a ReplicaSchedulingPreference', () => {
     await untilReplicas({ a: 2, b: 2 });
   });
 
+  it('[F38] drives the Deployments of clusters: total, weights, minima, maxima, and those whom nobody named', async () => {
+    await open(['a', 'b', 'c'], ['Deployment'], { workloads: true });
+    const wish = (totalReplicas: number, clusters: object): Promise<void> =>
+      applyAll(fleet, fleet.hub, [preference({ totalReplicas, rebalance: true, clusters })]);
+    await applyAll(fleet, fleet.hub, [
+      federated('Deployment', 'web', { template: deployment(1), ...onBoth }),
+    ]);
+    await wish(9, { '*': { weight: 1 } });
+    await untilReplicas({ a: 3, b: 3, c: 3 });
+    await wish(12, { a: { weight: 2 }, '*': { weight: 1 } });
+    await untilReplicas({ a: 6, b: 3, c: 3 });
+    await wish(12, { a: { weight: 2, maxReplicas: 2 }, b: { weight: 1 }, c: { minReplicas: 4 } });
+    await untilReplicas({ a: 2, b: 6, c: 4 });
+    await wish(4, { a: { weight: 1 } });
+    await untilReplicas({ a: 4, b: 0, c: 0 });
+  });
+
+  it('[F39] gives what a cluster has no room for to others, once it has waited there for a minute', async () => {
+    await open(['a', 'b'], ['Deployment'], { workloads: true });
+    await fleet.until(() => stored(fleet.spoke('a'), 'core/nodes/-/a-node-1') !== undefined, 'a node');
+    const amounts = { cpu: '2' };
+    const nodesOfA = storedBelow(fleet.spoke('a'), 'core/nodes/-');
+    expect(nodesOfA).toHaveLength(1);
+    await fleet.run(
+      fleet
+        .spoke('a')
+        .client.patch(
+          nodes,
+          '',
+          'a-node-1',
+          'merge',
+          { status: { capacity: amounts, allocatable: amounts } },
+          { subresource: 'status' },
+        ),
+    );
+    const template = deployment(1) as { spec: { template: { spec: { containers: object[] } } } };
+    const [container] = template.spec.template.spec.containers;
+    template.spec.template.spec.containers = [{ ...container, resources: { requests: { cpu: '1' } } }];
+    await applyAll(fleet, fleet.hub, [
+      federated('Deployment', 'web', { template, ...onBoth }),
+      preference({ totalReplicas: 8, clusters: { a: { weight: 1 }, b: { weight: 1 } } }),
+    ]);
+    await untilReplicas({ a: 4, b: 4 });
+    const waiting = (): number =>
+      storedBelow(fleet.spoke('a'), 'core/pods/shop').filter((pod) =>
+        listAt(pod, 'status', 'conditions').some((item) => stringAt(item, 'reason') === 'Unschedulable'),
+      ).length;
+    await fleet.until(() => waiting() === 2, 'two pods wait for room');
+    await fleet.rest(45_000);
+    expect(replicas()).toEqual({ a: 4, b: 4 });
+    await untilReplicas({ a: 2, b: 6 });
+    await fleet.rest(120_000);
+    expect(replicas()).toEqual({ a: 2, b: 6 });
+    await applyAll(fleet, fleet.hub, [
+      preference({ totalReplicas: 8, clusters: { a: { weight: 1 }, b: { weight: 1, maxReplicas: 4 } } }),
+    ]);
+    await untilReplicas({ a: 4, b: 4 });
+    // Nobody else may take them: what the round wanted that found no room is asked for there all the same.
+    await untilReplicas({ a: 3, b: 4 }, 120_000);
+    await fleet.rest(150_000);
+    expect(replicas()).toEqual({ a: 3, b: 4 });
+  });
+
   it('keeps what runs where it runs, over a restart of the hub too', async () => {
     await open(['a', 'b'], ['Deployment'], { workloads: true });
     await applyAll(fleet, fleet.hub, [
@@ -488,6 +552,101 @@ describe('a control plane of one namespace', () => {
     await fleet.rest(20_000);
     expect(stored(fleet.spoke('a'), 'core/configmaps/shop/other')).toBeUndefined();
     expect(federatedAt(fleet, 'ConfigMap', 'other')?.['status']).toBeUndefined();
+  });
+
+  it('[F50] works with rights in that namespace only, of its people at the hub and of its account on clusters', async () => {
+    fleet = await simulateFleet(9, ['a', 'b']);
+    await enable(fleet, []);
+    await fleet.rest(3_000);
+    await makeNamespace(fleet, 'team');
+    const rbac = 'rbac.authorization.k8s.io';
+    const allowed = (rules: object[], subject: object): KubeObject[] => [
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'Role',
+        metadata: { name: 'federation', namespace: 'team' },
+        rules,
+      } as KubeObject,
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'RoleBinding',
+        metadata: { name: 'federation', namespace: 'team' },
+        roleRef: { apiGroup: rbac, kind: 'Role', name: 'federation' },
+        subjects: [subject],
+      } as KubeObject,
+    ];
+    const groups = ['core.kubefed.io', 'types.kubefed.io', 'scheduling.kubefed.io'];
+    await applyAll(
+      fleet,
+      fleet.hub,
+      allowed([{ apiGroups: groups, resources: ['*'], verbs: ['*'] }], {
+        kind: 'User',
+        apiGroup: rbac,
+        name: 'lead',
+      }),
+    );
+    const account = { namespace: 'team', name: 'federation' };
+    for (const spoke of fleet.spokes)
+      await applyAll(fleet, spoke, [
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } },
+        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account },
+        ...allowed(
+          [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch', 'delete'] }],
+          { kind: 'ServiceAccount', ...account },
+        ),
+        {
+          apiVersion: 'atoll.dev/v1alpha1',
+          kind: 'SpokeContract',
+          metadata: { name: 'platform' },
+          spec: { executors: [{ authors: { users: ['lead'] }, serviceAccount: account }] },
+        } as KubeObject,
+      ]);
+    const lead = createClient(fleet.hub.server.as({ name: 'lead', groups: ['system:authenticated'] }), {
+      clock: fleet.runtime.clock,
+    });
+    const asLead = { ...fleet.hub, client: lead } as SimulatedFleet['hub'];
+    const types = ['ConfigMap', 'ClusterRole'].flatMap((kind) => {
+      const target = TARGETS[kind];
+      return target ? [typeConfigOf(federatedTypeFor(target), 'team')] : [];
+    });
+    await applyAll(fleet, asLead, [
+      {
+        apiVersion: 'core.kubefed.io/v1beta1',
+        kind: 'KubeFedConfig',
+        metadata: { name: 'kubefed', namespace: 'team' },
+        spec: { scope: 'Namespaced' },
+      },
+      ...types,
+    ]);
+    const runs = (name: string): unknown =>
+      at(
+        stored(fleet.hub, `core.kubefed.io/federatedtypeconfigs/team/${name}`),
+        'status',
+        'propagationController',
+      );
+    await fleet.until(() => runs('configmaps') === 'Running', 'config maps run');
+    await fleet.until(() => runs(`clusterroles.${rbac}`) === 'NotRunning', 'cluster roles do not');
+    const own = { ...config('own', onBoth), metadata: { name: 'own', namespace: 'team' } };
+    await applyAll(fleet, asLead, [own]);
+    const word = (): unknown =>
+      propagation(stored(fleet.hub, 'types.kubefed.io/federatedconfigmaps/team/own')).is;
+    await fleet.until(() => word() === 'True', 'it is on both');
+    for (const spoke of fleet.spokes) {
+      expect(stored(spoke, 'core/configmaps/team/own')?.['data']).toEqual({ colour: 'red' });
+      const writers = spoke.audit
+        .filter(
+          ({ verb, objectRef }) => objectRef?.name === 'own' && !['get', 'list', 'watch'].includes(verb),
+        )
+        .map(({ impersonatedUser }) => impersonatedUser?.username);
+      expect([...new Set(writers)]).toEqual(['system:serviceaccount:team:federation']);
+    }
+    // Elsewhere there are no rights, at the hub or on a cluster.
+    await expect(applyAll(fleet, asLead, [config('other', onBoth)])).rejects.toThrow('cannot');
+    await fleet.run(lead.delete(await fleet.run(lead.resourceFor(own.apiVersion, own.kind)), 'team', 'own'));
+    await fleet.until(
+      () => fleet.spokes.every((spoke) => stored(spoke, 'core/configmaps/team/own') === undefined),
+      'gone from both',
+    );
   });
 });
 

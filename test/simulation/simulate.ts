@@ -6,7 +6,7 @@ import { silentLogger } from '../../src/runtime/index.ts';
 import { BUGS, plantBug } from './rig/bugs.ts';
 import type { runHistory as RunHistory } from './rig/run-history.ts';
 import { shrink } from './rig/shrink.ts';
-import { historyOf, type Step, stepText } from './rig/step.ts';
+import { historyOf, type Step, stepText, themesOf } from './rig/step.ts';
 
 /**
  * `npm run simulate -- --seeds N --spokes M --first-seed S`: random histories of a whole fleet, one a seed. The last line is
@@ -70,7 +70,12 @@ async function play(
   seed: number,
   steps: readonly Step[],
 ): Promise<readonly string[]> {
-  const { findings } = await run(steps, { seed, spokes: spokeNames(settings.spokes), log: silentLogger });
+  const { findings } = await run(steps, {
+    seed,
+    spokes: spokeNames(settings.spokes),
+    withGraph: themesOf(seed).includes('graphs'),
+    log: silentLogger,
+  });
   return findings;
 }
 

@@ -4,5 +4,5 @@
  */
 export type { StorageDriver, StorageState, StoredChange, StoredValue } from './driver.ts';
 export { type EtcdOptions, etcdDriver } from './etcd-driver.ts';
-export { memoryDriver } from './memory-driver.ts';
+export { contentsOf, memoryDriver, type StoredContents } from './memory-driver.ts';
 export { sqliteDriver } from './sqlite-driver.ts';

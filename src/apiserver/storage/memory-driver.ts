@@ -1,14 +1,32 @@
-import type { StorageDriver, StoredChange, StoredValue } from './driver.ts';
+import type { StorageDriver, StorageState, StoredChange, StoredValue } from './driver.ts';
+
+/** All that a driver stores. */
+export interface StoredContents extends StorageState {
+  readonly present: readonly StoredValue[];
+  /** Those that are not forgotten, oldest first. */
+  readonly changes: readonly StoredChange[];
+}
+
+const NOTHING: StoredContents = { revision: 0, compactedRevision: 0, present: [], changes: [] };
+
+/** What a driver stores now: a backup, whatever kind of driver it is. It must be open, or be able to be opened. */
+export async function contentsOf(driver: StorageDriver): Promise<StoredContents> {
+  const { revision, compactedRevision } = await driver.open();
+  const present: StoredValue[] = [];
+  for await (const value of driver.load()) present.push(value);
+  const changes: StoredChange[] = [];
+  for await (const change of driver.changesSince(compactedRevision)) changes.push(change);
+  return { revision, compactedRevision, present, changes };
+}
 
 /**
  * Storage in memory. What is committed survives `close` and a new `open` of the same driver, so that tests can restart a
- * server on it; it ends with the process.
+ * server on it; it ends with the process. It begins with `contents`, which stay as they are.
  */
-export function memoryDriver(): StorageDriver {
-  const present = new Map<string, StoredValue>();
-  let log: StoredChange[] = [];
-  let revision = 0;
-  let compactedRevision = 0;
+export function memoryDriver(contents: StoredContents = NOTHING): StorageDriver {
+  const present = new Map(contents.present.map((value) => [value.key, value]));
+  let log = [...contents.changes];
+  let { revision, compactedRevision } = contents;
 
   return {
     open: async () => ({ revision, compactedRevision }),

@@ -12,7 +12,7 @@ import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
 import { uuid } from '../../runtime/random.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
-import { graphSettings } from '../../spoke/graphs/settings.ts';
+import { graphSettingsOf } from '../../spoke/graphs/settings.ts';
 import { HUB_USER } from '../../spoke/hub-access.ts';
 import { hubDoor, hubDoorUpgrade } from '../../spoke/hub-door.ts';
 import { ensureSpokeNamespace } from '../../spoke/trust.ts';
@@ -21,12 +21,14 @@ import { serverCertificates } from '../certificates.ts';
 import { type Engine, startEngine } from '../engine.ts';
 import { leadHub, peersAt } from '../hub-replicas.ts';
 import { openCluster } from '../join/cluster-access.ts';
+import { durationOf } from '../join/duration.ts';
 import { type JoinedHub, mergeJoins, readJoin, spokeNamed, tokenFor } from '../join/join-file.ts';
 import { followJoins, readJoins, saveJoin } from '../join/join-secrets.ts';
 import { type HubSource, pinFirst, startSpokeLink } from '../join/spoke-link.ts';
 import { fileCredentials, secretCredentials } from '../key-store.ts';
 import { hubKey, linkFileName, listenForSpokes } from '../link-ends.ts';
 import { createLinks, type Links } from '../links.ts';
+import { loadSchedulerPlugins } from '../scheduler-plugins.ts';
 import { atollVersion } from '../version.ts';
 
 export interface EngineCommandOptions {
@@ -39,6 +41,8 @@ export interface EngineCommandOptions {
   readonly join?: readonly string[];
   readonly linkHost?: string;
   readonly linkPort?: number;
+  /** Such as `10m`: after so long without its hub the spoke makes itself another's that it was told of. */
+  readonly switchAfter?: string;
   /** `host:port` by which spokes reach this hub. */
   readonly linkAddress?: readonly string[];
   /** `host:port` of the link listeners of this hub's replicas, its own too: one of them at a time is the hub. */
@@ -54,6 +58,8 @@ export interface EngineCommandOptions {
   readonly gatewayNamespace?: string;
   /** `name=value` of the settings of resource graphs. */
   readonly graphs?: readonly string[];
+  /** Modules with rules for placing. */
+  readonly schedulerPlugin?: readonly string[];
   readonly logLevel: LogLevel;
 }
 
@@ -61,6 +67,8 @@ const DATA_DIRECTORY = '.atoll-engine';
 
 /** Runs the engine against an API server that is there already (`--kubeconfig`, or in-cluster) until it is told to stop. */
 export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOptions): Promise<void> {
+  const switchAfterMs =
+    options.switchAfter === undefined ? undefined : durationOf(options.switchAfter, '--switch-after');
   const given = mergeJoins((options.join ?? []).map(readJoin));
   process.title = `${PROCESS_TITLE} ${role} ${options.name ?? spokeNamed(given) ?? ''}`.trim();
   const log = pinoLogger(options.logLevel, { [role]: options.name ?? spokeNamed(given) ?? role });
@@ -76,6 +84,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
     );
   const ownName: string = name;
   await pinFirst(runtime, client, [...given, ...known]);
+  const schedulerPlugins = await loadSchedulerPlugins(options.schedulerPlugin ?? []);
   const links = createLinks(runtime);
   const listen = (): Promise<TunnelListener | undefined> =>
     listenAt(runtime, client, links, ownName, options);
@@ -101,8 +110,9 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
       },
       roles: role === 'hub' ? { hub: true } : { spoke: true },
       pinned: known.length > 0,
-      ...(options.graphs === undefined ? {} : { graphs: graphSettings(options.graphs) }),
+      graphs: graphSettingsOf(process.env, options.graphs),
       access: { writesNeedGrant: options.writesWithoutGrant !== true },
+      schedulerPlugins,
     });
     const link =
       role === 'hub' && known.length === 0
@@ -111,6 +121,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
             cluster: ownName,
             client,
             hubs: hubSource(runtime, client, known),
+            switchAfterMs,
             credentials: ({ trust: { lineage } }) =>
               data === undefined
                 ? secretCredentials(client, `link-${hubKey(lineage)}`)

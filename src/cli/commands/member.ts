@@ -3,6 +3,7 @@ import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-fi
 import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
 import { systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
+import { graphSettingsOf } from '../../spoke/graphs/settings.ts';
 import { fleetDirectory, readFleet } from '../fleet-directory.ts';
 import { startMember } from '../member.ts';
 import { atollVersion } from '../version.ts';
@@ -42,6 +43,7 @@ export async function runMember(name: string, options: { dir: string; logLevel?:
     auditFile: directory.auditFile(name),
     simulate: member.role === 'spoke',
     version: atollVersion(),
+    graphs: graphSettingsOf(process.env),
   });
   await untilStopped(log, async () => {
     await running.stop();

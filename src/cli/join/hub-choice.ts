@@ -83,7 +83,7 @@ export function chooseHub(runtime: Runtime, options: HubChoiceOptions): HubChoic
         timer?.cancel();
         timer = undefined;
         if (owner !== undefined && owner !== hub.trust.lineage && hubs.some(isOwner)) wait(RETURN_MS, first);
-      } else if (state.phase === 'waiting' && REJECTIONS.has(state.reason)) move(() => after(hub));
+      } else if (state.phase === 'waiting' && isRejection(state.reason)) move(() => after(hub));
       else if (wasUp && state.phase !== 'stopped') {
         wasUp = false;
         wait(options.graceMs ?? 60_000, () => after(hub));
@@ -117,6 +117,11 @@ export function chooseHub(runtime: Runtime, options: HubChoiceOptions): HubChoic
       await current?.dialer.close();
     },
   };
+}
+
+/** Whether a hub that was reached does not let the spoke in. */
+export function isRejection(reason: string): boolean {
+  return REJECTIONS.has(reason);
 }
 
 /** Whether two words for a hub lead to the same place in the same way; the token matters only when it is used. */

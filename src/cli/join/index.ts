@@ -8,6 +8,7 @@ export { decideOn } from './accept.ts';
 export { type DetachReport, type DetachWish, detachCluster } from './detach.ts';
 export { expectSpoke, joinedHub } from './expect-spoke.ts';
 export { chooseHub, type HubChoice, type HubChoiceOptions } from './hub-choice.ts';
+export { type HubSwitch, type HubSwitchOptions, hubSwitch } from './hub-switch.ts';
 export { joinDirectly } from './join-directly.ts';
 export { BadJoinFile, type JoinedHub, type JoinFile, joinWord, parseJoin, readJoin } from './join-file.ts';
 export { readJoins, saveJoin } from './join-secrets.ts';

@@ -7,15 +7,13 @@ import type { JoinCommandOptions } from '../commands/join.ts';
 import type { AccessOptions } from '../hub-access.ts';
 import { ask } from '../output.ts';
 import { atollVersion } from '../version.ts';
+import { durationOf } from './duration.ts';
 import { expectSpoke, joinedHub } from './expect-spoke.ts';
 import { joinDirectly } from './join-directly.ts';
 import { type JoinFile, joinWord } from './join-file.ts';
 import { manifestText, spokeManifests } from './spoke-manifests.ts';
 
 export type JoinOutput = 'command' | 'yaml' | 'file';
-
-const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const LONGEST_MS = 90 * UNITS.d;
 
 /** `atoll join`: what is to be run is printed on stdout, what is to be known on stderr. */
 export function join(
@@ -59,7 +57,7 @@ async function forOne(
   options: JoinCommandOptions,
 ): Promise<JoinFile> {
   const proxy = proxyOf(options);
-  const lifetimeMs = durationOf(options.ttl);
+  const lifetimeMs = durationOf(options.ttl, '--ttl');
   const labels = labelsOf(options.labels);
   // What is wrong with an address is told before anything is made.
   joinedHub(notice, { tokens: {}, addresses: options.address ?? [] });
@@ -84,7 +82,7 @@ async function forMany(
     namespace: options.namespace,
     names: options.names ?? ['*'],
     approved: options.approve,
-    lifetimeMs: durationOf(options.ttl),
+    lifetimeMs: durationOf(options.ttl, '--ttl'),
   });
   const hub = joinedHub(notice, {
     tokens: { '*': token },
@@ -154,11 +152,4 @@ function proxyOf({ proxy, bypassProxy }: JoinCommandOptions): ProxySettings | un
   // Throws for what is no proxy.
   parseProxy(proxy);
   return { url: proxy, ...(bypassProxy === undefined ? {} : { noProxy: bypassProxy }) };
-}
-
-function durationOf(text: string): number {
-  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const ms = Number(count) * (UNITS[unit as keyof typeof UNITS] ?? 0);
-  if (ms <= 0 || ms > LONGEST_MS) throw new Error(`--ttl ${JSON.stringify(text)} is not from 1s to 90d`);
-  return ms;
 }

@@ -8,13 +8,13 @@ import {
 } from '../../engine/dispatch/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
+import { within } from '../../kube/deadline.ts';
 import { type KubeObject, refText } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { deployments, secrets } from '../../kube/well-known.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import { systemRuntime } from '../../runtime/runtime.ts';
-import { within } from '../../spoke/deadline.ts';
 import { hubAccess, hubUserBindings, hubUserRoles } from '../../spoke/hub-access.ts';
 import { release } from '../../spoke/marks.ts';
 import { dropTrust, HUB_TRUST_NAME } from '../../spoke/trust.ts';

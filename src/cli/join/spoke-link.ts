@@ -2,11 +2,15 @@ import type { Client } from '../../kube/client.ts';
 import type { Handler, Upgrader } from '../../kube/exchange.ts';
 import type { DialerState } from '../../link/index.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { pinTrust, readTrust, watchTrust } from '../../spoke/trust.ts';
+import { pinTrust, readTrust, takeOver, watchTrust } from '../../spoke/trust.ts';
 import type { CredentialPlace } from '../key-store.ts';
 import { dialHub } from '../link-ends.ts';
 import { chooseHub, isSameHub } from './hub-choice.ts';
+import { hubSwitch } from './hub-switch.ts';
 import type { JoinedHub } from './join-file.ts';
+
+/** How long the hub that was connected may be away before another is dialled, at the most. */
+const GRACE_MS = 60_000;
 
 /** Where the hubs come from that a spoke knows. */
 export interface HubSource {
@@ -25,6 +29,8 @@ export interface SpokeLinkOptions {
   readonly serve: Handler;
   readonly serveUpgrade?: Upgrader;
   readonly graceMs?: number;
+  /** The spoke hands itself over to the hub that lets it in when its own was out of reach for so long; never where nothing is said. */
+  readonly switchAfterMs?: number | undefined;
   readonly onState?: (hub: JoinedHub, state: DialerState) => void;
 }
 
@@ -45,10 +51,19 @@ export async function pinFirst(
 }
 
 /** Keeps a spoke connected to one of its hubs: to the one that it belongs to, where that is there. */
-export function startSpokeLink(
-  runtime: Runtime,
-  { cluster, client, hubs, credentials, serve, serveUpgrade, graceMs, onState }: SpokeLinkOptions,
-): { close(): Promise<void> } {
+export function startSpokeLink(runtime: Runtime, options: SpokeLinkOptions): { close(): Promise<void> } {
+  const { cluster, client, hubs, credentials, serve, serveUpgrade, switchAfterMs, onState } = options;
+  const graceMs =
+    options.graceMs ?? (switchAfterMs === undefined ? undefined : Math.min(GRACE_MS, switchAfterMs));
+  const change =
+    switchAfterMs === undefined
+      ? undefined
+      : hubSwitch(runtime, {
+          afterMs: switchAfterMs,
+          lookForOwner: () => choice.reconsider(),
+          takeOver: async (hub, why) => void (await takeOver(runtime, client, hub.trust, why)),
+        });
+
   /** While a hub cannot be reached: it may be told to be elsewhere by now, or to be another one. */
   function lookAgain(hub: JoinedHub): void {
     const known = hubs.current();
@@ -57,10 +72,15 @@ export function startSpokeLink(
 
   const choice = chooseHub(runtime, {
     hubs: hubs.current(),
-    owner: async () => (await readTrust(client))?.lineage,
+    owner: async () => {
+      const lineage = (await readTrust(client))?.lineage;
+      change?.owned(lineage);
+      return lineage;
+    },
     ...(graceMs === undefined ? {} : { graceMs }),
-    dial: (hub, tell) =>
-      dialHub(runtime, hub, {
+    dial: (hub, tell) => {
+      change?.dialled(hub);
+      return dialHub(runtime, hub, {
         cluster,
         credentials: credentials(hub),
         latest: () => hubs.current().find((other) => other.trust.lineage === hub.trust.lineage),
@@ -68,10 +88,12 @@ export function startSpokeLink(
         ...(serveUpgrade === undefined ? {} : { serveUpgrade }),
         onState(state): void {
           tell(state);
+          change?.told(hub, state);
           onState?.(hub, state);
           if (state.phase === 'waiting') lookAgain(hub);
         },
-      }),
+      });
+    },
   });
   // With one hub for good there is nothing to choose.
   const single = hubs.follow === undefined && hubs.current().length < 2;
@@ -81,6 +103,7 @@ export function startSpokeLink(
     async close(): Promise<void> {
       stopTrust?.();
       stopHubs?.();
+      change?.close();
       await choice.close();
     },
   };

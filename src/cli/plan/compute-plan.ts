@@ -31,6 +31,7 @@ import {
 } from '../fleet-reading.ts';
 import { redact } from '../redact.ts';
 import { lookAt, type Wanted } from './look.ts';
+import { tellStages } from './stages.ts';
 
 /** What a plan is of: files to be applied at the hub, or a propagation to be carried out that is held back. */
 export type Asked =
@@ -98,6 +99,7 @@ export async function computePlan(
     return { cluster, ...(seen.away === undefined ? {} : { away: seen.away }), changes };
   });
   const touched = planned.filter(({ changes }) => changes.length > 0);
+  tellStages(pairs, after.clusters, new Set(touched.map(({ cluster }) => cluster)), note);
   const inputs = planInputs(what, pairs.map(pairDigest), touched);
   const owners = new Map(contents.map(({ cluster, owners: of }) => [cluster, of]));
   return {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { packBundles } from '../../engine/dispatch/index.ts';
+import { packBundles, packOrigin } from '../../engine/dispatch/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { connected, put, startApi } from '../fleet.fixture.ts';
 import { gatherSnapshot, type SnapshotSource } from './gather.ts';
@@ -144,11 +144,34 @@ describe('an object that others may see', () => {
       },
     ],
     [
+      'an override of KubeFed, which needs no op',
+      {
+        kind: 'FederatedSecret',
+        metadata: { name: 'f' },
+        spec: { overrides: [{ clusterOverrides: [{ path: '/data/a', value: SECRET }] }] },
+      },
+    ],
+    [
+      'an override of the early form',
+      {
+        kind: 'FederatedSecretOverride',
+        metadata: { name: 'f' },
+        spec: { overrides: [{ clusterName: 'a', data: { a: SECRET } }] },
+      },
+    ],
+    [
       'a packed content',
       { kind: 'Bundle', metadata: { name: 'b' }, spec: { encoding: 'json+gzip', data: SECRET } },
     ],
   ])('does not show %s', (_what, object) => {
     expect(shown(object)).not.toContain(SECRET);
+  });
+
+  it('does not show what a Dispatch is from, which may set values of Secrets', () => {
+    const origin = packOrigin([
+      { kind: 'Propagation', spec: { overrides: [SECRET] } } as unknown as KubeObject,
+    ]);
+    expect(shown({ kind: 'Dispatch', metadata: { name: 'd' }, spec: { origin } })).not.toContain(origin);
   });
 
   it('is as it is otherwise', () => {

@@ -7,6 +7,9 @@ const LEFT_OUT = '(left out)';
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Of a Secret, or of a template for one. */
 const SECRET_FIELDS = new Set(['data', 'stringData']);
+const SECRET_KINDS = /Secret(Override)?$/;
+/** Base64 of what is compressed begins so. Nobody can tell what is in it: a Dispatch carries the object of the hub that it is from. */
+const COMPRESSED = 'H4sI';
 
 /**
  * An object as others may see it: left out are the values of Secrets, also where a Secret is a template within another object,
@@ -30,10 +33,12 @@ export function withoutSecrets(object: KubeObject): KubeObject {
 
 function scrubbed(value: unknown, inSecret: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => scrubbed(item, inSecret));
+  if (typeof value === 'string') return value.startsWith(COMPRESSED) ? LEFT_OUT : value;
   if (!isObject(value)) return value;
   const { kind } = value;
-  const isSecret = inSecret || (typeof kind === 'string' && /Secret$/.test(kind));
-  const isPatch = typeof value['op'] === 'string' && typeof value['path'] === 'string';
+  const isSecret = inSecret || (typeof kind === 'string' && SECRET_KINDS.test(kind));
+  // KubeFed's overrides need no `op`.
+  const isPatch = typeof value['path'] === 'string';
   const isPacked = typeof value['encoding'] === 'string';
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {

@@ -253,12 +253,30 @@ describe('targets of nodes', () => {
     expect(problems).toEqual([]);
   });
 
+  it('make what is external a template that is not written', () => {
+    const externalRef = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' } };
+    const [read] = withTargets(
+      [{ id: 'e', externalRef, target: { cluster: { name: 'a' } } } as never],
+      undefined,
+      wrong,
+    );
+    expect(read).toMatchObject({
+      id: 'e',
+      reads: true,
+      template: { kind: 'Secret', metadata: { name: 'x', annotations: { 'atoll.dev/target-cluster': 'a' } } },
+    });
+    expect(read).not.toHaveProperty('externalRef');
+    expect(problems).toEqual([]);
+  });
+
   it('need a name, a template, and annotations that instances cannot write as a whole', () => {
     const target = { cluster: { name: 'a' } };
     withTargets(
       [
         node({ target: { cluster: {} } }),
-        { id: 'e', externalRef: {}, target } as never,
+        { id: 'e', externalRef: { metadata: { selector: {} } }, target } as never,
+        { id: 'd', def: {}, target } as never,
+        node({ target: { cluster: { name: 'Not One' } } }),
         node({ target, template: { metadata: { name: 'x', annotations: '${schema.spec.annotations}' } } }),
       ],
       undefined,
@@ -266,8 +284,10 @@ describe('targets of nodes', () => {
     );
     expect(problems).toEqual([
       'resources[0].target.cluster.name: it is missing',
-      'resources[1].target: only a node with a template can be on another cluster',
-      'resources[2].template.metadata: with a target, metadata and its annotations cannot be expressions as a whole',
+      'resources[1].externalRef.metadata: on another cluster objects are read by name only',
+      'resources[2].target: only a node with a template or an externalRef can have a target',
+      'resources[3].target.cluster.name: "Not One" can be the name of no cluster',
+      'resources[4].template.metadata: with a target, metadata and its annotations cannot be expressions as a whole',
     ]);
   });
 });

@@ -10,6 +10,7 @@ import { formatJsonPointer } from '../../schema/json-pointer.ts';
 import {
   DISTRIBUTED_REVISION,
   distributedRevisionOf,
+  INSTANCES_PER_MINUTE,
   KIND_REMOVAL,
   ON_DELETION,
   pinOf,
@@ -174,7 +175,7 @@ function missing(
 }
 
 /** Marks of ours mean something at the hub only, but for these. */
-const PASSED_ON = new Set([KIND_REMOVAL, ON_DELETION]);
+const PASSED_ON = new Set([KIND_REMOVAL, ON_DELETION, INSTANCES_PER_MINUTE]);
 const HUB_MARKS = /^(atoll\.dev\/|kubectl\.kubernetes\.io\/)/;
 
 function definitionAt(object: ResourceGraphDefinition, { spec }: GraphRevision): KubeObject {

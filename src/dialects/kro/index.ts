@@ -18,6 +18,7 @@ export {
   DISTRIBUTE_LABEL,
   type DistributionContext,
   distributionConcernedBy,
+  hasTargets,
   revisionFor,
 } from './distribute.ts';
 export {
@@ -35,6 +36,7 @@ export {
 } from './kinds.ts';
 export {
   compileRemoteObject,
+  isGivenUp,
   REMOTE_OBJECT_KIND,
   type RemoteFindings,
   type RemoteObject,
@@ -52,12 +54,15 @@ export {
   ownershipOf,
 } from './report.ts';
 export {
+  AT_REVISION,
+  atRevisionOf,
   DISTRIBUTED_REVISION,
   distributedRevisionOf,
   KIND_REMOVAL,
   type KindRemoval,
   kindRemovalOf,
   ON_DELETION,
+  paceOf,
   pinOf,
   REVISION_PIN,
 } from './revision-marks.ts';
@@ -72,6 +77,7 @@ export {
   revisionsInUse,
   rolloutOf,
 } from './rollout.ts';
+export { TARGETS_READY, type TargetFacts, targetsCondition } from './target-report.ts';
 export type {
   GraphRevision,
   ResourceGraphDefinition,

@@ -115,7 +115,7 @@ const target = record(
       { required: ['name'] },
     ),
   },
-  'Another cluster than that of the instance. Nodes see the objects there with their status.',
+  'Another cluster than that of the instance. Nodes see the objects as they are there.',
   { required: ['cluster'] },
 );
 

@@ -6,13 +6,17 @@ import { type ClusterObservation, summariseCluster } from '../../engine/summaris
 import type { CustomKind } from '../../kube/custom-resource.ts';
 import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
 import type { JsonObject } from '../../schema/json.ts';
-import { anything, integer, record, text } from '../../schema/schema-of.ts';
+import { anything, flag, integer, list, record, text } from '../../schema/schema-of.ts';
 
 /** An object of a graph on another cluster than that of the instance. The graph engine writes it; the hub carries it there. */
 export interface RemoteObject extends KubeObject {
   readonly spec: {
     readonly cluster: string;
     readonly object: KubeObject;
+    /** It is there already and is only looked at: the object here names it. */
+    readonly reads?: boolean;
+    /** Which of its fields are told beside its status. */
+    readonly returns?: readonly string[];
   };
   readonly status?: RemoteObjectStatus;
 }
@@ -24,6 +28,8 @@ export interface RemoteObjectStatus {
   message?: string;
   /** That of the object on its cluster. */
   status?: JsonObject;
+  /** Other fields of it that were asked for. */
+  fields?: JsonObject;
 }
 
 /** Cluster-scoped, so that who may write in a namespace cannot put anything on other clusters by it. */
@@ -38,6 +44,8 @@ export const REMOTE_OBJECT_KIND: CustomKind = {
     {
       cluster: text('Name of the cluster.', { minLength: 1, maxLength: 253 }),
       object: { ...anything('The object.'), type: 'object' },
+      reads: flag('It is there already and is only looked at.'),
+      returns: list(text(), 'Its fields that are told beside its status.'),
     },
     undefined,
     { required: ['cluster', 'object'] },
@@ -47,6 +55,7 @@ export const REMOTE_OBJECT_KIND: CustomKind = {
     state: text('Applied, Waiting, Failed or Stale.'),
     message: text(),
     status: { ...anything('The status of the object there.'), type: 'object' },
+    fields: { ...anything('Other fields of it that the graph uses.'), type: 'object' },
   }),
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.cluster' },
@@ -73,11 +82,20 @@ export function compileRemoteObject(
       suspend: false,
       deletionBudget: '100%',
       returns: 'Raw',
+      ...((spec.returns ?? []).length > 0 || spec.reads === true ? { returnFields: spec.returns ?? [] } : {}),
+      ...(spec.reads === true ? { applyStrategy: { strategy: 'ReadOnly' } } : {}),
     },
     skipped: [],
     emptySelectors: [],
     problems: [],
   };
+}
+
+/** On a RemoteObject that is being deleted: nothing waits any longer for a cluster that is away. It is told when it is back. */
+const GIVE_UP = 'atoll.dev/give-up';
+
+export function isGivenUp({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[GIVE_UP] === 'true';
 }
 
 /** What became of it. */
@@ -99,7 +117,12 @@ export function remoteObjectStatus(object: RemoteObject, found: RemoteFindings):
     message,
     // What was seen last; the state says that it is not of now.
     ...(object.status?.status !== undefined && { status: object.status.status }),
+    ...(object.status?.fields !== undefined && { fields: object.status.fields }),
   });
+  if (object.metadata.deletionTimestamp !== undefined) {
+    const { word = '', message = '' } = observation ? summariseCluster(observation) : {};
+    return word === 'Stale' ? say('Stale', message) : say('Waiting', 'it is being removed');
+  }
   if (!observation) return say('Waiting', found.problem);
   if (found.revision !== digestOf([object.spec.object])) return say('Waiting', 'it is being sent');
   const { status, wantedGeneration, wantedEpoch = 0 } = observation;
@@ -111,9 +134,14 @@ export function remoteObjectStatus(object: RemoteObject, found: RemoteFindings):
   const failure = objects.find(({ ref, word: problem }) => refKey(ref) === key && problem !== undefined);
   if (!taken || failure) return say(word === 'Degraded' ? 'Failed' : 'Waiting', message);
   const returned = status?.returned?.find(({ ref }) => refKey(ref) === key);
+  if (returned?.truncated === true) return say('Failed', 'what is asked of it is too large to be told');
+  // Where fields are asked for, something is told of every object that is there.
+  if (!returned && (object.spec.reads === true || (object.spec.returns ?? []).length > 0))
+    return say('Waiting', 'it does not exist');
   return {
     observedGeneration,
     state: 'Applied',
     ...(returned && Object.keys(returned.status).length > 0 && { status: returned.status }),
+    ...(returned?.fields && Object.keys(returned.fields).length > 0 && { fields: returned.fields }),
   };
 }

@@ -8,6 +8,7 @@ import {
 import { isTrue, setCondition } from '../../kube/conditions.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
 import { type InstanceTally, tallyCondition } from './instance-tally.ts';
+import { TARGETS_READY } from './target-report.ts';
 import type { ResourceGraphDefinition, ResourceGraphDefinitionStatus } from './types.ts';
 
 /** What is known of a definition when its status is written. */
@@ -52,7 +53,7 @@ export function definitionStatus(
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   // Types that are written no longer are dropped.
   let conditions: Condition[] = (object.status?.conditions ?? []).filter(({ type }) =>
-    ['Ready', DISTRIBUTED, ...PARTS].includes(type),
+    ['Ready', DISTRIBUTED, TARGETS_READY, ...PARTS].includes(type),
   );
   const values: Readonly<Record<(typeof PARTS)[number], Finding<string>>> = {
     GraphRevisionsResolved: findings.revisions,

@@ -13,6 +13,12 @@ export const ON_DELETION = 'atoll.dev/on-deletion';
 /** On a definition: what becomes of its CustomResourceDefinition when it is deleted, on each cluster by itself. */
 export const KIND_REMOVAL = 'atoll.dev/kind-removal';
 
+/** On a definition: how many of its instances go to another revision within a minute, on each cluster. All at once by default. */
+export const INSTANCES_PER_MINUTE = 'atoll.dev/instances-per-minute';
+
+/** On an instance of such a definition, by the engine: the revision that it is made by. */
+export const AT_REVISION = 'atoll.dev/at-revision';
+
 /** `Keep` (the default): it stays. `AfterInstances`: it goes when the last instance is gone. */
 export type KindRemoval = 'Keep' | 'AfterInstances';
 
@@ -25,6 +31,16 @@ export function pinOf(object: KubeObject): number | undefined {
 export function distributedRevisionOf(object: KubeObject): number | undefined {
   const number = numberOf(object, DISTRIBUTED_REVISION);
   return number === 0 ? undefined : number;
+}
+
+/** How many instances go on within a minute; `undefined` for all at once. What is no number is one. */
+export function paceOf(object: KubeObject): number | undefined {
+  const number = numberOf(object, INSTANCES_PER_MINUTE);
+  return number === undefined ? undefined : Math.max(1, number);
+}
+
+export function atRevisionOf(object: KubeObject): number | undefined {
+  return numberOf(object, AT_REVISION);
 }
 
 export function kindRemovalOf(object: KubeObject): KindRemoval {

@@ -1,7 +1,9 @@
+import { parseDuration } from '../../cel/values/time.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { FieldIssue } from '../../schema/field-issue.ts';
 import { validateDns1123Subdomain } from '../../schema/names.ts';
+import { type FullKubeFedConfig, withConfigDefaults } from './config.ts';
 import { CORE_GROUP, CORE_VERSION } from './core-kinds.ts';
 import type {
   ClusterCondition,
@@ -65,8 +67,40 @@ function urlProblem(text: string, schemes: readonly string[]): string | undefine
 /** The key of the Secret that {@link kubeconfigSecretOf} makes. */
 const KUBECONFIG_KEY = 'kubeconfig';
 
+/** How the inventory probes, as the settings of a federation say. */
+type ProbeSettings = Required<
+  Pick<
+    InventoryCluster['spec'],
+    'probeIntervalSeconds' | 'probeTimeoutSeconds' | 'probeFailureThreshold' | 'probeSuccessThreshold'
+  >
+>;
+
+/** Settings that are no durations or numbers are those of KubeFed; others are kept within what the inventory takes. */
+function probeSettings(check: FullKubeFedConfig['clusterHealthCheck']): ProbeSettings {
+  const usual = withConfigDefaults().clusterHealthCheck;
+  return {
+    probeIntervalSeconds: secondsOf(check.period, usual.period, 10, 600),
+    probeTimeoutSeconds: secondsOf(check.timeout, usual.timeout, 1, 120),
+    probeFailureThreshold: thresholdOf(check.failureThreshold, usual.failureThreshold),
+    probeSuccessThreshold: thresholdOf(check.successThreshold, usual.successThreshold),
+  };
+}
+
+function secondsOf(text: string, usual: string, least: number, most: number): number {
+  const parsed = parseDuration(text);
+  if (!('nanos' in parsed) || parsed.nanos <= 0n) return secondsOf(usual, usual, least, most);
+  return Math.min(most, Math.max(least, Math.ceil(Number(parsed.nanos) / 1e9)));
+}
+
+function thresholdOf(count: number, usual: number): number {
+  return Number.isInteger(count) && count > 0 ? Math.min(100, count) : usual;
+}
+
 /** The entry of the inventory that stands for a KubeFedCluster. It has the same name and labels. */
-export function spokeClusterOf(cluster: KubeFedCluster): InventoryCluster {
+export function spokeClusterOf(
+  cluster: KubeFedCluster,
+  check: FullKubeFedConfig['clusterHealthCheck'] = withConfigDefaults().clusterHealthCheck,
+): InventoryCluster {
   const { name = '', namespace, labels } = cluster.metadata;
   const { disabledTLSValidations = [] } = cluster.spec;
   return {
@@ -86,6 +120,7 @@ export function spokeClusterOf(cluster: KubeFedCluster): InventoryCluster {
           ...(disabledTLSValidations.length === 0 ? {} : { disabledTLSValidations }),
         },
       },
+      ...probeSettings(check),
     },
   };
 }

@@ -346,6 +346,30 @@ describe('clusters', () => {
     });
   });
 
+  it.each([
+    [{}, { interval: 10, timeout: 3, failure: 3, success: 1 }],
+    [
+      { period: '1m30s', timeout: '1500ms', failureThreshold: 5, successThreshold: 2 },
+      { interval: 90, timeout: 2, failure: 5, success: 2 },
+    ],
+    [
+      { period: '1s', timeout: '1h', failureThreshold: 1000 },
+      { interval: 10, timeout: 120, failure: 100, success: 1 },
+    ],
+    [
+      { period: 'often', failureThreshold: 0 },
+      { interval: 10, timeout: 3, failure: 3, success: 1 },
+    ],
+  ])('is probed as the settings %j say, within what the inventory takes', (check, wanted) => {
+    const { clusterHealthCheck } = withConfigDefaults({ clusterHealthCheck: check });
+    expect(spokeClusterOf(cluster(), clusterHealthCheck).spec).toMatchObject({
+      probeIntervalSeconds: wanted.interval,
+      probeTimeoutSeconds: wanted.timeout,
+      probeFailureThreshold: wanted.failure,
+      probeSuccessThreshold: wanted.success,
+    });
+  });
+
   const spoke = (
     connection: 'Connected' | 'Disconnected' | 'Unknown',
     credential = 'True',

@@ -69,7 +69,13 @@ export {
 export { clusterMatchOf, namespaceProblem } from './placement.ts';
 export { type ClusterStatusWord, clusterWord, type FederatedFindings, reportFederated } from './report.ts';
 export { type ApiType, resolveType } from './resolve.ts';
-export { observeWorkload, type Schedule, schedule, type WorkloadObservation } from './scheduling.ts';
+export {
+  isSettled,
+  observeWorkload,
+  type Schedule,
+  schedule,
+  type WorkloadObservation,
+} from './scheduling.ts';
 export { REPLICA_SCHEDULING_PREFERENCE } from './scheduling-kinds.ts';
 export {
   DEFAULT_TYPES,

@@ -51,8 +51,43 @@ describe('the word of a cluster', () => {
     ],
     ['UpdateFailed', observation('c', { position: older, conditions: condition('Accepted', 'Refused') })],
     ['ClientRetrievalFailed', observation('c', { position: older }, { dispatchProblem: 'no way in' })],
+    [
+      'UpdateTimedOut',
+      observation('c', { position: older }, { dispatchProblem: 'no answer', dispatchTimedOut: true }),
+    ],
+    [
+      'ComputeResourceFailed',
+      observation('c', { position: older, conditions: condition('Accepted', 'ContentMissing') }),
+    ],
+    ['ComputeResourceFailed', observation('c', { conditions: condition('Applied', 'ContentMissing') })],
+    ['ApplyOverridesFailed', observation('c', { conditions: condition('Applied', 'RenderFailed') })],
   ])('is %s', (word, seen) => {
     expect(clusterWord(seen, target)).toBe(word);
+  });
+
+  it.each(['CachedRetrievalFailed', 'FieldRetentionFailed', 'VersionRetrievalFailed'] as const)(
+    'is %s where a spoke says so, although none of ours has cause to',
+    (word) => {
+      expect(clusterWord(observation('c', saying(word)), target)).toBe(word);
+      const { clusters, conditions } = reportFederated(
+        { generation: 1, target, observations: [observation('c', saying(word))] },
+        undefined,
+        T0,
+      );
+      expect(clusters).toEqual([{ name: 'c', status: word }]);
+      expect(conditions).toMatchObject([{ status: 'False', reason: 'CheckClusters' }]);
+    },
+  );
+
+  it('of an object that goes is about its removal', () => {
+    const going = (seen: ClusterObservation): unknown =>
+      reportFederated({ generation: 1, target, observations: [], removing: [seen] }, undefined, T0).clusters;
+    expect(going(observation('c', {}, { dispatchProblem: 'no way in' }))).toEqual([
+      { name: 'c', status: 'ClientRetrievalFailed' },
+    ]);
+    expect(going(observation('c', {}, { dispatchProblem: 'no answer', dispatchTimedOut: true }))).toEqual([
+      { name: 'c', status: 'DeletionTimedOut' },
+    ]);
   });
 
   it('says nothing of how healthy the object is', () => {

@@ -37,19 +37,33 @@ export function clusterWord(
   const { epoch = 0, generation = 0 } = status?.position ?? {};
   const behind = epoch < (observation.wantedEpoch ?? 0) || generation < observation.wantedGeneration;
   if (behind) {
-    if (status?.conditions?.some(({ type, status: is }) => type === 'Accepted' && is === 'False'))
-      return failed;
-    if (observation.dispatchProblem !== undefined) return 'ClientRetrievalFailed';
-    return has ? 'UpdateTimedOut' : 'CreationTimedOut';
+    const refused = status?.conditions?.find(({ type, status: is }) => type === 'Accepted' && is === 'False');
+    if (refused) return UNTRIED_WORDS[refused.reason] ?? failed;
+    return unsentWord(observation) ?? (has ? 'UpdateTimedOut' : 'CreationTimedOut');
   }
-  if (observation.dispatchProblem !== undefined) return 'ClientRetrievalFailed';
+  const unsent = unsentWord(observation);
+  if (unsent !== undefined) return unsent;
   const word = wordIn(status?.objects, target);
   if (word !== undefined) return word;
   const applied = status?.conditions?.find(({ type }) => type === 'Applied');
-  if (applied?.status === 'False' && applied.reason !== 'Applying') return failed;
+  if (applied?.status === 'False' && applied.reason !== 'Applying')
+    return UNTRIED_WORDS[applied.reason] ?? failed;
   if ((status?.appliedGeneration ?? 0) < observation.wantedGeneration)
     return has ? 'UpdateTimedOut' : 'CreationTimedOut';
   return undefined;
+}
+
+/** Why nothing could be tried, as the spoke says it of all that it was told. */
+const UNTRIED_WORDS: Readonly<Record<string, ClusterStatusWord>> = {
+  ContentMissing: 'ComputeResourceFailed',
+  InvalidManifests: 'ComputeResourceFailed',
+  RenderFailed: 'ApplyOverridesFailed',
+};
+
+/** Why the hub could not give its order. One that was not answered may have been taken: that is no failure yet. */
+function unsentWord(observation: ClusterObservation): ClusterStatusWord | undefined {
+  if (observation.dispatchProblem === undefined || observation.dispatchTimedOut === true) return undefined;
+  return 'ClientRetrievalFailed';
 }
 
 function wordIn(
@@ -66,7 +80,8 @@ function wordIn(
 /** In one word what becomes of an order to take an object away. */
 function removalWord(observation: ClusterObservation, target: ObjectRef): ClusterStatusWord {
   if (!observation.live) return 'ClusterNotReady';
-  return wordIn(observation.status?.objects, target) ?? 'WaitingForRemoval';
+  if (observation.dispatchTimedOut === true) return 'DeletionTimedOut';
+  return unsentWord(observation) ?? wordIn(observation.status?.objects, target) ?? 'WaitingForRemoval';
 }
 
 /**

@@ -16,23 +16,30 @@ export interface WorkloadObservation {
 const UNSCHEDULABLE_AFTER_MS = 60_000;
 
 /**
- * What a cluster's workload and its pods tell. Pods are only looked at where not all replicas are ready. `lookAgainAtMs` is
- * when a pod that cannot be scheduled now begins to count.
+ * How long replicas that were asked for may take to start. Until then they count as running, unless no node takes them: a plan
+ * that followed each of them would move replicas about while nothing is wrong.
+ */
+const STARTING_MS = UNSCHEDULABLE_AFTER_MS;
+
+/**
+ * What a cluster's workload and its pods tell. Pods are only looked at where not all replicas are ready. `changedAtMs` is when
+ * it was asked for another number of replicas, where that was seen; `lookAgainAtMs` when time alone will tell something else.
  */
 export function observeWorkload(
   workload: KubeObject,
   pods: readonly KubeObject[],
   nowMs: number,
+  changedAtMs: number = Number.NEGATIVE_INFINITY,
 ): WorkloadObservation & { readonly lookAgainAtMs?: number } {
   const replicas = numberAt(workload, 'spec', 'replicas') ?? 0;
-  if (replicas === (numberAt(workload, 'status', 'readyReplicas') ?? 0)) return { current: replicas };
-  let current = 0;
+  if (isSettled(workload)) return { current: replicas };
+  let running = 0;
   let unschedulable = 0;
-  let lookAgainAtMs: number | undefined;
+  let lookAgainAtMs = Number.POSITIVE_INFINITY;
   for (const pod of pods) {
     const conditions = listAt(pod, 'status', 'conditions');
     const ready = conditions.some((item) => stringAt(item, 'type') === 'Ready');
-    if (stringAt(pod, 'status', 'phase') === 'Running' && ready) current += 1;
+    if (stringAt(pod, 'status', 'phase') === 'Running' && ready) running += 1;
     const scheduled = conditions.find(
       (item) =>
         stringAt(item, 'type') === 'PodScheduled' &&
@@ -42,13 +49,23 @@ export function observeWorkload(
     if (!scheduled) continue;
     const counts = (parseTime(stringAt(scheduled, 'lastTransitionTime')) ?? 0) + UNSCHEDULABLE_AFTER_MS;
     if (counts < nowMs) unschedulable += 1;
-    else lookAgainAtMs = Math.min(lookAgainAtMs ?? counts, counts);
+    else lookAgainAtMs = Math.min(lookAgainAtMs, counts);
   }
+  const room = Math.max(0, replicas - unschedulable);
+  const startedAtMs = changedAtMs + STARTING_MS;
+  if (nowMs < startedAtMs) lookAgainAtMs = Math.min(lookAgainAtMs, startedAtMs);
   return {
-    current,
-    ...(unschedulable === 0 ? {} : { capacity: Math.max(0, replicas - unschedulable) }),
-    ...(lookAgainAtMs === undefined ? {} : { lookAgainAtMs }),
+    current: nowMs < startedAtMs ? room : running,
+    ...(unschedulable === 0 ? {} : { capacity: room }),
+    ...(lookAgainAtMs === Number.POSITIVE_INFINITY ? {} : { lookAgainAtMs }),
   };
+}
+
+/** Whether all replicas that a workload is asked for are ready. */
+export function isSettled(workload: KubeObject): boolean {
+  return (
+    (numberAt(workload, 'spec', 'replicas') ?? 0) === (numberAt(workload, 'status', 'readyReplicas') ?? 0)
+  );
 }
 
 export interface Schedule {

@@ -84,6 +84,10 @@ export interface InventoryCluster extends KubeObject {
         readonly disabledTLSValidations?: readonly string[];
       };
     };
+    readonly probeIntervalSeconds?: number;
+    readonly probeTimeoutSeconds?: number;
+    readonly probeFailureThreshold?: number;
+    readonly probeSuccessThreshold?: number;
   };
   readonly status?: {
     readonly connection?: 'Connected' | 'Disconnected' | 'Unknown';

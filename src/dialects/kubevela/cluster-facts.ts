@@ -24,7 +24,11 @@ export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
     ...(totalMemory === undefined ? {} : { memory: totalMemory }),
     ...status?.clusterInfo?.allocatable,
   };
-  const taints = [...timed(spec.taints ?? [], status?.observedTaints ?? []), ...(status?.taints ?? [])];
+  const taints = [
+    ...timed(spec.taints ?? [], status?.observedTaints ?? []),
+    ...(status?.taints ?? []),
+    ...(status?.policyTaints ?? []).map(({ policy: _policy, ...taint }) => taint),
+  ];
   return {
     name: metadata.name ?? '',
     labels: metadata.labels ?? {},

@@ -2,7 +2,7 @@ import type { CustomKind } from '../../kube/custom-resource.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import { conditionsSchema, flag, integer, list, mapOf, oneOf, record, text } from '../../schema/schema-of.ts';
 
-const blueprintRef = (description: string) =>
+const blueprintRef = (description?: string) =>
   record({ name: text(), revision: text() }, description, { required: ['name'] });
 const dateTime = (description: string) => text(description, { format: 'date-time' });
 
@@ -55,6 +55,11 @@ const taint = record(
   undefined,
   { required: ['key', 'effect'] },
 );
+
+const policyTaint: OpenApiSchema = {
+  ...taint,
+  properties: { ...taint.properties, policy: text('The ClusterTaintPolicy that put it there.') },
+};
 
 const PROPERTIES_TEXT =
   'What the cluster says of itself, in ClusterProperty (about.k8s.io) and ClusterClaim objects. Placements may ask for it.';
@@ -265,6 +270,7 @@ export const SPOKE_CLUSTER: CustomKind = {
     properties: mapOf(text(), PROPERTIES_TEXT),
     lastProbeTime: dateTime('Last attempt to reach the cluster.'),
     taints: list(taint, 'Taints that the hub set by itself, such as atoll.dev/unreachable.'),
+    policyTaints: list(policyTaint, 'Taints that ClusterTaintPolicies put there.'),
     observedTaints: list(taint, 'The taints of the spec, each with the time since which it is there.'),
     engine: text('Version of the spoke engine; absent where none runs.'),
     dispatchedRevision: text('One word for everything that was dispatched.'),
@@ -310,9 +316,9 @@ export const CLUSTER: CustomKind = {
   description:
     'This cluster as its own engine sees it: what was dispatched to it, what is applied, how it is.',
   spec: record({
-    clusterInit: record({ blueprintRef: blueprintRef('') }),
-    planeProvisioning: record({ blueprintRef: blueprintRef('') }),
-    healthValidation: record({ blueprintRef: blueprintRef('') }),
+    clusterInit: record({ blueprintRef: blueprintRef() }),
+    planeProvisioning: record({ blueprintRef: blueprintRef() }),
+    healthValidation: record({ blueprintRef: blueprintRef() }),
   }),
   status: record({
     engine: text('Version of the engine.'),

@@ -40,6 +40,11 @@ export interface ClusterTaint {
   readonly timeAdded?: string;
 }
 
+/** A taint that a ClusterTaintPolicy put there. */
+export interface PolicyTaint extends ClusterTaint {
+  readonly policy: string;
+}
+
 export interface AwsCredential {
   readonly authMode?: 'podIdentity' | 'irsa';
   readonly clusterName?: string;
@@ -121,6 +126,8 @@ export interface SpokeClusterStatus {
   lastProbeTime?: string;
   /** Set by the hub itself. */
   taints?: ClusterTaint[];
+  /** Set by policies, by what conditions say. */
+  policyTaints?: PolicyTaint[];
   /** Those of the spec, each with the time since which it is there. */
   observedTaints?: ClusterTaint[];
   engine?: string;

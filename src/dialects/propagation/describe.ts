@@ -90,5 +90,34 @@ export function describeDependencies(compiled: Compiled | undefined): Propagatio
   };
 }
 
+/** What of an intent others want as well: at the hub, where one of them has it, and on clusters, which tell it themselves. */
+export function describeConflicts(
+  lost: readonly { readonly object: string; readonly winner: string }[],
+  wanted: readonly { readonly object: string; readonly by: readonly string[] }[],
+  onClusters: readonly { readonly cluster: string; readonly message: string }[],
+): readonly string[] {
+  return [
+    ...wanted.map(
+      ({ object, by }) =>
+        `${objectText(object)} is selected by ${by.map(keyText).join(', ')} as well; it stays with this one; select it in one only`,
+    ),
+    ...lost.map(
+      ({ object, winner }) => `${objectText(object)} stays with ${keyText(winner)}; select it in one only`,
+    ),
+    ...onClusters.map(({ cluster, message }) => `on ${cluster}: ${message}`),
+  ];
+}
+
+/** Of `group/Kind/namespace/name`. */
+function objectText(key: string): string {
+  return keyText(key.slice(key.indexOf('/') + 1));
+}
+
+/** Of `Kind/namespace/name`. */
+function keyText(key: string): string {
+  const [kind = '', namespace = '', name = ''] = key.split('/');
+  return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
+}
+
 /** A condition must stay readable. */
 const MAX_NAMED = 5;

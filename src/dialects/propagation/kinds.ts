@@ -212,6 +212,14 @@ const status = record({
   },
   lost: list(record({ object: text(), winner: text() }), 'Selected objects that another Propagation has.'),
   activation: { ...anything('Lazy activation: what is in force, and what waits.'), type: 'object' },
+  scheduled: record(
+    {
+      schedulerName: text(undefined, { maxLength: 253 }),
+      clusterNames: list(text(undefined, { maxLength: 253 }), undefined, { maxItems: 10_000 }),
+    },
+    'Where the scheduler wants it that spec.placement.schedulerName names. Written by that scheduler.',
+    { required: ['schedulerName', 'clusterNames'] },
+  ),
   rollout: rolloutStatusSchema,
   revisions: revisionsSchema,
   notReady: list(

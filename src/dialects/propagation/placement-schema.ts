@@ -139,6 +139,14 @@ export const placementSchema: OpenApiSchema = record(
       'Keeps away from clusters where other workloads are whose objects have the same value of this label.',
       { minLength: 1, maxLength: 317 },
     ),
+    retireAfterSeconds: integer(
+      'Copies on clusters that are no longer chosen stay until all chosen ones have been Ready with the newest content for so long, without a break. They go at once where it is left out.',
+      { minimum: 0 },
+    ),
+    schedulerName: text(
+      'Who decides where; atoll where it is left out. Another scheduler writes its choice to status.scheduled, and until then it stays where it is. Policies of the hub hold for both.',
+      { minLength: 1, maxLength: 253 },
+    ),
     requireApis: flag(
       'Only clusters that serve all kinds of what is placed. Otherwise one that lacks a kind gets the rest, and tells what it could not take. What is placed stays.',
     ),

@@ -35,6 +35,8 @@ export interface PropagationFindings {
     | { readonly ok: boolean; readonly reason: string; readonly message: string }
     | undefined;
   /** What the owners of clusters will refuse; absent where nothing is known of it. */
+  /** Objects that others want as well, one text each. */
+  readonly conflicts?: readonly string[];
   readonly permitted?: { readonly ok: false; readonly reason: string; readonly message: string } | undefined;
 }
 
@@ -97,6 +99,12 @@ export function reportPropagation(
       reason: 'Permitted',
       message: 'no contract of a cluster is known to refuse it',
     });
+  const [conflict, ...moreConflicts] = found.conflicts ?? [];
+  if (conflict !== undefined) {
+    const more = moreConflicts.length > 0 ? ` (and ${moreConflicts.length} more)` : '';
+    set('Conflict', 'True', 'AlsoWanted', `${conflict}${more}`);
+  } else if (conditions.some(({ type }) => type === 'Conflict'))
+    set('Conflict', 'False', 'Settled', 'nobody else wants its objects');
   if (found.suspended)
     set(
       'Dispatched',
@@ -115,8 +123,11 @@ export function reportPropagation(
     const waiting = found.summary.notReady.filter(
       ({ word, reason }) => word === 'Waiting' || NOT_DISPATCHED.has(reason),
     );
-    const first = waiting[0];
-    if (first)
+    const isEmpty = objects === 0 && found.selection.reason === 'NothingSelected';
+    const [first] = isEmpty ? waiting.filter(({ reason }) => reason !== 'NotAccepted') : waiting;
+    if (isEmpty && !first)
+      set('Dispatched', 'False', 'NothingSelected', 'nothing is selected, so there is nothing to send');
+    else if (first)
       set(
         'Dispatched',
         'False',
@@ -134,7 +145,7 @@ export function reportPropagation(
   const { summary } = found;
   const bad = summary.notReady.find((item) => item.word !== 'Stale');
   if (summary.clusters === 0) set('Ready', 'False', 'NotPlaced', 'no cluster is chosen');
-  else if (objects === 0 && !found.selection.ok && found.selection.reason !== 'NothingSelected')
+  else if (objects === 0 && !found.selection.ok)
     // Nothing is sent because nothing could be: that is no readiness.
     set('Ready', 'False', found.selection.reason, found.selection.message);
   else if (bad)

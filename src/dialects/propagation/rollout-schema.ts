@@ -84,7 +84,39 @@ const stage = record(
   { required: ['name'] },
 );
 
-/** `spec.rollout`. Where the engine knows more (analysis of metrics, incidents), nothing drives it at a hub, so it is not offered. */
+const analysis = record(
+  {
+    metrics: list(
+      record(
+        {
+          name: text(undefined, { minLength: 1, maxLength: 63 }),
+          provider: text('An AnalysisProvider in the namespace.', { minLength: 1, maxLength: 253 }),
+          query: text('That gives one number, a scalar or a vector of one.', {
+            minLength: 1,
+            maxLength: 4096,
+          }),
+          condition: text('What the number must be, such as < 1 or >= 99.9.', {
+            maxLength: 64,
+            pattern: '^ *(<=|>=|==|!=|<|>) *-?[0-9]+([.][0-9]+)? *$',
+          }),
+          failureLimit: integer('So many in a row that are not fail the stage. 1 by default.', {
+            minimum: 1,
+          }),
+        },
+        undefined,
+        { required: ['name', 'provider', 'query', 'condition'] },
+      ),
+      undefined,
+      { minItems: 1, maxItems: 16 },
+    ),
+    intervalSeconds: integer('Between two samples. 60 by default.', { minimum: 5 }),
+    initialDelaySeconds: integer('From the start of a stage. 300 by default.', { minimum: 0 }),
+  },
+  'A stage is done when the newest sample of each metric is right, and fails when too many are not.',
+  { required: ['metrics'] },
+);
+
+/** `spec.rollout`. Where the engine knows more (baselines, incidents), nothing drives it at a hub, so it is not offered. */
 export const rolloutSchema: OpenApiSchema = record(
   {
     stages: list(stage, 'In order. Clusters that none means come last.', { maxItems: 64 }),
@@ -129,6 +161,7 @@ export const rolloutSchema: OpenApiSchema = record(
       },
       'When clusters may be changed.',
     ),
+    analysis,
     rollback: record(
       {
         automatic: flag('When a cluster fails. Without it the rollout stops and waits for someone.'),

@@ -11,18 +11,24 @@ export interface Steering {
   readonly priority?: number;
   /** Whether it takes objects from a Propagation that has them already and comes after it. `Never` by default. */
   readonly preemption?: 'Always' | 'Never';
+  /** Of many that wait to be planned those with the larger come first; 0 by default. */
+  readonly schedulePriority?: number;
   /** `Lazy`: a change of the Propagation is carried out with the next change of what it selects. */
   readonly activationPreference?: 'Lazy';
   readonly suspension?: Suspension;
   /** Objects of the hub that must be there before anything is sent. */
   readonly waitFor?: readonly AwaitedObject[];
   readonly failover?: FailoverOptions;
+  /** So long after the order of a spoke was lost its objects are removed. They stay where nothing is said. */
+  readonly removeWhenLostSeconds?: number;
 }
 
 export interface Suspension {
   /** The same as `suspend`. */
   readonly dispatching?: boolean;
   readonly dispatchingOnClusters?: { readonly clusterNames: readonly string[] };
+  /** They are given what is new, and do not take it until they are no longer named here. */
+  readonly takingOnClusters?: { readonly clusterNames: readonly string[] };
   /** Nothing is decided anew: it stays where it is. */
   readonly scheduling?: boolean;
 }
@@ -37,14 +43,27 @@ export interface AwaitedObject {
 
 /** The part of an intent that comes of it. A Propagation waits for objects of its own namespace only. */
 export function steeringOf(
-  { suspension, activationPreference, waitFor = [], failover }: Steering,
+  { suspension, activationPreference, waitFor = [], failover, removeWhenLostSeconds }: Steering,
   namespace: string | undefined,
-): Pick<Intent, 'lazy' | 'suspendedOn' | 'keepDecision' | 'waitFor' | 'failover' | 'returns'> {
+): Pick<
+  Intent,
+  | 'lazy'
+  | 'suspendedOn'
+  | 'heldOn'
+  | 'removeWhenLostSeconds'
+  | 'keepDecision'
+  | 'waitFor'
+  | 'failover'
+  | 'returns'
+> {
   const { clusterNames = [] } = suspension?.dispatchingOnClusters ?? {};
+  const { clusterNames: heldOn = [] } = suspension?.takingOnClusters ?? {};
   const awaited = waitFor.map((ref): ObjectRef => ({ ...ref, namespace: namespace ?? ref.namespace ?? '' }));
   return {
     ...(activationPreference === 'Lazy' ? { lazy: true } : {}),
     ...(clusterNames.length > 0 ? { suspendedOn: clusterNames } : {}),
+    ...(heldOn.length > 0 ? { heldOn } : {}),
+    ...(removeWhenLostSeconds === undefined ? {} : { removeWhenLostSeconds }),
     ...(suspension?.scheduling === true ? { keepDecision: true } : {}),
     ...(awaited.length > 0 ? { waitFor: awaited } : {}),
     ...(failover === undefined ? {} : { failover }),
@@ -135,6 +154,10 @@ export const steeringSchema: Record<string, OpenApiSchema> = {
     ['Always', 'Never'],
     'Whether it takes objects from one that has them already and comes after it. Never by default.',
   ),
+  schedulePriority: integer(
+    'Of many that wait to be planned those with the larger come first: the value of a priority class, for instance. 0 by default.',
+    { format: 'int32' },
+  ),
   activationPreference: oneOf(
     ['Lazy'],
     'Lazy: a change of this object is carried out with the next change of what it selects.',
@@ -145,6 +168,10 @@ export const steeringSchema: Record<string, OpenApiSchema> = {
       dispatchingOnClusters: record(
         { clusterNames: list(text(), undefined, { maxItems: 10_000 }) },
         'These clusters keep what they have; the others go on.',
+      ),
+      takingOnClusters: record(
+        { clusterNames: list(text(), undefined, { maxItems: 10_000 }) },
+        'These clusters are given what is new, content and all, and do not take it: they go on with it as soon as they are no longer named here.',
       ),
       scheduling: flag('Nothing is placed anew: it stays where it is.'),
     },
@@ -158,4 +185,8 @@ export const steeringSchema: Record<string, OpenApiSchema> = {
     { maxItems: 64 },
   ),
   failover,
+  removeWhenLostSeconds: integer(
+    'So long after the order of a spoke was lost (deleted there by somebody, or the spoke was handed to another hub) its objects are removed. They stay for good where nothing is said. That a spoke is away for long is no loss.',
+    { format: 'int64', minimum: 0 },
+  ),
 };

@@ -100,6 +100,8 @@ export interface PropagationStatus {
   /** Lazy activation: what is in force, and what waits. */
   activation?: Activation;
   rollout?: RolloutReport;
+  /** Where another scheduler wants it, whom `spec.placement.schedulerName` names. Written by that scheduler. */
+  scheduled?: { readonly schedulerName: string; readonly clusterNames: readonly string[] };
   /** Newest first. */
   revisions?: readonly RevisionReport[];
   notReady?: { cluster: string; state: string; reason: string; message: string }[];

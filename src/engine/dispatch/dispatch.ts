@@ -67,6 +67,8 @@ export interface DispatchSpec {
   readonly shared?: readonly ObjectRef[];
   /** What of the status of the objects is returned; `Aggregate` where nothing is said. */
   readonly returns?: ReturnMode;
+  /** Top-level fields of the objects that are returned beside the status; `*` is all but the metadata. */
+  readonly returnFields?: readonly string[];
   /** The hub's public key, base64 of its SPKI. Pinned by the spoke at first contact. */
   readonly publicKey: string;
   /** Ed25519 over the canonical JSON of the rest and the spoke's and the dispatch's names, base64. */

@@ -44,6 +44,10 @@ const choices: Record<string, OpenApiSchema> = {
   ),
   retainReplicas: flag('Leave the number of replicas to the cluster, once the object is there.'),
   preserveOnDeletion: flag('Let objects stay on the cluster, without marks, where they would be removed.'),
+  replace: oneOf(
+    ['Never', 'WhenImmutable'],
+    'What to do where a field is to change that cannot be changed on an object that is there. Never (the default) reports it; WhenImmutable deletes the object and makes it anew, if Atoll made it, by all the rules of a removal. What holds data (namespaces, definitions, volumes and claims) is never replaced.',
+  ),
   deletion: deletionSchema,
   onFinish: record(
     {

@@ -69,7 +69,32 @@ describe('the room in a cluster', () => {
     expect(replicas).toBeGreaterThan(exact * 0.8);
   });
 
-  it('differs when nodes are fragmented: the sum is not what fits', () => {
+  it('[A25] is what a count node by node says, for any nodes and pods', () => {
+    const amount = fc.integer({ min: 0, max: 16 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ cpu: amount, used: fc.integer({ min: 0, max: 8 }) }), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 8 }),
+        (machines, needed) => {
+          const capacity = summariseNodes(
+            machines.map((machine, index) => node(`n${index}`, String(machine.cpu))),
+            machines.flatMap(({ used }, index) => Array.from({ length: used }, () => pod(`n${index}`, '1'))),
+          );
+          // Each pod takes a CPU, a gibibyte of eight and a place of 110.
+          const fits = machines.reduce((sum, machine) => {
+            const cpus = Math.max(0, machine.cpu - machine.used);
+            const memory = Math.max(0, 8 - machine.used);
+            return sum + Math.min(Math.floor(cpus / needed), Math.floor(memory / 2), 110 - machine.used);
+          }, 0);
+          const needs = { amounts: { cpu: needed * 1000, memory: 2 * 2 ** 30, pods: 1 } };
+          expect(estimateReplicas(capacity, needs).replicas).toBe(fits);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('[A25] differs when nodes are fragmented: the sum is not what fits', () => {
     const whole: ClusterCapacity = { free: { cpu: 8000 }, nodes: [{ count: 2, free: { cpu: 4000 } }] };
     const fragments: ClusterCapacity = { free: { cpu: 8000 }, nodes: [{ count: 8, free: { cpu: 1000 } }] };
     expect(estimateReplicas(whole, cpu(3000)).replicas).toBe(2);

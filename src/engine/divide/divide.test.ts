@@ -9,12 +9,75 @@ const total = (division: Division): number =>
 const run = (request: Omit<DivisionRequest, 'key'>): Record<string, number> =>
   counts(divide({ key: 'shop/web', ...request }));
 
+function named(weights: Record<string, number>): DivisionRequest['clusters'] {
+  return Object.entries(weights).map(([name, weight]) => ({ name, weight }));
+}
+function roomy(room: Record<string, number>): DivisionRequest['clusters'] {
+  return Object.entries(room).map(([name, available]) => ({ name, available }));
+}
+function statically(total: number, weights: Record<string, number>): Omit<DivisionRequest, 'key'> {
+  return { total, strategy: 'StaticWeight', clusters: named(weights) };
+}
+function dynamically(total: number, room: Record<string, number>): Omit<DivisionRequest, 'key'> {
+  return { total, strategy: 'DynamicWeight', clusters: roomy(room) };
+}
+function aggregated(total: number, room: Record<string, number>): Omit<DivisionRequest, 'key'> {
+  return { total, strategy: 'Aggregated', clusters: roomy(room) };
+}
+
 describe('dividing replicas', () => {
   it('gives all of them to each cluster when duplicated', () => {
     expect(run({ total: 4, strategy: 'Duplicated', clusters: [{ name: 'b' }, { name: 'a' }] })).toEqual({
       a: 4,
       b: 4,
     });
+  });
+
+  /** Each by hand, from the rules of the strategies: highest `votes / (2 · seats + 1)` next, only the difference in steady mode. */
+  const vectors: readonly (readonly [string, Omit<DivisionRequest, 'key'>, Record<string, number>])[] = [
+    ['duplicated', { total: 3, strategy: 'Duplicated', clusters: named({ a: 1, b: 1 }) }, { a: 3, b: 3 }],
+    [
+      'duplicated whatever the room',
+      { total: 3, strategy: 'Duplicated', clusters: roomy({ a: 0, b: 9 }) },
+      { a: 3, b: 3 },
+    ],
+    ['static 3:2:1', statically(10, { a: 3, b: 2, c: 1 }), { a: 5, b: 3, c: 2 }],
+    ['static 3:2:1, one less', statically(8, { a: 3, b: 2, c: 1 }), { a: 4, b: 3, c: 1 }],
+    ['static, no weight', statically(3, { a: 1, b: 0 }), { a: 3, b: 0 }],
+    ['static, all zero', statically(4, { a: 0, b: 0 }), { a: 2, b: 2 }],
+    ['static, anew', { ...statically(4, { a: 1, b: 3 }), previous: { a: 4 } }, { a: 1, b: 3 }],
+    ['dynamic 18:6', dynamically(8, { a: 18, b: 6 }), { a: 6, b: 2 }],
+    ['dynamic 10:20:30', dynamically(12, { a: 10, b: 20, c: 30 }), { a: 2, b: 4, c: 6 }],
+    ['dynamic, to the brim', dynamically(60, { a: 10, b: 20, c: 30 }), { a: 10, b: 20, c: 30 }],
+    ['dynamic, same', { ...dynamically(8, { a: 0, b: 90 }), previous: { a: 6, b: 2 } }, { a: 6, b: 2 }],
+    ['dynamic, more', { ...dynamically(10, { a: 4, b: 2 }), previous: { a: 2, b: 2 } }, { a: 6, b: 4 }],
+    ['dynamic, fewer', { ...dynamically(3, { a: 0, b: 90 }), previous: { a: 6, b: 3 } }, { a: 2, b: 1 }],
+    [
+      'dynamic, fresh',
+      { ...dynamically(20, { a: 10, b: 10, c: 60 }), mode: 'Fresh', previous: { a: 10, b: 10 } },
+      { a: 4, b: 4, c: 12 },
+    ],
+    ['aggregated, one', aggregated(12, { a: 4, b: 12, c: 8 }), { a: 0, b: 12, c: 0 }],
+    ['aggregated, two', aggregated(13, { a: 4, b: 12, c: 8 }), { a: 0, b: 8, c: 5 }],
+    [
+      'aggregated, more within',
+      { ...aggregated(6, { a: 4, b: 12, c: 8 }), previous: { a: 3 } },
+      { a: 6, b: 0, c: 0 },
+    ],
+    [
+      'aggregated, more beyond',
+      { ...aggregated(10, { a: 4, b: 12, c: 8 }), previous: { a: 3 } },
+      { a: 5, b: 5, c: 0 },
+    ],
+    ['aggregated, fewer', { ...aggregated(3, { a: 9, b: 9 }), previous: { a: 2, b: 6 } }, { a: 0, b: 3 }],
+    [
+      'aggregated, fewer, in two',
+      { ...aggregated(7, { a: 9, b: 9 }), previous: { a: 2, b: 6 } },
+      { a: 2, b: 5 },
+    ],
+  ];
+  it.each(vectors)('[A21] %s', (_title, request, expected) => {
+    expect(run(request)).toEqual(expected);
   });
 
   it('[A24] keeps a minimum in each cluster, whatever the weights', () => {

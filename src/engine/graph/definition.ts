@@ -52,6 +52,8 @@ export interface GraphResource {
   readonly propagateWhen?: readonly string[];
   /** Where its objects are, if not where the instance is. The dialect writes it into the template. */
   readonly target?: GraphTarget;
+  /** With a target: the template names what is there, and is not written. The dialect says it of an `externalRef`. */
+  readonly reads?: true;
   /** One variable each; several make the product. */
   readonly forEach?: readonly JsonObject[];
 }

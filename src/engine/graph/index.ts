@@ -9,6 +9,7 @@
  *
  * Pure: no I/O, no clock, no randomness. Expressions are bounded in cost, collections in size, schemas in depth.
  */
+
 export {
   type AuthorCondition,
   type Compilation,
@@ -35,6 +36,7 @@ export {
   type GraphTarget,
   type ScaleSubresource,
 } from './definition.ts';
+export type { GraphMeter } from './expression/index.ts';
 export {
   ANNOTATIONS,
   applySetId,
@@ -78,9 +80,11 @@ export {
   type Read,
   type Reason,
   type RemoteState,
+  type RenderedNode,
   readInventory,
   reasonText,
   releasePatch,
+  remoteText,
   renderInstance,
   type StatusInput,
   type StepOptions,

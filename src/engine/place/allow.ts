@@ -1,7 +1,7 @@
 import { compileAffinity, saysWhich } from './cluster-match.ts';
-import { type ClusterSet, emptySet } from './cluster-set.ts';
-import type { FleetIndex } from './fleet-index.ts';
-import type { ClusterAffinity } from './placement.ts';
+import { type ClusterSet, emptySet, has } from './cluster-set.ts';
+import { createFleetIndex, type FleetIndex } from './fleet-index.ts';
+import type { ClusterAffinity, ClusterFacts } from './placement.ts';
 
 /** What somebody lets be placed: clusters, whatever placements ask for. */
 export interface AllowPolicy {
@@ -21,4 +21,9 @@ export function compileAllow({ name, clusters }: AllowPolicy): CompiledAllow {
   const match = compileAffinity(clusters, 'clusters', issues);
   if (!saysWhich(clusters)) issues.push('clusters: it names no cluster');
   return { name, issues, set: (fleet) => (issues.length > 0 ? emptySet(fleet.size) : match.set(fleet)) };
+}
+
+/** Whether a policy means a cluster, for whoever asks about one only. */
+export function allows(policy: CompiledAllow, cluster: ClusterFacts): boolean {
+  return has(policy.set(createFleetIndex([cluster])), 0);
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { compileAllow } from './allow.ts';
 import { type Decision, decide } from './decide.ts';
 import { decisionSlices, rejectionSummary } from './decision.ts';
 import { decisionGroups } from './decision-groups.ts';
@@ -313,13 +314,50 @@ describe('other workloads and other rules', () => {
     expect(decide(everywhere, fleet, undefined, { apart: ['b', 'c'] }).chosen).toEqual(['a']);
   });
 
-  it('asks rules of others', () => {
+  it('[A30] asks rules of others', () => {
     const extensions = [
       { name: 'weekday', refuses: ({ name }: ClusterFacts) => (name === 'a' ? 'closed today' : undefined) },
     ];
     const decision = decide(everywhere, [cluster('a'), cluster('b')], undefined, { extensions });
     expect(decision.chosen).toEqual(['b']);
     expect(why(decision, 'a')).toBe('an extension refuses it (weekday): closed today');
+  });
+
+  it('weighs scores of others beside its own, where not all clusters are taken', () => {
+    const fleet = [cluster('a'), cluster('b'), cluster('c')];
+    const power: Readonly<Record<string, number>> = { a: 10, b: 90, c: 50 };
+    const green = { name: 'green', weight: 2, score: ({ name }: ClusterFacts) => power[name] ?? 0 };
+    const decision = decide({ ...everywhere, numberOfClusters: 1 }, fleet, undefined, {
+      extensions: [green],
+    });
+    expect(decision.chosen).toEqual(['b']);
+    const busy = (name: string): number => (name === 'b' ? 1 : 0);
+    // Twice 90 - 100 for the intent that it has, against twice 50 and 100.
+    const balanced = decide({ ...everywhere, numberOfClusters: 1 }, fleet, undefined, {
+      extensions: [green],
+      placed: busy,
+    });
+    expect(balanced.chosen).toEqual(['c']);
+    expect(balanced.scores?.terms).toEqual(['Balance', 'Plugin green', 'total']);
+  });
+
+  it('[A30] leaves a placement alone that names another scheduler, and goes by what that one says', () => {
+    const fleet = [cluster('a'), cluster('b'), cluster('c')];
+    const foreign = { ...everywhere, schedulerName: 'theirs' };
+    const untold = decide(foreign, fleet);
+    expect(untold.chosen).toEqual([]);
+    expect(untold.shortage).toBe(
+      'spec.placement.schedulerName is theirs, which has not said yet where to place it',
+    );
+    const placed = { chosen: ['b'], rejected: [], unknown: [] };
+    expect(decide(foreign, fleet, placed).chosen).toEqual(['b']);
+    const told = decide(foreign, fleet, placed, { scheduled: ['c', 'gone'] });
+    expect(told).toMatchObject({ chosen: ['c'], unknown: ['gone'] });
+    const policy = compileAllow({ name: 'first', clusters: { clusterNames: ['a'] } });
+    const limited = decide(foreign, fleet, placed, { scheduled: ['a', 'c'], allow: [policy] });
+    expect(limited.chosen).toEqual(['a']);
+    expect(why(limited, 'c')).toContain('policy first');
+    expect(decide({ ...everywhere, schedulerName: 'atoll' }, fleet).chosen).toEqual(['a', 'b', 'c']);
   });
 });
 

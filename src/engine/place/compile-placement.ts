@@ -15,7 +15,14 @@ import {
 import { type ClusterSet, difference, emptySet, intersection, isEmpty, union } from './cluster-set.ts';
 import { createRejectionBook, type Rejection } from './decision.ts';
 import type { Column, FleetIndex } from './fleet-index.ts';
-import type { AffinityGroup, ClusterAffinity, Placement, SpreadConstraint, Toleration } from './placement.ts';
+import {
+  type AffinityGroup,
+  type ClusterAffinity,
+  OWN_SCHEDULER,
+  type Placement,
+  type SpreadConstraint,
+  type Toleration,
+} from './placement.ts';
 import { type CompiledScoreTerm, compileScoreTerm } from './score.ts';
 import { TAINT_EFFECTS } from './taint.ts';
 
@@ -43,6 +50,8 @@ export interface CompiledPlacement {
   /** Whether what is placed stays while it fits. Otherwise it is a matter of scores. */
   readonly sticky: boolean;
   readonly failBackAfterMs: number | undefined;
+  /** Another scheduler that decides. */
+  readonly foreign: string | undefined;
 }
 
 export interface PlacementOption {
@@ -73,8 +82,10 @@ export interface CompiledSpread {
 /** Compiles a placement. Never throws for what it holds: problems are in `issues`. */
 export function compilePlacement(placement: Placement): CompiledPlacement {
   const issues: string[] = [];
+  const { schedulerName = OWN_SCHEDULER } = placement;
+  const foreign = schedulerName === OWN_SCHEDULER ? undefined : schedulerName;
   const { groups = [], overflow = [], anyOf, numberOfClusters } = placement;
-  if (!saysWhich(placement) && anyOf === undefined && groups.length === 0)
+  if (!saysWhich(placement) && anyOf === undefined && groups.length === 0 && foreign === undefined)
     issues.push('the placement names no cluster: set clusterNames or clusterSelector ({} selects all)');
   const excluded = exclusions(placement, 'placement', issues);
   const wanted = predicatesOf(placement, 'placement', issues);
@@ -109,6 +120,7 @@ export function compilePlacement(placement: Placement): CompiledPlacement {
     terms,
     sticky: !terms.some(({ type }) => type === 'Steady'),
     failBackAfterMs: placement.failBack === 'Never' ? undefined : seconds * 1000,
+    foreign,
   };
 }
 

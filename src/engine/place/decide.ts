@@ -40,13 +40,19 @@ export interface DecisionContext {
   /** Clusters that a copy was moved away from: they are not used, also where the intent is there. */
   readonly avoid?: readonly string[];
   readonly extensions?: readonly PlacementExtension[];
+  /** What the scheduler said that the placement names, where that is not this one; absent while it said nothing. */
+  readonly scheduled?: readonly string[] | undefined;
 }
 
 /** A rule of somebody else's. It must be a pure function of what it is given. */
 export interface PlacementExtension {
   readonly name: string;
   /** Why a cluster must not be used. */
-  refuses(facts: ClusterFacts, existing: boolean): string | undefined;
+  refuses?(facts: ClusterFacts, existing: boolean): string | undefined;
+  /** How good a cluster is, from -100 to 100, beside the scores of the placement. */
+  score?(facts: ClusterFacts): number;
+  /** Of its score; 1 by default. */
+  readonly weight?: number;
 }
 
 /**
@@ -71,6 +77,8 @@ export function decideOn(
 ): Decision {
   const unknown = placement.unknown(fleet);
   const existing = previous ? setOfNames(previous.chosen, fleet) : emptySet(fleet.size);
+  if (placement.foreign !== undefined && placement.issues.length === 0)
+    return decidedElsewhere(placement.foreign, fleet, existing, context);
   if (placement.issues.length > 0) {
     // A slip of the pen must not take away what is placed.
     const chosen = namesOf(existing, fleet);
@@ -107,6 +115,36 @@ export function decideOn(
       ? {}
       : { scores: { terms: termNames, of: chosenPositions.map((at) => ranking.parts(at)) } }),
     ...(reconsiderAtMs === Infinity ? {} : { reconsiderAtMs }),
+  };
+}
+
+/** What another scheduler chose, as far as policies allow it; what is placed stays until it says something. */
+function decidedElsewhere(
+  scheduler: string,
+  fleet: FleetIndex,
+  existing: ClusterSet,
+  { scheduled, allow = [] }: DecisionContext,
+): Decision {
+  const book = createRejectionBook();
+  let chosen = scheduled === undefined ? existing : setOfNames(scheduled, fleet);
+  for (const policy of allow) {
+    const out = difference(chosen, policy.set(fleet));
+    forEach(out, (at) =>
+      book.add('NotAllowed', `policy ${policy.name}`, '', fleet.entries[at]?.facts.name ?? ''),
+    );
+    chosen = difference(chosen, out);
+  }
+  const why =
+    scheduled === undefined
+      ? `spec.placement.schedulerName is ${scheduler}, which has not said yet where to place it`
+      : isEmpty(chosen)
+        ? `the scheduler ${scheduler} chose no cluster that can be used`
+        : undefined;
+  return {
+    chosen: namesOf(chosen, fleet),
+    rejected: book.list(),
+    unknown: (scheduled ?? []).filter((name) => fleet.position(name) === undefined),
+    ...(why === undefined ? {} : { shortage: why }),
   };
 }
 
@@ -201,6 +239,7 @@ function tryOption(
     tierOf,
     disliked,
     capacity: context.capacity,
+    extensions: context.extensions,
   };
   let pool = tiers.length > 1 ? intersection(fit, tiers[0] ?? fit) : fit;
   let result = pick({ ...base, pool });

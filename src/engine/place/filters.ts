@@ -114,6 +114,7 @@ export function applyFilters(
   }
   if (avoid.length > 0) drop(intersection(fit, setOfNames(avoid, fleet)), 'FailedOver', '', () => '');
   for (const { name, refuses } of extensions) {
+    if (!refuses) continue;
     const reasons = new Map<number, string>();
     const out = refuse((entry, at) => {
       const reason = refuses(entry.facts, has(existing, at));

@@ -18,7 +18,7 @@
  * new is placed, nothing is taken away for it. Nothing here throws for what placements or clusters hold.
  */
 
-export { type AllowPolicy, type CompiledAllow, compileAllow } from './allow.ts';
+export { type AllowPolicy, allows, type CompiledAllow, compileAllow } from './allow.ts';
 export { type ClusterExpression, compileClusterTest } from './cluster-expression.ts';
 export { type CompiledMatch, compileMatch, matchesCluster } from './cluster-match.ts';
 export { type CompiledPlacement, compilePlacement } from './compile-placement.ts';

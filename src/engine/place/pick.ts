@@ -9,11 +9,12 @@ import {
   intersection,
 } from './cluster-set.ts';
 import type { CompiledPlacement } from './compile-placement.ts';
+import type { PlacementExtension } from './decide.ts';
 import type { RejectionBook } from './decision.ts';
 import type { Column } from './fleet-index.ts';
 import { groupsChosen } from './group-limit.ts';
 import { type Ranking, rank } from './rank.ts';
-import { DEFAULT_TERMS, type ScoringContext } from './score.ts';
+import { type CompiledScoreTerm, DEFAULT_TERMS, extensionTerms, type ScoringContext } from './score.ts';
 import { type Taken, takeSpread } from './take-spread.ts';
 
 /** What the chosen clusters have to carry. */
@@ -31,6 +32,7 @@ export interface PickOptions extends ScoringContext {
   readonly tierOf: ((position: number) => number) | undefined;
   readonly disliked: ReadonlyMap<number, number>;
   readonly capacity: Capacity | undefined;
+  readonly extensions?: readonly PlacementExtension[] | undefined;
 }
 
 export interface Pick {
@@ -57,8 +59,10 @@ export function pick(options: PickOptions): Pick {
     ({ strict, maxGroups, maxSkew }) => maxSkew < Infinity || (strict && maxGroups < Infinity),
   );
   const free = limit >= size && limiting.length === 0;
-  const terms =
+  const own =
     placement.terms.length > 0 || free || options.placed === undefined ? placement.terms : DEFAULT_TERMS;
+  const others: readonly CompiledScoreTerm[] = free ? [] : extensionTerms(options.extensions ?? []);
+  const terms = others.length === 0 ? own : [...own, ...others];
   const nameAt = (position: number): string => fleet.entries[position]?.facts.name ?? '';
   const available = capacity ? (at: number): number => capacity.available(nameAt(at)) : undefined;
   const grouped = spread.length > 0;

@@ -54,7 +54,16 @@ export interface Placement extends ClusterAffinity {
   readonly antiAffinityByLabel?: string;
   /** Only clusters that serve all kinds of what is placed, as far as that is known of them; what is there stays. */
   readonly requireApis?: boolean;
+  /**
+   * Copies on clusters that are no longer chosen stay until all that are chosen have been Ready for so long; they go at once where
+   * nothing is said.
+   */
+  readonly retireAfterSeconds?: number;
+  /** Who decides. With a name other than {@link OWN_SCHEDULER} somebody else does, and nothing of the above is looked at. */
+  readonly schedulerName?: string;
 }
+
+export const OWN_SCHEDULER = 'atoll';
 
 /**
  * `NoSelect` keeps intents away and sends those away that are there, `NoSelectIfNew` only keeps away, `PreferNoSelect` is a

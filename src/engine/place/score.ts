@@ -1,6 +1,7 @@
 import { compileClusterScore } from './cluster-expression.ts';
 import { type CompiledMatch, compileMatch, saysWhich } from './cluster-match.ts';
 import { type ClusterSet, has } from './cluster-set.ts';
+import type { PlacementExtension } from './decide.ts';
 import { type FleetIndex, timeOf } from './fleet-index.ts';
 import type { ScoreTerm } from './placement.ts';
 
@@ -90,6 +91,26 @@ export function compileScoreTerm(
       issues.push(`${path}.type: ${JSON.stringify(type)} is no type of score`);
       return undefined;
   }
+}
+
+/** What rules of others say of clusters, as terms beside those of the placement. */
+export function extensionTerms(extensions: readonly PlacementExtension[]): readonly CompiledScoreTerm[] {
+  return extensions.flatMap((extension) =>
+    extension.score === undefined
+      ? []
+      : [
+          {
+            name: `Plugin ${extension.name}`,
+            type: 'External',
+            weight: extension.weight ?? 1,
+            scores: (clusters, { fleet }) =>
+              clusters.map((at) => {
+                const entry = fleet.entries[at];
+                return entry === undefined ? 0 : bounded(extension.score?.(entry.facts) ?? 0);
+              }),
+          } satisfies CompiledScoreTerm,
+        ],
+  );
 }
 
 function affinity(match: CompiledMatch, weight: number): CompiledScoreTerm {

@@ -27,7 +27,10 @@ export interface Plan {
   readonly overrideProblems: readonly string[];
   readonly deletionBudget: number | string;
   /** For whom, and how, a spoke writes the objects: the part of a dispatch that says so, empty where nothing is said. */
-  readonly apply: Pick<DispatchSpec, 'author' | 'apply' | 'objectApply' | 'returns' | 'shared'>;
+  readonly apply: Pick<
+    DispatchSpec,
+    'author' | 'apply' | 'objectApply' | 'returns' | 'returnFields' | 'shared' | 'removeWhenLostSeconds'
+  >;
   /** Equal for plans that ask the same of every spoke. */
   readonly digest: string;
 }
@@ -78,6 +81,10 @@ export function planIntent(
     ...(intent.applyStrategy === undefined ? {} : { apply: intent.applyStrategy }),
     ...((intent.shared ?? []).length === 0 ? {} : { shared: intent.shared }),
     ...(intent.returns === undefined || intent.returns === 'Aggregate' ? {} : { returns: intent.returns }),
+    ...(intent.removeWhenLostSeconds === undefined
+      ? {}
+      : { removeWhenLostSeconds: intent.removeWhenLostSeconds }),
+    ...(intent.returnFields === undefined ? {} : { returnFields: intent.returnFields }),
     ...((intent.objectStrategies ?? []).length === 0 ? {} : { objectApply: intent.objectStrategies }),
   };
   const perCluster = Object.fromEntries([...patches].map(([name, list]) => [name, digestOf(list)]));

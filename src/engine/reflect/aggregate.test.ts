@@ -315,4 +315,18 @@ describe('what is returned of an object', () => {
     const large = object('Widget', { text: 'x'.repeat(20_000) });
     expect(returnedStatus(large, 'Healthy', 'Raw')).toMatchObject({ status: {}, truncated: true });
   });
+
+  it('has those other fields that are asked for, and says of every object that it is there', () => {
+    const secret = { ...object('Secret'), data: { token: 'eA==' }, type: 'Opaque' } as KubeObject;
+    const fields = (...names: string[]): unknown =>
+      returnedStatus(secret, 'Healthy', 'Raw', false, names)?.fields;
+    expect(fields()).toEqual({});
+    expect(fields('data')).toEqual({ data: { token: 'eA==' } });
+    expect(fields('*')).toEqual({ spec: {}, data: { token: 'eA==' }, type: 'Opaque' });
+    expect(Object.keys((fields('metadata') as { metadata: object }).metadata)).not.toContain('name');
+    const large = { ...secret, data: { token: 'x'.repeat(200_000) } } as KubeObject;
+    const returned = returnedStatus(large, 'Healthy', 'Raw', false, ['data']);
+    expect(returned).toMatchObject({ status: {}, truncated: true });
+    expect(returned).not.toHaveProperty('fields');
+  });
 });

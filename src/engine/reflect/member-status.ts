@@ -15,7 +15,9 @@ export interface ReturnedStatus {
   readonly generation?: number;
   readonly health: HealthState;
   readonly status: JsonObject;
-  /** Set where the status is too large to be returned. */
+  /** Other fields of the object, where they were asked for. */
+  readonly fields?: JsonObject;
+  /** Set where it is too large to be returned. */
   readonly truncated?: boolean;
 }
 

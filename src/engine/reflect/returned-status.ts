@@ -1,4 +1,4 @@
-import { gvkOf, type KubeObject, refOf } from '../../kube/object.ts';
+import { asJson, gvkOf, type KubeObject, refOf } from '../../kube/object.ts';
 import { isObject, type JsonObject, type JsonValue, listAt, objectAt, stringAt } from '../../schema/json.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import type { HealthState } from '../health/verdict.ts';
@@ -81,6 +81,8 @@ const CONDITIONS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 const MAX_MESSAGE = 256;
 /** Of one object; an API server takes objects of 1.5 MB, and a dispatch has many. */
 const MAX_STATUS = 16 * 1024;
+/** Of one object of which more than the status is asked for. */
+const MAX_CONTENT = 128 * 1024;
 
 /** Whether a status of the kind is made of those on the clusters. A Service has one where it is a load balancer. */
 export function reflects(object: KubeObject): boolean {
@@ -96,15 +98,38 @@ export function aggregatedFields(object: Pick<KubeObject, 'apiVersion' | 'kind'>
   return CONDITIONS.has(key) ? [...(FIELDS.get(key) ?? []), 'conditions'] : (FIELDS.get(key) ?? []);
 }
 
-/** What is returned of an object; `undefined` where nothing is. With `whole` all of it, as somebody taught of the kind. */
+/** Of the metadata no more than says which object it is: the rest changes with every write. */
+const METADATA = ['uid', 'creationTimestamp', 'generation', 'labels', 'annotations'];
+const NEVER_RETURNED = new Set(['apiVersion', 'kind', 'metadata', 'status']);
+
+/** Fields of an object that were asked for by name; `*` is all but the metadata. */
+function fieldsOf(object: KubeObject, names: readonly string[]): JsonObject {
+  const { metadata, ...others } = asJson(object);
+  const all = names.includes('*');
+  const entries = Object.entries(others).filter(
+    ([key]) => !NEVER_RETURNED.has(key) && (all || names.includes(key)),
+  );
+  if (names.includes('metadata') && isObject(metadata)) entries.push(['metadata', pick(metadata, METADATA)]);
+  return Object.fromEntries(entries);
+}
+
+function pick(object: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => names.includes(key)));
+}
+
+/**
+ * What is returned of an object; `undefined` where nothing is. With `whole` all of its status, as somebody taught of the kind. Where
+ * `names` is given there is always something: that the object is there.
+ */
 export function returnedStatus(
   object: KubeObject,
   health: HealthState,
   mode: ReturnMode,
   whole: boolean = false,
+  names?: readonly string[],
 ): ReturnedStatus | undefined {
   if (mode === 'None') return undefined;
-  const status = objectAt(object, 'status');
+  const status = objectAt(object, 'status') ?? (names && {});
   if (!status) return undefined;
   const all = mode === 'Raw' || whole;
   if (!all && !reflects(object)) return undefined;
@@ -115,8 +140,9 @@ export function returnedStatus(
     health,
   };
   if (!all) return { ...returned, status: reflected(object, status) };
-  const small = jsonText(status).length <= MAX_STATUS;
-  return small ? { ...returned, status } : { ...returned, status: {}, truncated: true };
+  const content = { status, ...(names && { fields: fieldsOf(object, names) }) };
+  const small = jsonText(content).length <= (names ? MAX_CONTENT : MAX_STATUS);
+  return small ? { ...returned, ...content } : { ...returned, status: {}, truncated: true };
 }
 
 function reflected(object: KubeObject, status: JsonObject): JsonObject {

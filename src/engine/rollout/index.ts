@@ -30,6 +30,7 @@ export {
   windowProblems,
 } from './maintenance-window.ts';
 export { memorable } from './memory.ts';
+export { stagesAhead } from './stage-assignment.ts';
 export {
   NO_REVISION,
   type Stamp,

@@ -38,6 +38,7 @@ const SCENARIOS: Readonly<Record<string, string>> = {
     '[K86] [K87] passes over clusters outside of their windows and stops within a change when a window ends',
   'windows-wait':
     '[K88] waits for windows with an end, and leaves them out in an emergency where owners allow it',
+  'cluster-sets': '[K89] gives each set of clusters its own weights, and rolls through the rest',
   rate: 'keeps to rates, batches and what may be unavailable, also after a restart',
   'skip-unreachable': 'passes over what it cannot see where told to',
 };

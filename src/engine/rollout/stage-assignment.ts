@@ -62,3 +62,21 @@ function testOf({ clusterNames, clusterSelector }: RolloutStage): (cluster: Roll
   return ({ name, labels }) =>
     (names === undefined || names.has(name)) && (selector === undefined || matchesSelector(selector, labels));
 }
+
+/** The stages through which a new content would go, with their clusters in the order in which they start; those without any left out. */
+export function stagesAhead(
+  stages: readonly RolloutStage[],
+  clusters: readonly RolloutCluster[],
+): readonly { readonly name: string; readonly clusters: readonly string[] }[] {
+  const all = allStages(stages);
+  const assigned = [...assignStages(all, clusters, new Map())];
+  return all
+    .map((stage, index) => ({
+      name: stage.name,
+      clusters: startOrder(
+        stage,
+        assigned.flatMap(([name, at]) => (at === index ? [name] : [])),
+      ),
+    }))
+    .filter((stage) => stage.clusters.length > 0);
+}

@@ -57,6 +57,8 @@ function begin(draft: Draft, name: string, cluster: ClusterProgress, stage: Stag
   cluster.message = 'started';
   delete cluster.readySince;
   delete cluster.degradedSince;
+  // Where the revision is already nothing will happen that could tell of it.
+  if (isReadyAt(cluster, state.target)) draft.wake(now + 1);
   if (changes) {
     draft.effects.push({ type: 'release', cluster: name, revision: state.target });
     stage.batchStarted += 1;

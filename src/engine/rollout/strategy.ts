@@ -94,6 +94,9 @@ export interface AnalysisMetric {
   readonly condition: string;
   /** So many samples in a row that are not fail the stage. 1 by default. */
   readonly failureLimit?: number;
+  /** The server that measures it, and what it is asked. Without them samples come from elsewhere. */
+  readonly provider?: string;
+  readonly query?: string;
 }
 
 export interface RollbackPolicy {

@@ -29,8 +29,13 @@ export function selects(
   return compiledSelector(selector).selects(object, namespaces);
 }
 
-/** API groups of the control plane itself: what they hold drives the fleet and must not be sent around in it. */
-const OWN_GROUPS = new Set(['atoll.dev', 'core.oam.dev']);
+/** What drives the fleet must not be sent around in it: all of our own group, and the clusters of a group that others use as well. */
+function isOwn(group: string, kind: string): boolean {
+  if (group === 'core.oam.dev') return kind === 'SpokeCluster' || kind === 'Cluster';
+  // Rules say what a cluster's engine is to make of a kind: they travel with the objects of that kind.
+  return group === 'atoll.dev' && kind !== 'ResourceRule';
+}
+
 /** Kinds of Kubernetes itself that describe one cluster's own machinery, or that are questions and not objects. */
 const CLUSTER_OWN_KINDS = new Set([
   'Event',
@@ -76,8 +81,7 @@ const SYSTEM_NAMESPACES = new Set(['kube-system', 'kube-public', 'kube-node-leas
 export function neverPropagated(object: KubeObject): string | undefined {
   const { name = '', namespace = '', ownerReferences = [] } = object.metadata;
   const group = parseApiVersion(object.apiVersion).group;
-  // Rules say what a cluster's engine is to make of a kind: they travel with the objects of that kind.
-  if (OWN_GROUPS.has(group) && object.kind !== 'ResourceRule') return `objects of ${group} steer the fleet`;
+  if (isOwn(group, object.kind)) return `objects of ${group} steer the fleet`;
   if (
     SYSTEM_NAMESPACES.has(namespace) ||
     (object.kind === 'Namespace' && (SYSTEM_NAMESPACES.has(name) || name === 'default'))

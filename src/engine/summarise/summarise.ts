@@ -40,6 +40,8 @@ export interface FleetSummary {
   readonly oldestObservedAt?: number;
   /** Those that are not Ready, in name order. */
   readonly notReady: readonly ClusterSummary[];
+  /** What clusters tell of objects that another source wants there as well; absent where there are none. */
+  readonly conflicts?: readonly { readonly cluster: string; readonly message: string }[];
 }
 
 /** One cluster in one word. A stale Ready is Stale: nobody knows. */
@@ -57,7 +59,8 @@ export function summariseCluster(observation: ClusterObservation): ClusterSummar
   const behind = epoch < (observation.wantedEpoch ?? 0) || generation < observation.wantedGeneration;
   const refused = status?.conditions?.find(({ type, status: is }) => type === 'Accepted' && is === 'False');
   // What the spoke says of it is nearer to the cause than that the hub therefore sends nothing.
-  if (behind && refused) return summary('Degraded', refused.reason, refused.message);
+  if (behind && refused)
+    return summary(refused.reason === 'Held' ? 'Waiting' : 'Degraded', refused.reason, refused.message);
   if (observation.dispatchProblem !== undefined)
     return summary(
       'Degraded',
@@ -89,5 +92,15 @@ export function summariseFleet(observations: readonly ClusterObservation[]): Fle
     stale: summaries.filter((item) => item.word === 'Stale').length,
     ...(lastSights.length === 0 ? {} : { oldestObservedAt: Math.min(...lastSights) }),
     notReady: summaries.filter((item) => item.word !== 'Ready'),
+    ...conflictsOf(observations),
   };
+}
+
+function conflictsOf(observations: readonly ClusterObservation[]): Pick<FleetSummary, 'conflicts'> {
+  const conflicts = observations.flatMap(({ cluster, status }) => {
+    const told = status?.conditions?.find(({ type }) => type === 'Conflict');
+    return told?.status === 'True' ? [{ cluster, message: told.message }] : [];
+  });
+  if (conflicts.length === 0) return {};
+  return { conflicts: conflicts.sort((a, b) => (a.cluster < b.cluster ? -1 : 1)) };
 }

@@ -1,6 +1,7 @@
 import { ACCESS_GRANT } from '../../engine/access/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { installKinds } from '../../kube/custom-resource.ts';
+import { keepApplied } from '../../kube/keep-applied.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -105,11 +106,7 @@ export function accessRoles(): KubeObject[] {
  */
 export async function installGrants(clock: Clock, client: Client): Promise<{ readonly problem?: string }> {
   try {
-    for (const object of [...grantPolicy(), ...accessRoles()])
-      await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
-        fieldManager: 'atoll',
-        force: true,
-      });
+    for (const object of [...grantPolicy(), ...accessRoles()]) await keepApplied(client, object, 'atoll');
   } catch (error) {
     if (!hasCode(error, 404) && !hasCode(error, 403)) throw error;
     const why = error instanceof StatusError ? error.message : '';

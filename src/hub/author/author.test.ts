@@ -140,6 +140,9 @@ describe('the policies of a hub', () => {
           throw failure(404, 'NoKindMatch', `no ${kind} in ${apiVersion}`);
         return {};
       },
+      get: async () => {
+        throw failure(404, 'NotFound', 'there are no policies yet');
+      },
       apply: async (_resource: unknown, written: KubeObject) => {
         if (forbidden) throw failure(403, 'Forbidden', 'you may not');
         applied.push(`${written.kind} ${written.metadata.name}`);

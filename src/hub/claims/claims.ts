@@ -41,6 +41,15 @@ export interface Claims {
   isContested(ref: ObjectRef): boolean;
   /** The other intent that has an object, or will have it, where this one lets it go. */
   heirOf(key: string, ref: ObjectRef): string | undefined;
+  /** What an intent has and others select as well. */
+  wanted(key: string): readonly WantedByOthers[];
+}
+
+/** An object that an intent has, and the keys of those that select it as well. */
+export interface WantedByOthers {
+  /** `group/Kind/namespace/name`. */
+  readonly object: string;
+  readonly by: readonly string[];
 }
 
 export interface ClaimsOptions {
@@ -49,6 +58,8 @@ export interface ClaimsOptions {
   readonly namespaces?: NamespaceLabels;
   /** An object may be another's now. */
   readonly onChange: (key: string) => void;
+  /** Others than before select what it has. */
+  readonly onWanted?: (key: string) => void;
 }
 
 interface Contender extends SourceClaim {
@@ -64,6 +75,8 @@ export function createClaims(options: ClaimsOptions): Claims {
   const heldBy = new Map<string, Set<string>>();
   /** Who would have an object if its holder had not. */
   const losers = new Map<string, Set<string>>();
+  /** The same by the one that would have it. */
+  const lostBy = new Map<string, Set<string>>();
   const touched = new Set<string>();
   /** Looked at by this process: what they have is in `holders`. */
   const settled = new Set<string>();
@@ -83,7 +96,7 @@ export function createClaims(options: ClaimsOptions): Claims {
         known.delete(key);
         settled.delete(key);
         for (const object of [...(heldBy.get(key) ?? [])]) letGo(object, key);
-        for (const [object, rivals] of [...losers]) if (rivals.has(key)) drop(losers, object, key);
+        for (const object of [...(lostBy.get(key) ?? [])]) giveUp(object, key);
       }
       if (before && terms)
         for (const object of heldBy.get(key) ?? [])
@@ -98,6 +111,21 @@ export function createClaims(options: ClaimsOptions): Claims {
     if (before !== undefined) drop(heldBy, before, object);
     holders.set(object, key);
     put(heldBy, key, object);
+  }
+
+  function contend(object: string, key: string, winner: string): void {
+    if (losers.get(object)?.has(key) === true) return;
+    put(losers, object, key);
+    put(lostBy, key, object);
+    options.onWanted?.(winner);
+  }
+
+  function giveUp(object: string, key: string): void {
+    if (losers.get(object)?.has(key) !== true) return;
+    drop(losers, object, key);
+    drop(lostBy, key, object);
+    const winner = holders.get(object);
+    if (winner !== undefined) options.onWanted?.(winner);
   }
 
   function letGo(object: string, key: string): void {
@@ -122,12 +150,17 @@ export function createClaims(options: ClaimsOptions): Claims {
   return {
     touch(key): void {
       touched.add(key);
+      for (const object of lostBy.get(key) ?? []) {
+        const winner = holders.get(object);
+        if (winner !== undefined) options.onWanted?.(winner);
+      }
     },
     settle(key, compiled): Settled {
       takeIn();
       if (!known.has(key)) return { compiled, lost: [] };
       const along = new Set(compiled.closure?.added.map(({ object }) => refKey(refOf(object))));
       const lost: LostClaim[] = [];
+      const lostBefore = new Set(lostBy.get(key));
       const kept: KubeObject[] = [];
       const before = new Set(heldBy.get(key));
       let first: string | undefined;
@@ -147,13 +180,14 @@ export function createClaims(options: ClaimsOptions): Claims {
         if (!contest || contest.winner.key === key) {
           kept.push(object);
           before.delete(name);
-          drop(losers, name, key);
+          giveUp(name, key);
           hold(name, key);
           if (previous !== undefined && previous !== key) options.onChange(previous);
         } else {
           const { winner } = contest;
           hold(name, winner.key);
-          put(losers, name, key);
+          contend(name, key, winner.key);
+          lostBefore.delete(name);
           lost.push({ object: name, winner: winner.key });
           first ??= `${refText(refOf(object))}: ${contest.losers.find(({ claim }) => claim.key === key)?.reason ?? ''}`;
           if (previous !== winner.key) options.onChange(winner.key);
@@ -161,6 +195,7 @@ export function createClaims(options: ClaimsOptions): Claims {
         }
       }
       for (const object of before) letGo(object, key);
+      for (const object of lostBefore) giveUp(object, key);
       settled.add(key);
       if (first === undefined) return { compiled, lost };
       const more = lost.length > 1 ? ` (and ${lost.length - 1} more objects)` : '';
@@ -169,6 +204,13 @@ export function createClaims(options: ClaimsOptions): Claims {
         lost,
         problem: { ok: false, reason: 'ClaimedByAnother', message: `${first}${more}` },
       };
+    },
+    wanted(key): readonly WantedByOthers[] {
+      takeIn();
+      return [...(heldBy.get(key) ?? [])].flatMap((object) => {
+        const by = [...(losers.get(object) ?? [])].filter((rival) => rival !== key).sort();
+        return by.length === 0 ? [] : [{ object, by }];
+      });
     },
     isContested: (ref) => losers.has(refKey(ref)),
     heirOf(key, ref): string | undefined {

@@ -6,4 +6,11 @@
  * the order). Who lost is remembered with the one that lost, durable before anything is sent: a hub that starts again gives
  * the same answer. Whoever loses an object goes on without it; the spoke hands the object over as it is.
  */
-export { type Claims, type ClaimsOptions, type ClaimTerms, createClaims, type LostClaim } from './claims.ts';
+export {
+  type Claims,
+  type ClaimsOptions,
+  type ClaimTerms,
+  createClaims,
+  type LostClaim,
+  type WantedByOthers,
+} from './claims.ts';

@@ -39,10 +39,11 @@ export function openIntents(
   { records, kubefed }: Dialects,
   onChange: (key: string) => void,
 ): Intents {
+  const kubefedSources = openKubeFedSources(runtime, client, records, kubefed, onChange);
   // A dialect joins the hub by being named here.
   const sources: readonly IntentSource[] = [
     openPropagations(runtime, client, onChange),
-    ...openKubeFedSources(runtime, client, records, kubefed, onChange),
+    ...kubefedSources.sources,
     ...openGraphSources(runtime, client, records, onChange),
   ];
   return {
@@ -58,6 +59,7 @@ export function openIntents(
       return sources.every((source) => source.synced);
     },
     stop(): void {
+      kubefedSources.stop();
       for (const source of sources) source.stop();
     },
   };

@@ -31,6 +31,14 @@ export interface IntentRecord {
   /** Contents that are kept to go back to: while there are any, something is stored for it. */
   readonly revisions?: readonly RevisionReport[];
   readonly rollout?: RolloutReport;
+  /** Where another scheduler wants it, whom its placement names. Written by that scheduler, never by the hub. */
+  readonly scheduled?: ScheduledElsewhere;
+}
+
+/** The word of a scheduler that is not the hub's. */
+export interface ScheduledElsewhere {
+  readonly schedulerName: string;
+  readonly clusterNames: readonly string[];
 }
 
 /** What compiling may ask beside the object itself. */
@@ -74,6 +82,8 @@ export interface IntentSource<T extends KubeObject = KubeObject> {
   compile(object: T, reading: CompileReading): Compiled;
   /** By what the object claims what it selects; it shares that with everyone where nothing is said. */
   claim?(object: T): Omit<ClaimTerms, 'lost' | 'isSent'> | undefined;
+  /** How early it is planned when many wait: the highest first. 0 where nothing is said. */
+  schedulePriority?(object: T): number;
   /** Whether a change of another object may change what this one comes to. `compiled` is what it came to last. */
   concernedBy(object: T, compiled: Compiled | undefined, changed: KubeObject): boolean;
   /** Who wrote the object last, as the hub's API server knows them; undefined where that is not known. */
@@ -81,6 +91,8 @@ export interface IntentSource<T extends KubeObject = KubeObject> {
   /** Whether what an object brought stays on the clusters, without marks, when the object is deleted. */
   releases?(object: T): boolean;
   record(object: T): IntentRecord | undefined;
+  /** Whether an object that is being deleted stays until clusters that are away have let go of what it brought, too. */
+  waitsForAway?(object: T): boolean;
   /** Rejects with 404 where the object is gone. */
   writeRecord(object: T, record: IntentRecord): Promise<void>;
   /** Tells the object what became of it; writes on change only. */

@@ -33,6 +33,7 @@ export function openPropagations(
       const relevant =
         type !== 'updated' ||
         !deepEqual(object.spec, previous?.spec) ||
+        !deepEqual(object.status?.scheduled, previous?.status?.scheduled) ||
         object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
       if (relevant) onChange(keyOf(resource, object));
     });
@@ -83,6 +84,7 @@ export function openPropagations(
         ...(preemption === undefined ? {} : { preemption }),
       };
     },
+    schedulePriority: ({ spec }) => spec.schedulePriority ?? 0,
     concernedBy,
     author: ({ spec }) => spec.author,
     record: ({ status }) => status,

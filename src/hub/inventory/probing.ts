@@ -3,12 +3,19 @@ import { judgeProbe } from '../../engine/liveness/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { createClient } from '../../kube/rest-client.ts';
 import type { Link } from '../../link/link.ts';
+import type { HistogramRow } from '../../runtime/metrics.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Fleet } from '../fleet.ts';
 import { type Probe, type ProbeMemory, probeSpoke, refreshApis } from './probe.ts';
 import type { Connection, Sighting } from './sighting.ts';
 import { ID_PROPERTY } from './twins.ts';
 
+/** As users of KubeFed know it. */
+const PROBE_METRIC: HistogramRow = {
+  name: 'cluster_health_status_duration_seconds',
+  help: 'How long probes of clusters took.',
+  bounds: [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30],
+};
 /** A probe that is nearly due is due. */
 const EARLY_MS = 50;
 
@@ -24,6 +31,7 @@ export interface Probing {
 
 export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
   const { clock } = runtime;
+  const took = runtime.metrics.histogram(PROBE_METRIC);
 
   function clientOf(name: string, link: Link): Client {
     const session = fleet.session(name);
@@ -52,6 +60,7 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
         : withoutUid(sighting.memory);
     const at = clock.monotonic();
     const result = await probeSpoke(runtime, clientOf(name, link), timeoutMs, memory);
+    took.observe((clock.monotonic() - at) / 1000);
     const probedAt = clock.now();
     if (result.reached) {
       sighting.memory = result.memory;

@@ -8,6 +8,7 @@ import { hasCode } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type CredentialOptions, credentials as openCredentials } from '../credential/index.ts';
 import type { Fleet } from '../fleet.ts';
+import { followTaintPolicies } from '../placement/taint-policies.ts';
 import { gatewayRegistration } from './gateway-registration.ts';
 import type { Inventory, LinkSource } from './inventory.ts';
 import { type ClusterChange, followClusters, isUnreachable, SPOKE_CLUSTERS } from './known-clusters.ts';
@@ -50,6 +51,9 @@ export function startInventory(
     ...(gateway === undefined ? {} : { gateway: gatewayRegistration(runtime, client, gateway.namespace) }),
   });
   const transitions = followTransitions(runtime, client);
+  const taintPolicies = followTaintPolicies(runtime, client, () => {
+    for (const key of known.keys()) loop.enqueue(key, CATCH_UP_MS);
+  });
   const removeGauge = runtime.metrics.gauge(INVENTORY_METRICS.clusters, () => {
     const counts = new Map([
       ['Connected', 0],
@@ -98,7 +102,7 @@ export function startInventory(
     const looked = await looking.look(spoke);
     const { found } = looked;
     const told = { ...found, taints: spoke.spec.taints ?? [] };
-    const status = reportSpoke(told, spoke.status, clock.now());
+    const { status, dueMs } = taintPolicies.apply(spoke, reportSpoke(told, spoke.status, clock.now()));
     if (status.connection !== 'Connected' && mayStillCome(spoke, name)) {
       // A hub that starts again has not lost the spokes that are on their way: it says nothing of them yet.
       return { requeueAfterMs: START_GRACE_MS / 4 };
@@ -112,7 +116,8 @@ export function startInventory(
       }
       transitions.tell(spoke, spoke.status, status);
     }
-    return { requeueAfterMs: nextLookMs(spoke, looked) };
+    const dueInMs = dueMs === undefined ? Infinity : Math.max(CATCH_UP_MS, dueMs - clock.now());
+    return { requeueAfterMs: Math.min(nextLookMs(spoke, looked), dueInMs) };
   }
 
   function nextLookMs(spoke: SpokeCluster, { found, refreshAt, againInMs }: Look): number {
@@ -186,6 +191,7 @@ export function startInventory(
     async stop(): Promise<void> {
       removeGauge();
       known.stop();
+      taintPolicies.stop();
       await Promise.all([loop.stop(), profiles.stop()]);
       looking.stop();
       transitions.stop();

@@ -11,7 +11,6 @@ import {
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
-import { startController } from '../../kube/controller-loop.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -24,6 +23,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject, stringAt } from '../../schema/json.ts';
 import type { Federation } from './federation.ts';
 import { watchKind } from './kind-watch.ts';
+import { KUBEFED_METRICS, startCountedController, timed } from './metrics.ts';
 
 const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 const KUBEFED_CLUSTERS = resourceIdOf(KUBEFED_CLUSTER);
@@ -51,13 +51,36 @@ export function startClusters(
   { client, definitions, federation, events }: ClustersOptions,
 ): { stop(): Promise<void> } {
   let spokes: Informer<InventoryCluster> | undefined;
-  const loop = startController(runtime, { name: 'kubefed-clusters', concurrency: 4, reconcile });
+  const { clock, metrics } = runtime;
+  /** When KubeFedClusters came that were not Ready since, and when they went whose entry is there still. */
+  const joining = new Map<string, number>();
+  const leaving = new Map<string, number>();
+  const loop = startCountedController(runtime, { name: 'kubefed-clusters', concurrency: 4, reconcile });
   const members = watchKind<KubeFedCluster>(runtime, client, definitions, {
     definition: `${KUBEFED_CLUSTER.plural}.${KUBEFED_CLUSTER.group}`,
     version: KUBEFED_CLUSTER.version,
-    onChange: ({ object }) => loop.enqueue(object.metadata.name ?? '', GATHER_MS),
+    onChange({ type, object }) {
+      const { name = '' } = object.metadata;
+      if (type === 'deleted') {
+        joining.delete(name);
+        leaving.set(name, clock.monotonic());
+      } else if (!joining.has(name) && object.status === undefined) joining.set(name, clock.monotonic());
+      loop.enqueue(name, GATHER_MS);
+    },
     onServed: follow,
   });
+  const gauges = [
+    metrics.gauge(KUBEFED_METRICS.clusters, () =>
+      members.list().map(({ metadata, status }) => ({
+        labels: { state: stateOf(status), cluster: metadata.name ?? '' },
+        value: 1,
+      })),
+    ),
+    metrics.gauge(KUBEFED_METRICS.joined, () => [{ value: members.list().length }]),
+  ];
+  const connecting = timed(runtime, 'connecting');
+  const joins = timed(runtime, 'joining');
+  const unjoins = timed(runtime, 'unjoining');
 
   /** Once there are KubeFedClusters, what SpokeClusters say of themselves counts. */
   function follow(): void {
@@ -94,9 +117,16 @@ export function startClusters(
     const member = members.get(namespace, name);
     const spoke = spokeOf(name);
     if (!member) {
-      if (spoke && spoke.metadata.deletionTimestamp === undefined) await show(spoke, namespace);
+      const wasMember = spoke?.metadata.ownerReferences?.some(({ kind }) => kind === KUBEFED_CLUSTER.kind);
+      if (spoke && !wasMember && spoke.metadata.deletionTimestamp === undefined) await show(spoke, namespace);
+      const leftAt = leaving.get(name);
+      if (!spoke && leftAt !== undefined) {
+        leaving.delete(name);
+        unjoins.observe((clock.monotonic() - leftAt) / 1000);
+      }
       return undefined;
     }
+    leaving.delete(name);
     if (isView(member)) {
       if (!spoke) await remove(member);
       else {
@@ -121,6 +151,7 @@ export function startClusters(
     member: KubeFedCluster,
     spoke: InventoryCluster | undefined,
   ): Promise<string | undefined> {
+    const began = clock.monotonic();
     const [issue] = validateCluster(member.spec);
     if (issue) return `${issue.path}: ${issue.detail || issue.type}`;
     const token = await tokenOf(member);
@@ -129,12 +160,16 @@ export function startClusters(
     if ('problem' in made) return made.problem;
     const refused = await keepSecret(member, made.secret);
     if (refused !== undefined) return refused;
-    const wanted = owned(spokeClusterOf(member), member);
+    const wanted = owned(spokeClusterOf(member, federation.settings.clusterHealthCheck), member);
     const isSame =
       spoke !== undefined &&
       deepEqual(spoke.metadata.labels ?? {}, wanted.metadata.labels ?? {}) &&
-      deepEqual(spoke.spec.credential, wanted.spec.credential);
-    if (!isSame) await client.apply(SPOKE_CLUSTERS, wanted, { fieldManager: FIELD_MANAGER, force: true });
+      // What the settings do not speak of is whoever's it is.
+      deepEqual({ ...spoke.spec, ...wanted.spec }, spoke.spec);
+    if (!isSame) {
+      await client.apply(SPOKE_CLUSTERS, wanted, { fieldManager: FIELD_MANAGER, force: true });
+      connecting.observe((clock.monotonic() - began) / 1000);
+    }
     return undefined;
   }
 
@@ -259,6 +294,11 @@ export function startClusters(
     }
     const had = (type: string): boolean =>
       before?.conditions.some((item) => item.type === type && item.status === 'True') === true;
+    const since = joining.get(name);
+    if (since !== undefined && stateOf(status) === 'ready') {
+      joining.delete(name);
+      joins.observe((clock.monotonic() - since) / 1000);
+    }
     for (const condition of status.conditions) {
       if (condition.status !== 'True' || had(condition.type)) continue;
       const { message = '' } = condition;
@@ -272,11 +312,21 @@ export function startClusters(
   return {
     async stop(): Promise<void> {
       unsubscribe();
+      for (const remove of gauges) remove();
       members.stop();
       spokes?.stop();
       await loop.stop();
     },
   };
+}
+
+/** A cluster in one word, as the metric of clusters has it. */
+function stateOf(status: KubeFedCluster['status']): 'ready' | 'notready' | 'offline' | 'malformed' {
+  const is = (type: string): boolean =>
+    status?.conditions.some((item) => item.type === type && item.status === 'True') === true;
+  if (is('Ready')) return 'ready';
+  if (is('Offline')) return 'offline';
+  return is('ConfigMalformed') ? 'malformed' : 'notready';
 }
 
 function isView({ metadata }: KubeObject): boolean {

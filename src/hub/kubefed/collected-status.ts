@@ -1,7 +1,6 @@
 import type { FederatedObject } from '../../dialects/kubefed/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
-import { startController } from '../../kube/controller-loop.ts';
 import type { AnyCustomKind } from '../../kube/custom-resource.ts';
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
@@ -11,6 +10,7 @@ import { anything, list, record, text } from '../../schema/schema-of.ts';
 import type { IntentRecords } from '../intents/records.ts';
 import { type Federation, federatedKey, type TypeEntry } from './federation.ts';
 import { installKind } from './kinds.ts';
+import { startCountedController } from './metrics.ts';
 import type { Remote } from './remote.ts';
 
 const FIELD_MANAGER = 'atoll-kubefed';
@@ -33,7 +33,7 @@ export function startCollectedStatus(
   runtime: Runtime,
   { client, federation, records, remote }: CollectedStatusOptions,
 ): { stop(): Promise<void> } {
-  const loop = startController(runtime, { name: 'kubefed-status', concurrency: 2, reconcile });
+  const loop = startCountedController(runtime, { name: 'kubefed-status', concurrency: 2, reconcile });
   const served = new Set<string>();
   /** What was written last, by key. */
   const written = new Map<string, string>();

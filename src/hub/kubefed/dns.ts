@@ -18,7 +18,6 @@ import {
 import type { Client, ResourceId } from '../../kube/client.ts';
 import type { Resolve } from '../../kube/cluster-endpoint.ts';
 import type { Result } from '../../kube/controller.ts';
-import { startController } from '../../kube/controller-loop.ts';
 import { type AnyCustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -30,6 +29,7 @@ import { deepEqual, listAt, objectAt, stringAt } from '../../schema/json.ts';
 import type { Inventory } from '../inventory/index.ts';
 import type { Federation } from './federation.ts';
 import { type KindWatch, watchKind } from './kind-watch.ts';
+import { startCountedController } from './metrics.ts';
 import type { Remote } from './remote.ts';
 
 const ENDPOINTS = resourceIdOf(DNS_ENDPOINT);
@@ -55,7 +55,7 @@ const TARGETS: Readonly<Record<Kind, ResourceId>> = { service: services, ingress
 /** Keeps the status of DNS records, and the DNSEndpoints that external-dns makes names of. */
 export function startDns(runtime: Runtime, options: DnsOptions): { stop(): Promise<void> } {
   const { client, definitions, federation, inventory, remote } = options;
-  const loop = startController(runtime, { name: 'kubefed-dns', concurrency: 4, reconcile });
+  const loop = startCountedController(runtime, { name: 'kubefed-dns', concurrency: 4, reconcile });
   const watch = <T extends KubeObject>(
     kind: AnyCustomKind,
     onChange: (change: Change<T>) => void,

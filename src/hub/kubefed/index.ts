@@ -10,7 +10,7 @@ export {
   AUTHOR_GROUPS_ANNOTATION,
   AUTHOR_POLICY,
   authorOf,
-} from './author-policy.ts';
+} from '../policies/dialect-author-policy.ts';
 export {
   EARLY_NAMESPACE_KEY,
   type Early,
@@ -21,6 +21,7 @@ export {
 export { type Federation, federatedKey, openFederation, type TypeEntry, wishDiffers } from './federation.ts';
 export { type KindWatch, servedResource, watchKind } from './kind-watch.ts';
 export { installKind, KUBEFED_KINDS } from './kinds.ts';
+export { timed } from './metrics.ts';
 export { openRemote, type Remote } from './remote.ts';
 export { type KubeFed, startKubeFed } from './start.ts';
 export { federatedDefinition } from './type-configs.ts';

@@ -1,5 +1,6 @@
 import {
   type FederatedType,
+  isSettled,
   observeWorkload,
   type WorkloadObservation,
 } from '../../dialects/kubefed/index.ts';
@@ -7,7 +8,6 @@ import { impersonationHeaders, userOnSpoke } from '../../engine/access/index.ts'
 import { DISPATCH_LABEL } from '../../engine/dispatch/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
-import { startController } from '../../kube/controller-loop.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -19,6 +19,7 @@ import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, type JsonValue, numberAt, stringsAt } from '../../schema/json.ts';
 import type { Fleet } from '../fleet.ts';
+import { startCountedController } from './metrics.ts';
 
 /**
  * Who reads objects on spokes for the federation: a user of the hub like others, who may look and do nothing else. What the
@@ -87,6 +88,8 @@ interface Interest {
   clusters: readonly string[];
   /** Whether its pods count. */
   workload: boolean;
+  /** How many replicas each cluster was seen to be asked for last. */
+  readonly asked: Map<string, { readonly replicas: number; readonly changedAtMs: number | undefined }>;
 }
 
 export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): Remote {
@@ -99,7 +102,11 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
   const lookingAt = new Map<string, Set<string>>();
   const observed = new Map<string, Map<string, WorkloadObservation>>();
   const listeners: ((cluster: string, resource: ResourceId, namespace: string, name: string) => void)[] = [];
-  const loop = startController(runtime, { name: 'kubefed-remote', concurrency: 4, reconcile: observe });
+  const loop = startCountedController(runtime, {
+    name: 'kubefed-remote',
+    concurrency: 4,
+    reconcile: observe,
+  });
 
   function clientOf(cluster: string): Client | undefined {
     const session = fleet.session(cluster);
@@ -200,7 +207,7 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
       return present;
     }
     if (present) unlook(key, present);
-    const interest: Interest = { resource, namespace, name, clusters, workload };
+    const interest: Interest = { resource, namespace, name, clusters, workload, asked: new Map() };
     interests.set(key, interest);
     const place = placeOf(resource, namespace, name);
     const keys = lookingAt.get(place) ?? new Set();
@@ -233,18 +240,19 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
     if (interest.workload) {
       const found = new Map<string, WorkloadObservation>();
       for (const cluster of interest.clusters) {
-        const { known, object } = read(cluster, resource, namespace, name);
-        if (!known) continue;
+        const { known: isKnown, object } = read(cluster, resource, namespace, name);
+        if (!isKnown) continue;
         if (!object) {
+          changeOf(interest, cluster, 0);
           found.set(cluster, { current: 0 });
           continue;
         }
-        const isSettled =
-          (numberAt(object, 'spec', 'replicas') ?? 0) === (numberAt(object, 'status', 'readyReplicas') ?? 0);
-        const its = isSettled ? [] : await podsOf(cluster, object);
-        const { lookAgainAtMs, ...observation } = observeWorkload(object, its, clock.now());
+        const changedAtMs = changeOf(interest, cluster, numberAt(object, 'spec', 'replicas') ?? 0);
+        const settled = isSettled(object);
+        const its = settled ? [] : await podsOf(cluster, object);
+        const { lookAgainAtMs, ...observation } = observeWorkload(object, its, clock.now(), changedAtMs);
         found.set(cluster, observation);
-        if (!isSettled) again = Math.min(again ?? LOOK_AGAIN_MS, LOOK_AGAIN_MS);
+        if (!settled) again = Math.min(again ?? LOOK_AGAIN_MS, LOOK_AGAIN_MS);
         if (lookAgainAtMs !== undefined)
           again = Math.min(again ?? LOOK_AGAIN_MS, Math.max(1_000, lookAgainAtMs - clock.now() + 1));
       }
@@ -255,6 +263,15 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
     }
     onNews(key);
     return again === undefined ? undefined : { requeueAfterMs: again };
+  }
+
+  /** When the number of replicas on a cluster changed, where that was seen. */
+  function changeOf({ asked }: Interest, cluster: string, replicas: number): number | undefined {
+    const before = asked.get(cluster);
+    if (before?.replicas === replicas) return before.changedAtMs;
+    const changedAtMs = before && clock.now();
+    asked.set(cluster, { replicas, changedAtMs });
+    return changedAtMs;
   }
 
   async function podsOf(cluster: string, workload: KubeObject): Promise<readonly KubeObject[]> {

@@ -9,7 +9,6 @@ import {
   reportTypeConfig,
 } from '../../dialects/kubefed/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { startController } from '../../kube/controller-loop.ts';
 import { type CustomKind, customResourceDefinition, resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -18,9 +17,10 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject, listAt, stringAt } from '../../schema/json.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
 import { refName } from '../../schema/open-api-schema.ts';
-import { installAuthorPolicy } from './author-policy.ts';
+import { installAuthorPolicy } from '../policies/dialect-author-policy.ts';
 import type { Federation } from './federation.ts';
 import { installKind, isMade, KUBEFED_KINDS, madeFrom } from './kinds.ts';
+import { startCountedController } from './metrics.ts';
 import { installValidation } from './validation-policy.ts';
 
 const GATHER_MS = 20;
@@ -54,7 +54,7 @@ export async function startTypeConfigs(
   /** Those whose kinds are guarded by policies. */
   let guarded: readonly string[] = [];
   let authorsBelieved = false;
-  const loop = startController(runtime, { name: 'kubefed-types', reconcile: pass });
+  const loop = startCountedController(runtime, { name: 'kubefed-types', reconcile: pass });
   const soon = (): void => loop.enqueue(PASS, GATHER_MS);
   const unsubscribe = [
     federation.onTypes(soon),

@@ -1,4 +1,5 @@
 import type { Client } from '../../kube/client.ts';
+import { keepApplied } from '../../kube/keep-applied.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -60,9 +61,5 @@ async function attempt(act: () => Promise<void>): Promise<string | undefined> {
 }
 
 async function apply(client: Client, objects: readonly KubeObject[]): Promise<void> {
-  for (const object of objects)
-    await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
-      fieldManager: 'atoll',
-      force: true,
-    });
+  for (const object of objects) await keepApplied(client, object, 'atoll');
 }

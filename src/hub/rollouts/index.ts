@@ -6,6 +6,8 @@
  * What is answered is durable first. People command a rollout by RolloutActions, whose authors the API server writes down.
  * Without a strategy content goes everywhere at once; without a history either nothing here is involved.
  */
+
+export type { ClusterOrder, RolledOut, RolloutRequest } from './entry.ts';
 export {
   INTENT_REVISION,
   INTENT_ROLLOUT,
@@ -14,9 +16,15 @@ export {
   type RolloutActionName,
 } from './kinds.ts';
 export {
-  type ClusterOrder,
-  type RolledOut,
-  type RolloutRequest,
+  ANALYSIS_PROVIDER,
+  ANALYSIS_SECRET_TYPE,
+  type AnalysisProvider,
+  createMeasure,
+  type Measure,
+  type MeasuringOptions,
+  type OpenEndpoint,
+} from './measuring.ts';
+export {
   type Rollouts,
   type RolloutsOptions,
   startRollouts,

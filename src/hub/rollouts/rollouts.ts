@@ -1,26 +1,16 @@
 import type { Intent } from '../../engine/intent.ts';
-import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
-import type { Plan } from '../../engine/plan/plan.ts';
 import {
   contentOf,
   DEFAULT_HISTORY_LIMIT,
   memorable,
-  NO_REVISION,
-  permittedRevision,
-  type RevisionContent,
-  type RolloutCluster,
   type RolloutEffect,
   type RolloutEvent,
-  type RolloutState,
   recoverRollout,
   revisionDigest,
   revisionToRestore,
-  type Stamp,
-  stampOrders,
   step,
   strategyProblems,
   UNKNOWN_REVISION,
-  withContent,
   withRevision,
   withSights,
   withSuccess,
@@ -32,59 +22,13 @@ import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { canonicalJson } from '../../schema/json.ts';
 import { type ActionOutcome, eventOf, followRolloutActions, outcomeOf } from './actions.ts';
+import type { RolledOut, RolloutEntry, RolloutRequest } from './entry.ts';
 import type { RolloutAction } from './kinds.ts';
-import { isNews, isUnderWay, type SightOf, sightOf } from './sight.ts';
+import type { Measure } from './measuring.ts';
+import { createOrdering, withRevisionOf } from './orders.ts';
+import { isNews, isUnderWay, sightOf } from './sight.ts';
 import { type RolloutFindings, reportRollout } from './status.ts';
 import { createRolloutStore, EMPTY_RECORD, type RolloutRecord } from './store.ts';
-
-/** An intent whose content is rolled out, or kept to go back to. */
-export interface RolloutRequest {
-  readonly key: string;
-  /** Name of its dispatch on every spoke. */
-  readonly dispatch: string;
-  /** What is asked for now, and what that comes to. */
-  readonly intent: Intent;
-  readonly plan: Plan;
-  /** Those that were chosen. */
-  readonly clusters: readonly Omit<RolloutCluster, 'revision'>[];
-  /** Clusters that may have something of it. */
-  readonly holding: ReadonlySet<string>;
-  /** The newest order as it is recorded beside the intent. */
-  readonly recorded: { readonly generation: number; readonly digest: string };
-  /** The content of that order, where it is known. */
-  readonly sent?: { readonly intent: Intent; readonly digest: string } | undefined;
-  /** What the intent would come to with another content, where it is placed now. `known` only saves work. */
-  planOf(intent: Intent, known: Plan | undefined, replicas: ReplicaRecord | undefined): Plan;
-  /** Why the author may not send it; undefined where they may. */
-  refusal(intent: Intent): Promise<string | undefined>;
-  readonly sight: SightOf;
-  /** Whether a cluster is in the fleet. */
-  isKnown(cluster: string): boolean;
-}
-
-/** What one cluster is to have now. */
-export type ClusterOrder =
-  | {
-      /** Undefined takes everything away. */
-      readonly plan: Plan | undefined;
-      readonly generation: number;
-      readonly digest: string;
-      /** Why this is not the newest content yet. */
-      readonly behind?: string;
-    }
-  /** Nothing is said to it: it keeps what it has. */
-  | { readonly withheld: string; readonly generation: number };
-
-export interface RolledOut {
-  readonly orders: ReadonlyMap<string, ClusterOrder>;
-  /** The highest generation and what it stands for. */
-  readonly generation: number;
-  readonly digest: string;
-  /** Generations that came up new, lowest first. */
-  readonly added: readonly Stamp[];
-  /** When to look again without any event. */
-  readonly nextAt?: number;
-}
 
 /**
  * Decides which cluster has which revision of an intent, and remembers it. Whatever is answered is durable: the order that a
@@ -115,23 +59,10 @@ export interface RolloutsOptions {
   readonly client: Client;
   /** Whether the hub's API server vouches for who says something. */
   readonly believed: boolean;
+  /** How metrics are measured; not at all without. */
+  readonly measure?: Measure;
   /** Somebody said something to the rollout of this key. */
   readonly onAction: (key: string) => void;
-}
-
-/** What is known of one intent. */
-interface Entry {
-  record: RolloutRecord;
-  /** The record as it is stored. */
-  stored: string;
-  request: RolloutRequest;
-  /** Why the strategy is not heeded. */
-  problem?: string;
-  readonly contents: Map<string, RevisionContent>;
-  /** Of older revisions, with what was asked for when they were made. */
-  readonly plans: Map<string, { readonly request: RolloutRequest; readonly plan: Plan }>;
-  /** Actions whose persons were told, and that may not have come back so from the API server. */
-  readonly told: Set<string>;
 }
 
 export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollouts {
@@ -139,9 +70,10 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
   const store = createRolloutStore(options.client);
   const actions = followRolloutActions(runtime, options.client, options.onAction);
   const recorder = startEventRecorder(runtime, options.client, { component: 'atoll-rollout' });
-  const entries = new Map<string, Entry>();
+  const ordering = createOrdering(store, log);
+  const entries = new Map<string, RolloutEntry>();
 
-  async function load(request: RolloutRequest): Promise<Entry> {
+  async function load(request: RolloutRequest): Promise<RolloutEntry> {
     const known = entries.get(request.key);
     if (known?.request.dispatch === request.dispatch) {
       known.request = request;
@@ -152,13 +84,15 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
       ...stored,
       ...(stored.state === undefined ? {} : { state: recoverRollout(stored.state) }),
     };
-    const entry: Entry = {
+    const entry: RolloutEntry = {
       record: record ?? EMPTY_RECORD,
       stored: stored ? canonicalJson(stored) : '',
       request,
       contents: new Map(),
       plans: new Map(),
       told: new Set(),
+      samples: [],
+      unmeasured: new Map(),
     };
     if (!record) await adopt(entry, request);
     entries.set(request.key, entry);
@@ -167,7 +101,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
 
   /** What is on clusters from before revisions were kept: that too can be gone back to, where somebody knows what it is. */
   async function adopt(
-    entry: Entry,
+    entry: RolloutEntry,
     { dispatch, intent, plan, recorded, sent, holding }: RolloutRequest,
   ): Promise<void> {
     const { generation, digest } = recorded;
@@ -190,7 +124,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     };
   }
 
-  async function pass(entry: Entry, holding: ReadonlySet<string>): Promise<RolledOut> {
+  async function pass(entry: RolloutEntry, holding: ReadonlySet<string>): Promise<RolledOut> {
     const { request } = entry;
     const { key, dispatch, intent, recorded } = request;
     const now = clock.now();
@@ -240,20 +174,23 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
         record = rest;
         return;
       }
-      const fresh = record.state === undefined;
+      const known = record.state?.clusters;
       send({
         type: 'start',
         revision: digest,
         clusters: request.clusters.map((cluster) => withRevisionOf(cluster, record)),
         strategy: intent.rollout,
       });
-      if (fresh) {
+      // Who joins is looked at now: nothing that happens there may tell of it later.
+      if (Object.keys(record.state?.clusters ?? {}).some((name) => known?.[name] === undefined)) {
         look();
         send({ type: 'tick' });
       }
     };
 
     look();
+    for (const { target, ...sample } of entry.samples.splice(0))
+      if (target === record.state?.target) send({ type: 'sample', ...sample });
     if (!intent.suspend && entry.problem === undefined) aim(intent.author?.username ?? '');
     for (const action of actions.pending(key)) {
       const { uid = '' } = action.metadata;
@@ -312,7 +249,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
         record = { ...record, history: withSuccess(record.history, target, finishedAt) };
     }
 
-    const { orders, record: stamped, added } = await order(entry, record, wanted, holding);
+    const { orders, record: stamped, added } = await ordering.order(entry, record, wanted, holding);
     record = stamped;
     const pending = new Set(actions.pending(key).map(({ metadata }) => metadata.uid ?? ''));
     record = {
@@ -335,6 +272,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
       }
     } else entry.record = record;
     tell(intent, effects, record);
+    for (const effect of effects) if (effect.type === 'measure') ask(entry, effect.metric);
     for (const { action, outcome } of told) {
       await actions.settle(action, outcome);
       entry.told.add(action.metadata.uid ?? '');
@@ -350,108 +288,31 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     };
   }
 
-  /** What each cluster is to have, under generations that are in the record. */
-  async function order(
-    entry: Entry,
-    record: RolloutRecord,
-    live: string,
-    holding: ReadonlySet<string>,
-  ): Promise<{ orders: Map<string, ClusterOrder>; record: RolloutRecord; added: readonly Stamp[] }> {
-    const { intent, clusters, isKnown } = entry.request;
-    const frozen = intent.suspend || entry.problem !== undefined;
-    const target = record.state?.target ?? record.restored?.revision ?? live;
-    const orders = new Map<string, ClusterOrder>();
-    const wanted = new Map<string, { revision: string; digest: string }>();
-    const plans = new Map<string, Plan>();
-    const withheld = new Map<string, string>();
-    const replicas: Record<string, ReplicaRecord> = {};
-    for (const { name } of clusters) {
-      const revision = revisionFor(name, record, target, frozen);
-      if (revision === undefined) {
-        withheld.set(name, whyWaiting(record.state, name, entry.problem));
-        continue;
-      }
-      let plan = plans.get(revision);
-      if (!plan) {
-        const found = await planFor(entry, record, revision, live);
-        if (typeof found === 'string') {
-          withheld.set(name, found);
-          continue;
-        }
-        plan = found;
-        plans.set(revision, plan);
-        if (Object.keys(plan.replicas).length > 0) replicas[revision] = plan.replicas;
-      }
-      wanted.set(name, { revision, digest: plan.digest });
-    }
-    const chosen = new Set(clusters.map(({ name }) => name));
-    for (const name of holding)
-      if (!chosen.has(name)) wanted.set(name, { revision: NO_REVISION, digest: WITHDRAWN });
-    const stamped = frozen ? { ...record, added: [] } : stampOrders(record, wanted, isKnown);
-    for (const [name, { revision, digest }] of wanted) {
-      const generation = stamped.given[name] ?? 0;
-      const stamp = stamped.stamps.find((one) => one.generation === generation);
-      if (!stamp || stamp.revision !== revision || stamp.digest !== digest) {
-        orders.set(name, { withheld: 'changes are held back', generation });
-        continue;
-      }
-      const progress = record.state?.clusters[name];
-      if (progress?.phase === 'Held') {
-        orders.set(name, { withheld: progress.message ?? 'its window ended', generation });
-        continue;
-      }
-      orders.set(name, {
-        plan: plans.get(revision),
-        generation,
-        digest,
-        ...(revision === target || revision === NO_REVISION
-          ? {}
-          : { behind: whyWaiting(record.state, name, entry.problem) }),
-      });
-    }
-    for (const [name, why] of withheld)
-      orders.set(name, { withheld: why, generation: stamped.given[name] ?? 0 });
-    const { added, generation, stamps, given } = stamped;
-    return { orders, record: { ...record, generation, stamps, given, replicas }, added };
+  /** Asks for a sample, which comes as an event of its own. One that cannot be had is told once, and asked for again in its turn. */
+  function ask(entry: RolloutEntry, name: string): void {
+    const { intent, key } = entry.request;
+    const { target = '' } = entry.record.state ?? {};
+    const metric = intent.rollout?.analysis?.metrics.find((one) => one.name === name);
+    if (!options.measure || metric?.provider === undefined || metric.query === undefined) return;
+    options.measure(intent.source.namespace, metric.provider, metric.query).then(
+      (value) => {
+        entry.unmeasured.delete(name);
+        entry.samples.push({ metric: name, value, target });
+        options.onAction(key);
+      },
+      (error: unknown) => {
+        const why = errorText(error);
+        if (entry.unmeasured.get(name) === why) return;
+        entry.unmeasured.set(name, why);
+        log.warn('a metric could not be measured', { of: key, metric: name, why });
+        recorder.record(objectOf(intent), 'Warning', 'MetricNotMeasured', `${name}: ${why}`);
+      },
+    );
   }
 
-  /** The plan of a revision for the fleet as it is; or why there is none. */
-  async function planFor(
-    entry: Entry,
-    record: RolloutRecord,
-    revision: string,
-    live: string,
-  ): Promise<Plan | string> {
-    const { request } = entry;
-    if (revision === live) return request.plan;
-    const known = entry.plans.get(revision);
-    if (known?.request === request) return known.plan;
-    const content = entry.contents.get(revision) ?? (await contentFrom(request.dispatch, revision));
-    if (typeof content === 'string') return content;
-    entry.contents.set(revision, content);
-    const intent = withContent(request.intent, content);
-    const refusal = await request.refusal(intent);
-    if (refusal !== undefined) return refusal;
-    const plan = request.planOf(intent, known?.plan, record.replicas[revision]);
-    entry.plans.set(revision, { request, plan });
-    return plan;
-  }
-
-  async function contentFrom(dispatch: string, revision: string): Promise<RevisionContent | string> {
-    try {
-      return (
-        (await store.content(dispatch, revision)) ??
-        'the content of its revision is not kept any more: it keeps what it has until its turn comes'
-      );
-    } catch (error) {
-      log.error('a revision cannot be read', { dispatch, revision, why: errorText(error) });
-      return `the content of its revision cannot be read: ${errorText(error)}`;
-    }
-  }
-
-  function tell({ source }: Intent, effects: readonly RolloutEffect[], { history }: RolloutRecord): void {
-    const { apiVersion, kind, namespace, name, uid } = source;
-    const object: KubeObject = { apiVersion, kind, metadata: { namespace, name, uid } };
+  function tell(intent: Intent, effects: readonly RolloutEffect[], { history }: RolloutRecord): void {
+    const { namespace, name } = intent.source;
+    const object = objectOf(intent);
     for (const effect of effects) {
       if (effect.type !== 'record') continue;
       const { reason } = effect;
@@ -497,8 +358,6 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
   };
 }
 
-/** Digest of orders that take everything away. */
-const WITHDRAWN = 'withdrawn';
 const WARNINGS: ReadonlySet<string> = new Set([
   'RolloutFailed',
   'RolloutRefused',
@@ -512,39 +371,6 @@ function refused(message: string): ActionOutcome {
   return { state: 'Refused', message };
 }
 
-/** A cluster with what it was told last, as far as that is known. */
-function withRevisionOf(
-  cluster: Omit<RolloutCluster, 'revision'>,
-  { stamps, given }: RolloutRecord,
-): RolloutCluster {
-  const revision = stamps.find(({ generation }) => generation === given[cluster.name])?.revision;
-  return revision === undefined || revision === NO_REVISION || revision === UNKNOWN_REVISION
-    ? cluster
-    : { ...cluster, revision };
-}
-
-/** The revision that a chosen cluster is to have; undefined where it is told nothing. */
-function revisionFor(
-  cluster: string,
-  record: RolloutRecord,
-  target: string,
-  frozen: boolean,
-): string | undefined {
-  if (frozen) return withRevisionOf({ name: cluster, labels: {} }, record).revision;
-  return record.state ? permittedRevision(record.state, cluster) : target;
-}
-
-function whyWaiting(state: RolloutState | undefined, cluster: string, problem: string | undefined): string {
-  if (problem !== undefined) return `spec.rollout is not valid, so nothing is changed: ${problem}`;
-  const progress = state?.clusters[cluster];
-  if (!state || !progress) return 'changes are held back';
-  const stage = state.stages[progress.stage]?.name ?? '';
-  if (state.phase !== 'Progressing' && state.phase !== 'RollingBack')
-    return `it keeps what it has: the rollout is ${state.phase}`;
-  if (progress.phase === 'Pending') return `its turn has not come: it is in stage ${stage} of the rollout`;
-  return `${progress.phase} in stage ${stage} of the rollout${progress.message === undefined ? '' : `: ${progress.message}`}`;
-}
-
 /** Revisions that some cluster has, or may go back to. */
 function inUse({ state, restored, stamps }: RolloutRecord, wanted: string): ReadonlySet<string> {
   const used = new Set([wanted, ...stamps.map(({ revision }) => revision)]);
@@ -555,4 +381,9 @@ function inUse({ state, restored, stamps }: RolloutRecord, wanted: string): Read
   for (const { permitted, from } of Object.values(state.clusters))
     for (const revision of [permitted, from]) if (revision !== undefined) used.add(revision);
   return used;
+}
+
+function objectOf({ source }: Intent): KubeObject {
+  const { apiVersion, kind, namespace, name, uid } = source;
+  return { apiVersion, kind, metadata: { namespace, name, uid } };
 }

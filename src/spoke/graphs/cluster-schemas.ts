@@ -15,13 +15,17 @@ import {
   parseApiVersion,
 } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { stringAt } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
+import type { GraphMetrics } from './metrics.ts';
 
 /** The schemas of the kinds that a definition names: custom ones from their definitions, all others from the API's own description. */
 export interface ClusterSchemas {
   /** Throws where the API cannot be asked; a kind that it does not serve is simply not found. */
   fetch(kinds: readonly GroupVersionKind[]): Promise<SchemaSource>;
+  /** Descriptions of groups that are known. */
+  readonly size: number;
 }
 
 interface Document {
@@ -33,9 +37,16 @@ interface Index {
   paths?: Record<string, { serverRelativeURL?: string }>;
 }
 
-export function clusterSchemas(client: Client, definitions: () => readonly KubeObject[]): ClusterSchemas {
+export function clusterSchemas(
+  client: Client,
+  definitions: () => readonly KubeObject[],
+  clock: Clock,
+  metrics: GraphMetrics,
+): ClusterSchemas {
   /** By path, such as `apis/apps/v1`. Their address changes with what they say. */
   const documents = new Map<string, Document>();
+  /** By address. */
+  const reading = new Map<string, Promise<Document>>();
   /** Kinds that had a definition once: descriptions of the API lag behind when it goes. */
   const customKinds = new Set<string>();
 
@@ -43,13 +54,38 @@ export function clusterSchemas(client: Client, definitions: () => readonly KubeO
     const url = index.paths?.[path]?.serverRelativeURL;
     if (url === undefined) return undefined;
     const known = documents.get(path);
-    if (known?.url === url) return known;
+    if (known?.url === url) {
+      metrics.count('schema_resolver_cache_hits_total', {});
+      return known;
+    }
+    const under = reading.get(url);
+    if (under) {
+      metrics.count('schema_resolver_singleflight_deduplicated_total', {});
+      return under;
+    }
+    metrics.count('schema_resolver_cache_misses_total', {});
+    const read = readDocument(url);
+    reading.set(url, read);
+    try {
+      const document = await read;
+      if (known) metrics.count('schema_resolver_cache_evictions_total', {});
+      documents.set(path, document);
+      return document;
+    } catch (error) {
+      metrics.count('schema_resolver_errors_total', {});
+      throw error;
+    } finally {
+      reading.delete(url);
+    }
+  }
+
+  async function readDocument(url: string): Promise<Document> {
+    const began = clock.monotonic();
     const { components } = await client.getJson<{
       components?: { schemas?: Record<string, OpenApiSchema> };
     }>(url);
-    const document = { url, schemas: components?.schemas ?? {} };
-    documents.set(path, document);
-    return document;
+    metrics.observe('schema_resolver_api_call_duration_seconds', {}, clock.monotonic() - began);
+    return { url, schemas: components?.schemas ?? {} };
   }
 
   async function described(kind: GroupVersionKind, index: Index): Promise<KindSchema | undefined> {
@@ -72,6 +108,9 @@ export function clusterSchemas(client: Client, definitions: () => readonly KubeO
   }
 
   return {
+    get size() {
+      return documents.size;
+    },
     async fetch(kinds) {
       const custom = definitions();
       const source = schemaSourceOf(custom.filter((item) => kinds.some((kind) => defines(item, kind))));

@@ -20,6 +20,7 @@ import { deepEqual } from '../../schema/json.ts';
 import { clusterSchemas, defines, kindsOf } from './cluster-schemas.ts';
 import { createDefinitions, GRAPH_DEFINITIONS } from './definitions.ts';
 import { startInstances } from './instances.ts';
+import { meteredClient } from './metered-client.ts';
 import { createGraphMetrics } from './metrics.ts';
 import { createRevisions, GRAPH_REVISIONS } from './revisions.ts';
 import { createTransitions } from './transitions.ts';
@@ -40,6 +41,8 @@ export interface GraphsOptions {
   readonly keptRevisions?: number;
   /** Instances looked after at the same time, 8 by default, and objects of one that are written at the same time, 20. */
   readonly instanceConcurrency?: number;
+  /** Definitions looked after at the same time, 1 by default. */
+  readonly definitionConcurrency?: number;
   readonly applyConcurrency?: number;
   /** Gates: an Event where Ready of an instance changes; a series for each condition of each instance. */
   readonly conditionEvents?: boolean;
@@ -51,7 +54,7 @@ export interface GraphsOptions {
 }
 
 export interface Graphs {
-  /** What it counts (`metrics.ts`), in the text format of Prometheus. */
+  /** What its process counts, with what it counts (`metric-table.ts`), in the text format of Prometheus. */
   metrics(): string;
   stop(): Promise<void>;
 }
@@ -61,40 +64,44 @@ export interface Graphs {
  * What fails is tried again for as long as it is wanted. It may be killed at any time and started again on what is stored.
  */
 export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
-  const { client, version } = options;
+  const { version } = options;
+  const { clock } = runtime;
+  const metrics = createGraphMetrics(runtime.metrics, {
+    dynamic_controller_gvr_count: () => [{ value: instances.load.kinds }],
+    dynamic_controller_watch_count: () => [{ value: instances.load.watches }],
+    dynamic_controller_queue_length: () => [{ value: instances.load.busy }],
+    dynamic_controller_handler_count_total: () => [
+      { labels: { type: 'parent' }, value: instances.load.kinds },
+      { labels: { type: 'child' }, value: instances.load.watches },
+    ],
+    dynamic_controller_instance_watch_count: () => instances.watchers(),
+    dynamic_controller_watch_request_count: () => instances.requests(),
+    graph_revision_registry_entries: () => revisions.states(),
+    instance_condition_current_status_seconds: () => transitions.conditions(clock.now()),
+    schema_resolver_cache_size: () => [{ value: schemas.size }],
+  });
+  const client = meteredClient(options.client, clock, metrics, options.cluster ?? 'local');
   const definitions = startInformer<ResourceGraphDefinition>(runtime, client, GRAPH_DEFINITIONS);
   const stored = startInformer<GraphRevision>(runtime, client, GRAPH_REVISIONS);
   const rollouts = startInformer<GraphRollout>(runtime, client, resourceIdOf(GRAPH_ROLLOUT));
   const kinds = startInformer(runtime, client, customResourceDefinitions);
-  const revisions = createRevisions(
-    client,
-    runtime.clock,
-    clusterSchemas(client, () => kinds.list()),
-    {
-      ...given({ omit: options.omit, maxDimensions: options.maxDimensions }),
-      onCompiled(result, milliseconds) {
-        metrics.count('graph_revision_compile_total', { result });
-        metrics.observe('graph_revision_compile_duration_seconds', { result }, milliseconds);
-      },
-    },
-  );
-  const metrics = createGraphMetrics(() => ({
-    dynamic_controller_gvr_count: instances.load.kinds,
-    dynamic_controller_watch_count: instances.load.watches,
-    dynamic_controller_queue_length: instances.load.busy,
-  }));
+  const schemas = clusterSchemas(client, () => kinds.list(), clock, metrics);
+  const revisions = createRevisions(client, clock, schemas, metrics, {
+    ...given({ omit: options.omit, maxDimensions: options.maxDimensions }),
+  });
   const events =
     options.conditionEvents === true
       ? startEventRecorder(runtime, client, { component: 'resource-graphs' })
       : undefined;
+  const transitions = createTransitions({
+    metrics,
+    ...(events && { events }),
+    conditionMetrics: options.conditionMetrics === true,
+  });
   const instances = startInstances(runtime, {
     client,
     metrics,
-    transitions: createTransitions({
-      metrics,
-      ...(events && { events }),
-      conditionMetrics: options.conditionMetrics === true,
-    }),
+    transitions,
     ...given({
       cluster: options.cluster,
       costLimit: options.costLimit,
@@ -114,6 +121,7 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
   });
   const queue = startController(runtime, {
     name: 'graph definitions',
+    ...given({ concurrency: options.definitionConcurrency }),
     reconcile: (name) => work.reconcile(name),
   });
   const work = createDefinitions({
@@ -124,6 +132,7 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
     stored,
     revisions,
     instances,
+    metrics,
     allowKindDeletion: options.allowKindDeletion === true,
     revisionsInUse: (name) => (rollouts.synced ? revisionsInUse(name, rollouts.list()) : undefined),
     ...given({ bothPrefixes: options.bothPrefixes, keptRevisions: options.keptRevisions }),
@@ -162,10 +171,11 @@ export function startGraphs(runtime: Runtime, options: GraphsOptions): Graphs {
   });
 
   return {
-    metrics: () => metrics.text(),
+    metrics: () => runtime.metrics.text(),
     async stop() {
       stopping = true;
       events?.stop();
+      metrics.stop();
       definitions.stop();
       stored.stop();
       rollouts.stop();

@@ -43,6 +43,8 @@ export interface InstanceMemory {
   seen(key: string, watched: KubeObject | undefined, now: number): KubeObject | null;
   /** The digest of what was applied, if the object still says so. */
   applied(key: string, live: KubeObject, now: number): string | undefined;
+  /** Whether a watch tells nothing new: it is what was written, and what the last step saw. From now on the watch is believed. */
+  told(key: string, watched: KubeObject): boolean;
   /** Milliseconds until something must be looked at again although nothing changes; `undefined` where that is never. */
   due(now: number): number | undefined;
   /** Whether nothing but these was written, as far as it is remembered. */
@@ -105,6 +107,13 @@ export function instanceMemory(): InstanceMemory {
       if (entry.checked.version !== version)
         entry.checked = { version, intact: projection(entry.wanted, live) === entry.baseline };
       return entry.checked.intact || now < entry.notBefore ? entry.digest : undefined;
+    },
+    told(key, watched) {
+      const entry = written.get(key);
+      const { resourceVersion } = watched.metadata;
+      if (!entry?.checked.intact || entry.checked.version !== resourceVersion) return false;
+      entry.object = undefined;
+      return true;
     },
     due(now) {
       let earliest: number | undefined;

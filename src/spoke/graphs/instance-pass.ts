@@ -1,4 +1,4 @@
-import { pinOf } from '../../dialects/kro/index.ts';
+import { atRevisionOf, pinOf } from '../../dialects/kro/index.ts';
 import { digestOf } from '../../engine/digest.ts';
 import {
   applySetId,
@@ -7,20 +7,22 @@ import {
   covers,
   type DesiredObject,
   FINALIZER,
+  type GraphMeter,
   type InstanceStep,
   instanceStatus,
   isSuspended,
   MANAGERS,
+  type RenderedNode,
   readInventory,
   type StatusInput,
   stepInstance,
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
+import { within } from '../../kube/deadline.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { within } from '../deadline.ts';
 import type { InstanceMemory } from './instance-memory.ts';
 import { type InstanceView, instanceView, wishesFor } from './instance-view.ts';
 import { type InstanceWrites, instanceWrites } from './instance-writes.ts';
@@ -28,10 +30,11 @@ import type { Interest, Interests } from './interest.ts';
 import type { KindWatches, WatchWish } from './kind-watch.ts';
 import type { Members } from './members.ts';
 import type { GraphMetrics } from './metrics.ts';
+import type { Pace } from './pace.ts';
 import type { ReadsByHand } from './reads-by-hand.ts';
 import { letGo, prune, removable, removeAll, waitingMessage } from './removal.ts';
 import { instanceResource, lean, type ServedGraph } from './served-graph.ts';
-import type { Transitions } from './transitions.ts';
+import { gvrText, type Transitions } from './transitions.ts';
 
 export interface PassContext {
   readonly runtime: Runtime;
@@ -40,8 +43,10 @@ export interface PassContext {
   readonly members: Members;
   readonly interests: Interests;
   readonly reads: ReadsByHand;
+  readonly pace: Pace;
   readonly transitions: Transitions;
   readonly metrics: GraphMetrics;
+  readonly meter: GraphMeter;
   /** The name of the cluster, for messages. */
   readonly cluster?: string;
   /** Of one expression. */
@@ -56,6 +61,8 @@ export interface PassResult {
   readonly interest: Interest;
   readonly wishes: readonly WatchWish[];
   readonly requeueAfterMs?: number;
+  /** The instance as the last step saw it, where there was one. */
+  readonly looked?: KubeObject;
   /** The instance is gone. */
   readonly gone?: boolean;
 }
@@ -94,11 +101,15 @@ export async function passInstance(
     memory.instance = written;
   };
 
+  const gvr = gvrText({ ...served.kind, resource: served.kind.plural });
+  const began = clock.monotonic();
   const choice = chooseRevision(served.revisions, pinOf(instance) ?? served.pinned);
-  const graph = choice.kind === 'Use' ? served.graphs.get(choice.number) : undefined;
-  if (graph) context.metrics.count('instance_graph_resolution_success_total', {});
+  const turn = choice.kind === 'Use' ? itsTurn(context, served, instance, choice.number) : undefined;
+  const graph = turn && served.graphs.get(turn.number);
+  if (graph) context.metrics.count('instance_graph_resolution_success_total', { gvr });
   if (!graph) {
-    context.metrics.count('instance_graph_resolution_failures_total', { reason: choice.kind });
+    if (choice.kind === 'Wait') context.metrics.count('instance_graph_resolution_pending_total', { gvr });
+    else context.metrics.count('instance_graph_resolution_failures_total', { gvr, reason: choice.kind });
     await tell({ unresolved: choice.kind === 'Use' ? 'the graph is not compiled' : choice.message });
     return { interest: NOTHING, wishes: [] };
   }
@@ -111,6 +122,8 @@ export async function passInstance(
     return { interest: NOTHING, wishes: [] };
   }
   memory.instance = await writes.manage(instance);
+  if (turn && served.pace !== undefined)
+    memory.instance = await writes.atRevision(memory.instance, turn.number);
   if (isSuspended(memory.instance)) {
     await tell({ graph, suspended: true });
     return { interest: NOTHING, wishes: [] };
@@ -121,8 +134,11 @@ export async function passInstance(
   const pass: Pass = { context, graph, served, memory, writes, problems: [], now: seen };
   const { client, watches, interests, reads } = context;
   const view = instanceView({ client, clock, watches, interests, reads, owner: key, graph, memory });
+  context.metrics.count('runtime_creation_total', {});
+  context.metrics.observe('runtime_creation_duration_seconds', {}, clock.monotonic() - began);
   memory.failures.clear();
   const step = await bringAbout(pass, view);
+  const looked = memory.instance;
   const waiting = await tidy(pass, step);
   memory.forgetOthers(new Set(step.objects.map(({ ref }) => refKey(ref))));
   const problems = [...view.problems, ...pass.problems];
@@ -141,6 +157,7 @@ export async function passInstance(
     view.againAfterMs,
     next === undefined ? undefined : Math.min(LONGEST_TIMER_MS, Math.max(1, next - clock.now())),
     waiting.length > 0 ? LEAVING_POLL_MS : undefined,
+    turn?.againAfterMs,
   ].filter((time) => time !== undefined);
   return {
     interest: {
@@ -148,8 +165,27 @@ export async function passInstance(
       queries: view.interest.queries,
     },
     wishes: [...view.wishes, ...wishesFor(waiting)],
+    looked,
     ...(times.length > 0 && { requeueAfterMs: Math.min(...times) }),
   };
+}
+
+/** The revision that an instance is made by now: where instances go on one after the other, that before until it is its turn. */
+function itsTurn(
+  { pace }: PassContext,
+  served: ServedGraph,
+  instance: KubeObject,
+  wanted: number,
+): { readonly number: number; readonly againAfterMs?: number } {
+  const before = atRevisionOf(instance);
+  const goesAtOnce =
+    served.pace === undefined ||
+    before === undefined ||
+    before === wanted ||
+    pinOf(instance) !== undefined ||
+    !served.graphs.has(before);
+  const waitMs = goesAtOnce ? 0 : pace.admit(served.owner.name, served.pace);
+  return waitMs === 0 ? { number: wanted } : { number: before as number, againAfterMs: waitMs };
 }
 
 interface Pass {
@@ -168,12 +204,15 @@ interface Pass {
 async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep> {
   const { memory, served, graph, writes } = pass;
   const tried = new Set<string>();
+  const rendered = new Map<string, RenderedNode>();
   for (;;) {
     const instance = memory.instance as KubeObject;
     const { costLimit, maxCollectionSize, applyConcurrency } = pass.context;
     const step = stepInstance(graph, instance, view.observed, {
       owner: served.owner,
       now: pass.now,
+      rendered,
+      meter: pass.context.meter,
       ...(costLimit !== undefined && { costLimit }),
       ...(maxCollectionSize !== undefined && { maxCollectionSize }),
     });
@@ -331,7 +370,7 @@ async function removeInstance(
     case 'Again':
       return { interest: NOTHING, wishes: [], requeueAfterMs: FIRST_RETRY_MS };
     case 'Waiting':
-      await tell(waitingMessage(removal.refs));
+      await tell(waitingMessage(removal.what));
       return {
         interest: { refs: new Set(removal.refs.map(refKey)), queries: [] },
         wishes: wishesFor(removal.refs),

@@ -12,7 +12,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { groupKindKey } from './cluster-schemas.ts';
 import type { InstanceMemory } from './instance-memory.ts';
 import { type Interest, type Interests, matches } from './interest.ts';
-import { type KindWatches, START_MS, type WatchWish } from './kind-watch.ts';
+import { type KindWatch, type KindWatches, START_MS, type WatchWish } from './kind-watch.ts';
 import { FRESH_MS, type ReadsByHand } from './reads-by-hand.ts';
 import { lean } from './served-graph.ts';
 
@@ -76,6 +76,14 @@ export function instanceView(options: ViewOptions): InstanceView {
   };
   const wishOf = (of: { apiVersion: string; kind: string }): WatchWish =>
     wishes.get(groupKindKey(of)) ?? { apiVersion: of.apiVersion, kind: of.kind, all: false };
+  /** One look for the many that a pass takes. */
+  const opened = new Map<string, KindWatch>();
+  const watchOf = (of: { apiVersion: string; kind: string }): KindWatch => {
+    const key = `${of.apiVersion}/${of.kind}`;
+    const found = opened.get(key) ?? watches.open(wishOf(of), owner);
+    opened.set(key, found);
+    return found;
+  };
   const queryKey = (query: Interest['queries'][number]): string => JSON.stringify(query);
 
   function object(ref: ObjectRef): KubeObject | null | undefined {
@@ -85,7 +93,7 @@ export function instanceView(options: ViewOptions): InstanceView {
       refs.add(key);
       interests.addRef(owner, key);
     }
-    const watch = watches.open(wishOf(ref), owner);
+    const watch = watchOf(ref);
     if (watch.state === 'Live') return memory.seen(key, watch.get(ref.namespace, ref.name), clock.now());
     const found = byHand.get(key);
     return found === undefined ? undefined : memory.seen(key, found ?? undefined, clock.now());
@@ -147,7 +155,7 @@ export function instanceView(options: ViewOptions): InstanceView {
           queries.set(queryKey(query), query);
           interests.addQuery(owner, query);
         }
-        const watch = watches.open(wishOf(query), owner);
+        const watch = watchOf(query);
         if (watch.state === 'Live') return watch.list(query.namespace).filter((item) => matches(query, item));
         return listedByHand.get(queryKey(query));
       },
@@ -162,7 +170,7 @@ export function instanceView(options: ViewOptions): InstanceView {
         const key = read.kind === 'Object' ? refKey(read.ref) : queryKey(read.query);
         if (failed.has(key)) return false;
         const of = read.kind === 'Object' ? read.ref : read.query;
-        if (watches.open(wishOf(of), owner).state === 'Starting') {
+        if (watchOf(of).state === 'Starting') {
           // The watch tells when it is live; this is for one that never is.
           starting = true;
           again(START_MS);

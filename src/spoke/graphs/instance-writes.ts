@@ -1,3 +1,4 @@
+import { AT_REVISION, atRevisionOf } from '../../dialects/kro/index.ts';
 import {
   EMPTY_INVENTORY,
   FINALIZER,
@@ -15,11 +16,16 @@ import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, type JsonObject } from '../../schema/json.ts';
 import { lean } from './served-graph.ts';
 
+/** Whose the mark of the revision is: it is written apart from all else. */
+const PACE_MANAGER = 'atoll-graph-pace';
+
 /** What the engine writes on an instance itself. Each returns the instance as it is then. */
 export interface InstanceWrites {
   /** Finalizer and labels, with an inventory where there is none; writes nothing where they are there. */
   manage(instance: KubeObject): Promise<KubeObject>;
   inventory(instance: KubeObject, inventory: Inventory): Promise<KubeObject>;
+  /** By which revision it is made, where that is to be known. */
+  atRevision(instance: KubeObject, number: number): Promise<KubeObject>;
   /** Writes nothing where it is so already. */
   status(instance: KubeObject, status: JsonObject): Promise<KubeObject>;
   /** The last word: the instance may go. */
@@ -86,6 +92,10 @@ export function instanceWrites(client: Client, resource: ResourceId, owner: Grap
     inventory(instance, inventory) {
       const { labels, annotations } = inventoryMarks(instance, inventory, owner.version);
       return applied(instance, { labels, annotations }, MANAGERS.inventory);
+    },
+    async atRevision(instance, number) {
+      if (atRevisionOf(instance) === number) return instance;
+      return applied(instance, { annotations: { [AT_REVISION]: String(number) } }, PACE_MANAGER);
     },
     async status(instance, status) {
       if (deepEqual(instance['status'], status)) return instance;

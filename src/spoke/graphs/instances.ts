@@ -1,11 +1,12 @@
-import { pinOf } from '../../dialects/kro/index.ts';
+import { atRevisionOf, pinOf } from '../../dialects/kro/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { formatApiVersion, type KubeObject, refKey, refOf } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
+import type { Sample } from '../../runtime/metrics.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { type InstanceMemory, instanceMemory } from './instance-memory.ts';
@@ -14,7 +15,8 @@ import { stateOf } from './instance-tally.ts';
 import { createInterests } from './interest.ts';
 import { kindWatches } from './kind-watch.ts';
 import { createMembers } from './members.ts';
-import type { GraphMetrics } from './metrics.ts';
+import { type GraphMetrics, graphMeter } from './metrics.ts';
+import { createPace } from './pace.ts';
 import { createReadsByHand } from './reads-by-hand.ts';
 import { instanceResource, laterOf, type ServedGraph } from './served-graph.ts';
 import { gvrText, type Transitions } from './transitions.ts';
@@ -27,10 +29,14 @@ export interface Instances {
   drop(definition: string): void;
   /** The instances of a definition that are there; `undefined` where that is not known. */
   list(definition: string): readonly KubeObject[] | undefined;
-  /** The revisions that instances of a definition are pinned to. */
+  /** The revisions that instances of a definition are pinned to, or still made by. */
   pins(definition: string): ReadonlySet<number>;
   /** Kinds that are served, watches of objects, instances that wait. */
   readonly load: { readonly kinds: number; readonly watches: number; readonly busy: number };
+  /** Instances that are told of changes, by their kind. */
+  watchers(): Iterable<Sample>;
+  /** What they want to be told of, by its kind. */
+  requests(): Iterable<Sample>;
   stop(): Promise<void>;
 }
 
@@ -59,24 +65,35 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
   const { client } = options;
   const served = new Map<string, Served>();
   const memories = new Map<string, InstanceMemory>();
+  /** What was heard during passes, by instance. The change of the instance itself has no name there. */
+  const passing = new Map<string, Map<string, Change>>();
   const interests = createInterests();
   const { metrics } = options;
   const reads = createReadsByHand(runtime.clock, (key) => queue.enqueue(key));
   const watches = kindWatches(runtime, client, {
-    onChange: (change) => {
+    onChange: (change, resource) => {
       const concerned = interests.of(change);
-      const { group, version } = parseApiVersion(change.object.apiVersion);
-      const gvr = gvrText({ group, version, resource: change.object.kind });
+      const gvr = gvrText(resource);
       metrics.count('dynamic_controller_informer_events_total', { gvr, event_type: change.type });
-      if (concerned.size > 0) metrics.count('dynamic_controller_route_match_total', {});
-      enqueueAll(concerned);
+      metrics.count('dynamic_controller_route_total', { gvr });
+      if (concerned.size > 0) metrics.count('dynamic_controller_route_match_total', { gvr });
+      for (const key of concerned) heard(key, change);
     },
+    onSynced: (resource, milliseconds) =>
+      metrics.observe(
+        'dynamic_controller_informer_sync_duration_seconds',
+        { gvr: gvrText(resource) },
+        milliseconds,
+      ),
+    onOpened: () => metrics.count('dynamic_controller_handler_attach_total', { type: 'child' }),
+    onClosed: () => metrics.count('dynamic_controller_handler_detach_total', { type: 'child' }),
     onState: enqueueAll,
   });
   const { cluster, costLimit, maxCollectionSize } = options;
   const context: PassContext = {
     ...{ runtime, client, watches, interests, members: createMembers(client, runtime.clock) },
-    ...{ reads, metrics, transitions: options.transitions },
+    ...{ pace: createPace(runtime.clock) },
+    ...{ reads, metrics, meter: graphMeter(metrics, runtime.clock), transitions: options.transitions },
     ...(cluster !== undefined && { cluster }),
     ...(costLimit !== undefined && { costLimit }),
     ...(maxCollectionSize !== undefined && { maxCollectionSize }),
@@ -88,13 +105,30 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     reconcile,
   });
 
+  /** What is heard during a pass may be its own doing: it is judged when the pass is over. */
+  function heard(key: string, change: Change, ofInstance = false): void {
+    const during = passing.get(key);
+    if (during) during.set(ofInstance ? '' : refKey(refOf(change.object)), change);
+    else if (ofInstance || isNews(key, change)) queue.enqueue(key);
+  }
+
+  function isNews(key: string, { type, object }: Change): boolean {
+    return type === 'deleted' || memories.get(key)?.told(refKey(refOf(object)), object) !== true;
+  }
+
+  function isNewsOfInstance({ type, object }: Change, looked: KubeObject | undefined): boolean {
+    if (type === 'deleted' || !looked) return true;
+    const { apiVersion, kind } = looked;
+    return concernsUs({ ...object, apiVersion, kind }, looked);
+  }
+
   function enqueueAll(keys: Iterable<string>): void {
     for (const key of keys) queue.enqueue(key);
   }
 
   function changed(definition: string, { type, object, previous }: Change): void {
     if (type !== 'updated' || !previous || concernsUs(object, previous))
-      queue.enqueue(keyOf(definition, object));
+      heard(keyOf(definition, object), { type, object, ...(previous && { previous }) }, true);
     const kept = previous?.metadata.finalizers?.length === object.metadata.finalizers?.length;
     if (type !== 'updated' || !kept) options.onCount(definition);
     if (type !== 'updated' || !previous || stateOf(object) !== stateOf(previous))
@@ -112,7 +146,9 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     const before = served.get(definition);
     if (!before) return;
     served.delete(definition);
+    context.pace.forget(definition);
     before.informer.stop();
+    metrics.count('dynamic_controller_handler_detach_total', { type: 'parent' });
     for (const instance of before.informer.list()) forget(keyOf(definition, instance));
   }
 
@@ -132,18 +168,21 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     const gvr = gvrText({ group, version, resource: plural });
     const began = runtime.clock.monotonic();
     metrics.count('dynamic_controller_reconcile_total', { gvr });
+    metrics.count('instance_reconcile_total', { gvr });
     const instance = {
       ...laterOf(copy, memory.instance),
       apiVersion: formatApiVersion(group, version),
       kind,
     };
+    const during = new Map<string, Change>();
+    passing.set(key, during);
+    let looked: KubeObject | undefined;
     try {
       const result = await passInstance(context, key, of.graph, instance, memory);
-      metrics.observe(
-        'dynamic_controller_reconcile_duration_seconds',
-        { gvr },
-        runtime.clock.monotonic() - began,
-      );
+      looked = result.looked;
+      const took = runtime.clock.monotonic() - began;
+      metrics.observe('dynamic_controller_reconcile_duration_seconds', { gvr }, took);
+      metrics.observe('instance_reconcile_duration_seconds', { gvr }, took);
       if (result.gone) {
         options.transitions.gone(gvr, namespace, name);
         forget(key);
@@ -158,9 +197,14 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       // It went away while it was looked at; the watch tells the rest.
       if (hasCode(error, 404) && of.informer.get(namespace, name) === undefined) return undefined;
       metrics.count('dynamic_controller_handler_errors_total', { gvr });
+      metrics.count('instance_reconcile_errors_total', { gvr });
       // No API answers so: it is ours. The queue takes it as any other failure, and others go on.
       if (isDefect(error)) metrics.count('dynamic_controller_reconcile_panics_total', {});
       throw error;
+    } finally {
+      passing.delete(key);
+      for (const [ref, change] of during)
+        if (ref === '' ? isNewsOfInstance(change, looked) : isNews(key, change)) queue.enqueue(key);
     }
   }
 
@@ -175,6 +219,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       } else {
         if (before) drop(definition);
         const informer = startInformer(runtime, client, instanceResource(graph.kind));
+        metrics.count('dynamic_controller_handler_attach_total', { type: 'parent' });
         served.set(definition, { graph, informer });
         informer.onChange((change) => changed(definition, change));
         return;
@@ -187,11 +232,34 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       return of?.informer.synced ? of.informer.list() : undefined;
     },
     pins(definition) {
-      const pinned = served.get(definition)?.informer.list().map(pinOf) ?? [];
+      const of = served.get(definition);
+      const pinned = (of?.informer.list() ?? []).flatMap((instance) => [
+        pinOf(instance),
+        // Those that are still to go on are served by it until then.
+        of?.graph.pace === undefined ? undefined : atRevisionOf(instance),
+      ]);
       return new Set(pinned.filter((number) => number !== undefined));
     },
     get load() {
       return { kinds: served.size, watches: watches.size, busy: queue.busy };
+    },
+    *watchers() {
+      const counts = new Map<string, number>();
+      for (const key of memories.keys()) {
+        const definition = key.slice(0, key.indexOf('\n'));
+        counts.set(definition, (counts.get(definition) ?? 0) + 1);
+      }
+      for (const [definition, { graph }] of served)
+        yield {
+          labels: { parent_gvr: gvrText({ ...graph.kind, resource: graph.kind.plural }) },
+          value: counts.get(definition) ?? 0,
+        };
+    },
+    *requests() {
+      for (const { groupKind, type, count } of interests.requests()) {
+        const resource = watches.resourceOf(groupKind);
+        yield { labels: { gvr: resource ? gvrText(resource) : groupKind, type }, value: count };
+      }
     },
     async stop() {
       watches.stop();
@@ -211,11 +279,12 @@ function keyOf(definition: string, { metadata: { namespace = '', name = '' } }: 
 }
 
 /** What makes instances be looked at anew when it changes. */
-function signature({ owner, revisions, graphs, pinned, abandoning }: ServedGraph): object {
+function signature({ owner, revisions, graphs, pinned, pace, abandoning }: ServedGraph): object {
   return {
     owner,
     abandoning: abandoning === true,
     pinned: pinned ?? null,
+    pace: pace ?? null,
     revisions: revisions.map(({ number, state, message = '' }) => ({ number, state, message })),
     digests: [...graphs].map(([number, { digest }]) => [number, digest.digest]),
   };

@@ -18,6 +18,12 @@ export interface Interests {
   /** Tells of nothing but this from now on. */
   set(owner: string, interest: Interest | undefined): void;
   of(change: Change): Set<string>;
+  /** How many want to be told of objects of a kind, `apps/Deployment`, by name (scalar) and by labels (collection). */
+  requests(): {
+    readonly groupKind: string;
+    readonly type: 'scalar' | 'collection';
+    readonly count: number;
+  }[];
 }
 
 export function createInterests(): Interests {
@@ -64,6 +70,22 @@ export function createInterests(): Interests {
       interests.set(owner, { refs: new Set(interest.refs), queries: [...interest.queries] });
       for (const key of interest.refs) add(byRef, key, owner);
       for (const query of interest.queries) add(byKind, kindKey(query), owner);
+    },
+    requests() {
+      const scalar = new Map<string, number>();
+      for (const [key, owners] of byRef) {
+        const [group = '', kind = ''] = key.split('/', 2);
+        const groupKind = `${group}/${kind}`;
+        scalar.set(groupKind, (scalar.get(groupKind) ?? 0) + owners.size);
+      }
+      return [
+        ...[...scalar].map(([groupKind, count]) => ({ groupKind, type: 'scalar' as const, count })),
+        ...[...byKind].map(([groupKind, { size: count }]) => ({
+          groupKind,
+          type: 'collection' as const,
+          count,
+        })),
+      ];
     },
     of({ object, previous }) {
       const found = new Set(byRef.get(refKey(refOf(object))));

@@ -1,5 +1,5 @@
 import { LABELS } from '../../engine/graph/index.ts';
-import type { Client } from '../../kube/client.ts';
+import type { Client, ResourceId } from '../../kube/client.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import { type KubeObject, parseApiVersion, refKey, refOf } from '../../kube/object.ts';
@@ -35,14 +35,20 @@ export interface KindWatches {
    * the kinds is not watched now. Costs as much as there are such objects.
    */
   members(groupKinds: readonly string[], setId: string): KubeObject[] | undefined;
+  /** What is watched as a kind, `apps/Deployment`; `undefined` while that is not known. */
+  resourceOf(groupKind: string): ResourceId | undefined;
   readonly size: number;
   stop(): void;
 }
 
 export interface KindWatchEvents {
-  readonly onChange: (change: Change) => void;
+  readonly onChange: (change: Change, resource: ResourceId) => void;
   /** A watch became live or was lost. */
   readonly onState: (owners: Iterable<string>) => void;
+  /** A watch knows all that is there, so long after it began. */
+  readonly onSynced?: (resource: ResourceId, milliseconds: number) => void;
+  readonly onOpened?: () => void;
+  readonly onClosed?: () => void;
 }
 
 interface Entry {
@@ -50,6 +56,7 @@ interface Entry {
   readonly owners: Set<string>;
   readonly startedAt: number;
   informer?: Informer;
+  resource?: ResourceId;
   /** By the mark of their instance, then by `refKey`. */
   readonly bySet: Map<string, Map<string, KubeObject>>;
   retry?: Timer;
@@ -72,6 +79,7 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
     if (!entry) {
       entry = { wish, owners: new Set(), startedAt: clock.monotonic(), bySet: new Map(), stopped: false };
       entries.set(key, entry);
+      events.onOpened?.();
       begin(entry, 0);
     }
     return entry;
@@ -86,12 +94,18 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
           ...(all ? {} : { labelSelector: `${LABELS.owned}=true` }),
         });
         entry.informer = informer;
+        entry.resource = resource;
+        const opened = clock.monotonic();
+        let told = false;
         informer.onChange((change) => {
           index(entry, change);
-          events.onChange(change);
+          events.onChange(change, resource);
         });
         informer.onLive(() => {
-          if (!entry.stopped) events.onState(entry.owners);
+          if (entry.stopped) return;
+          if (!told) events.onSynced?.(resource, clock.monotonic() - opened);
+          told = true;
+          events.onState(entry.owners);
         });
       },
       (error: unknown) => {
@@ -124,6 +138,7 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
     entry.retry?.cancel();
     entry.informer?.stop();
     entries.delete(key);
+    events.onClosed?.();
   }
 
   return {
@@ -170,6 +185,8 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       }
       return found;
     },
+    resourceOf: (groupKind) =>
+      (entries.get(`${groupKind}/owned`) ?? entries.get(`${groupKind}/all`))?.resource,
     get size() {
       return entries.size;
     },

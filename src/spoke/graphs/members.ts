@@ -8,11 +8,11 @@ import {
   LABELS,
 } from '../../engine/graph/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
+import { within } from '../../kube/deadline.ts';
 import { formatApiVersion, type KubeObject, refText } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
-import { within } from '../deadline.ts';
 
 const PAGE = 500;
 

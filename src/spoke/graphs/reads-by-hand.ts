@@ -1,6 +1,6 @@
+import { within } from '../../kube/deadline.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
-import { within } from '../deadline.ts';
 
 /** What came of a read. */
 export type ReadOutcome<T> = { readonly value: T } | { readonly problem: string };

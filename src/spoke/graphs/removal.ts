@@ -8,9 +8,11 @@ import {
   pruneWaves,
   readInventory,
   releasePatch,
+  remoteText,
   stepDeletion,
 } from '../../engine/graph/index.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import { stringAt } from '../../schema/json.ts';
 import type { Members } from './members.ts';
 
 /** More rounds than this are left to the next pass. */
@@ -21,7 +23,7 @@ const SHOWN = 3;
 export type Removal =
   | { readonly kind: 'Done' }
   /** Objects are being deleted; those before them in the order wait. */
-  | { readonly kind: 'Waiting'; readonly refs: readonly ObjectRef[] }
+  | { readonly kind: 'Waiting'; readonly refs: readonly ObjectRef[]; readonly what: readonly string[] }
   /** Somebody made one of them anew meanwhile, or there is more than one pass has time for. */
   | { readonly kind: 'Again' };
 
@@ -86,7 +88,9 @@ async function inWaves(
     ]);
     const { delete: wave, waiting } = next(present, contributed);
     if (wave.length === 0)
-      return waiting.length === 0 ? { kind: 'Done' } : { kind: 'Waiting', refs: waiting };
+      return waiting.length === 0
+        ? { kind: 'Done' }
+        : { kind: 'Waiting', refs: waiting, what: waiting.map((ref) => nameOf(ref, present)) };
     for (let at = 0; at < wave.length; at += AT_ONCE) {
       const same = await Promise.all(
         wave.slice(at, at + AT_ONCE).map((item) => members.remove(item, instance)),
@@ -111,7 +115,16 @@ export function removable(
   };
 }
 
-export function waitingMessage(refs: readonly ObjectRef[]): string {
-  const more = refs.length > SHOWN ? ` and ${refs.length - SHOWN} more` : '';
-  return `waits until ${refs.slice(0, SHOWN).map(refText).join(', ')}${more} are gone`;
+/** An object as people know it: what stands for one on another cluster is that one. */
+function nameOf(ref: ObjectRef, present: readonly KubeObject[]): string {
+  const object = present.find((item) => refKey(refOf(item)) === refKey(ref));
+  const remote = object && remoteText(object);
+  const away = stringAt(object, 'status', 'state') === 'Stale';
+  const why = away ? ` (${stringAt(object, 'status', 'message') ?? ''})` : '';
+  return remote === undefined ? refText(ref) : `${remote}${why}`;
+}
+
+export function waitingMessage(what: readonly string[]): string {
+  const more = what.length > SHOWN ? ` and ${what.length - SHOWN} more` : '';
+  return `waits until ${what.slice(0, SHOWN).join(', ')}${more} are gone`;
 }

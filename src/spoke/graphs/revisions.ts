@@ -21,8 +21,10 @@ import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Sample } from '../../runtime/metrics.ts';
 import { deepEqual, type JsonObject } from '../../schema/json.ts';
 import { type ClusterSchemas, defines, kindsOf } from './cluster-schemas.ts';
+import type { GraphMetrics } from './metrics.ts';
 
 export const GRAPH_REVISIONS: ReturnType<typeof resourceIdOf> = resourceIdOf(GRAPH_REVISION);
 
@@ -44,6 +46,8 @@ export interface Revisions {
   /** A kind changed: what was compiled with it is compiled anew. */
   kindChanged(definition: KubeObject): void;
   forget(uid: string): void;
+  /** How many of those that are kept compiled are in each state. */
+  states(): Iterable<Sample>;
 }
 
 interface Compiled {
@@ -53,17 +57,21 @@ interface Compiled {
   readonly message?: string;
 }
 
+function stateOf({ graph }: Compiled): 'Active' | 'Failed' {
+  return graph ? 'Active' : 'Failed';
+}
+
 export interface RevisionOptions {
   /** Whether `omit()` may be used. */
   readonly omit?: boolean;
   readonly maxDimensions?: number;
-  readonly onCompiled?: (result: 'success' | 'error', milliseconds: number) => void;
 }
 
 export function createRevisions(
   client: Client,
   clock: Clock,
   schemas: ClusterSchemas,
+  metrics: GraphMetrics,
   options: RevisionOptions = {},
 ): Revisions {
   /** By UID of the revision, whose content never changes. */
@@ -73,10 +81,12 @@ export function createRevisions(
 
   async function compile(definition: GraphDefinition): ReturnType<Revisions['compile']> {
     const source = await schemas.fetch(kindsOf(definition));
-    const { onCompiled, ...compileOptions } = options;
     const began = clock.monotonic();
-    const { graph, issues = [] } = compileGraph(definition, { ...compileOptions, schemas: source });
-    onCompiled?.(graph ? 'success' : 'error', clock.monotonic() - began);
+    const { graph, issues = [] } = compileGraph(definition, { ...options, schemas: source });
+    const took = clock.monotonic() - began;
+    metrics.observe('rgd_graph_build_duration_seconds', { name: definition.name }, took);
+    metrics.count('rgd_graph_build_total', { name: definition.name });
+    if (!graph) metrics.count('rgd_graph_build_errors_total', { name: definition.name });
     return { ...(graph && { graph }), issues };
   }
 
@@ -85,10 +95,14 @@ export function createRevisions(
     const { definition, issues } = definitionOfRevision(object);
     if (!definition) return { name, kinds: [], message: issuesMessage(issues) };
     const kinds = kindsOf(definition);
-    const result = await compile(definition);
-    return result.graph
-      ? { name, kinds, graph: result.graph }
-      : { name, kinds, message: issuesMessage(result.issues) };
+    const began = clock.monotonic();
+    const compilation = await compile(definition);
+    const result = compilation.graph ? 'success' : 'error';
+    metrics.count('graph_revision_compile_total', { result });
+    metrics.observe('graph_revision_compile_duration_seconds', { result }, clock.monotonic() - began);
+    return compilation.graph
+      ? { name, kinds, graph: compilation.graph }
+      : { name, kinds, message: issuesMessage(compilation.issues) };
   }
 
   async function writeStatus(object: GraphRevision, { graph, message }: Compiled): Promise<void> {
@@ -101,9 +115,27 @@ export function createRevisions(
     const status = { ...(graph && graphReport(graph)), conditions };
     if (deepEqual(object.status as unknown, status)) return;
     const patch = [{ op: 'add', path: '/status', value: status as unknown as JsonObject }];
-    await client.patch(GRAPH_REVISIONS, '', object.metadata.name ?? '', 'json', patch, {
-      subresource: 'status',
-    });
+    try {
+      await client.patch(GRAPH_REVISIONS, '', object.metadata.name ?? '', 'json', patch, {
+        subresource: 'status',
+      });
+    } catch (error) {
+      metrics.count('graph_revision_status_update_errors_total', {});
+      // It serves when the next look could write it.
+      metrics.count('graph_revision_activation_deferred_total', {});
+      throw error;
+    }
+  }
+
+  function keep(uid: string, made: Compiled): void {
+    compiled.set(uid, made);
+    metrics.count('graph_revision_registry_transitions_total', { from: 'Pending', to: stateOf(made) });
+  }
+
+  function letGo(uid: string): boolean {
+    const evicted = compiled.delete(uid);
+    if (evicted) metrics.count('graph_revision_registry_evictions_total', {});
+    return evicted;
   }
 
   return {
@@ -113,15 +145,16 @@ export function createRevisions(
       let found = compiled.get(uid);
       if (!found) {
         const before = changes;
+        metrics.count('rgd_graph_revision_registry_miss_total', { reason: 'NotCompiled' });
         found = await compileRevision(object);
         if (object.metadata.deletionTimestamp === undefined) await writeStatus(object, found);
-        if (changes === before) compiled.set(uid, found);
+        if (changes === before) keep(uid, found);
       }
       return {
         object,
         number: object.spec.revision,
         hash: object.metadata.labels?.[LABELS.revisionHash] ?? '',
-        state: found.graph ? 'Active' : 'Failed',
+        state: stateOf(found),
         terminating: object.metadata.deletionTimestamp !== undefined,
         ...(found.message !== undefined && { message: found.message }),
         ...(found.graph && { graph: found.graph }),
@@ -140,10 +173,15 @@ export function createRevisions(
     kindChanged(definition) {
       changes += 1;
       for (const [uid, { kinds }] of compiled)
-        if (kinds.some((kind) => defines(definition, kind))) compiled.delete(uid);
+        if (kinds.some((kind) => defines(definition, kind))) letGo(uid);
     },
     forget(uid) {
-      compiled.delete(uid);
+      if (letGo(uid)) metrics.count('graph_revision_finalizer_evictions_total', {});
+    },
+    *states() {
+      const counts = new Map([...compiled.values()].map((item) => [stateOf(item), 0]));
+      for (const item of compiled.values()) counts.set(stateOf(item), (counts.get(stateOf(item)) ?? 0) + 1);
+      for (const [state, value] of counts) yield { labels: { state }, value };
     },
   };
 }

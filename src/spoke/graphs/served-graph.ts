@@ -11,6 +11,8 @@ export interface ServedGraph {
   readonly graphs: ReadonlyMap<number, CompiledGraph>;
   /** The revision that all instances of this cluster are held at, where they do not say otherwise. */
   readonly pinned: number | undefined;
+  /** How many instances go to another revision within a minute; all at once where nothing is said. */
+  readonly pace?: number | undefined;
   /** The definition goes and its instances stay: each is let go with its objects. */
   readonly abandoning?: boolean;
 }

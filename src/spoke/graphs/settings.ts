@@ -52,6 +52,12 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
     read: count(1, (instanceConcurrency) => ({ instanceConcurrency })),
   },
   {
+    name: 'resource-graph-definition-concurrent-reconciles',
+    byDefault: '1',
+    help: 'definitions looked after at the same time',
+    read: count(1, (definitionConcurrency) => ({ definitionConcurrency })),
+  },
+  {
     name: 'apply-concurrency',
     byDefault: '20',
     help: 'objects of one instance written at the same time',
@@ -94,6 +100,18 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
     read: (text) => (text === 'kro.run' ? {} : text === 'both' ? { bothPrefixes: true } : undefined),
   },
 ];
+
+/** Where settings stand for processes that nobody gives options to, such as members of a fleet: `name=value`, between spaces. */
+export const GRAPH_SETTINGS_VARIABLE = 'ATOLL_GRAPHS';
+
+/** The settings of an environment, and over them those of the options. Throws an Error that says what would be right. */
+export function graphSettingsOf(
+  environment: Readonly<Record<string, string | undefined>>,
+  options: readonly string[] = [],
+): GraphSettings {
+  const texts = (environment[GRAPH_SETTINGS_VARIABLE] ?? '').split(/\s+/).filter((text) => text !== '');
+  return graphSettings([...texts, ...options]);
+}
 
 /** Reads `name=value`. Throws an Error that says what would be right. */
 export function graphSettings(texts: readonly string[]): GraphSettings {

@@ -1,8 +1,9 @@
 import { findCondition } from '../../kube/conditions.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { type Condition, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import type { Sample } from '../../runtime/metrics.ts';
 import { isObject, type JsonObject, listAt, stringAt } from '../../schema/json.ts';
-import type { GraphMetrics } from './metrics.ts';
+import type { GraphMetrics, LabelsOf } from './metrics.ts';
 
 export interface TransitionOptions {
   readonly metrics: GraphMetrics;
@@ -17,9 +18,22 @@ export interface Transitions {
   /** Before `status` is written. */
   told(resource: string, instance: KubeObject, status: JsonObject): void;
   gone(resource: string, namespace: string, name: string): void;
+  /** For how long each condition has been as it is, where the gate is open. */
+  conditions(now: number): Iterable<Sample>;
 }
 
+interface Held {
+  readonly labels: LabelsOf<'instance_condition_current_status_seconds'>;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
+/** Conditions that are told of; more than these are those of somebody who makes instances up. */
+const MAX_HELD = 10_000;
+
 export function createTransitions({ metrics, events, conditionMetrics }: TransitionOptions): Transitions {
+  /** By the instance. */
+  const held = new Map<string, readonly Held[]>();
   return {
     told(plural, instance, status) {
       const { group, version } = parseApiVersion(instance.apiVersion);
@@ -41,16 +55,23 @@ export function createTransitions({ metrics, events, conditionMetrics }: Transit
       }
       if (conditionMetrics !== true) return;
       const { namespace = '', name = '' } = instance.metadata;
-      metrics.drop('instance_condition_current_status_seconds', { gvr, namespace, name });
-      for (const { type, status: is, reason, lastTransitionTime } of conditions)
-        metrics.set(
-          'instance_condition_current_status_seconds',
-          { gvr, namespace, name, condition_type: type, condition_status: is, reason },
-          Math.floor(Date.parse(lastTransitionTime) / 1_000),
-        );
+      const key = `${gvr}\n${namespace}\n${name}`;
+      if (held.size * conditions.length >= MAX_HELD && !held.has(key)) return;
+      held.set(
+        key,
+        conditions.map(({ type, status: is, reason, lastTransitionTime }) => ({
+          labels: { gvr, namespace, name, condition_type: type, condition_status: is, reason },
+          since: Date.parse(lastTransitionTime),
+        })),
+      );
     },
     gone(gvr, namespace, name) {
-      metrics.drop('instance_condition_current_status_seconds', { gvr, namespace, name });
+      held.delete(`${gvr}\n${namespace}\n${name}`);
+    },
+    *conditions(now) {
+      for (const conditions of held.values())
+        for (const { labels, since } of conditions)
+          yield { labels, value: Math.max(0, Math.floor((now - since) / 1_000)) };
     },
   };
 }

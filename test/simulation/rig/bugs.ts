@@ -59,6 +59,14 @@ export const BUGS: Readonly<Record<string, readonly Edit[]>> = {
       to: 'const setLater = (act: () => Promise<unknown>): unknown => setImmediate(() => setImmediate(() => setImmediate(act))); const CONTENT_RETRY_MS',
     },
   ],
+  /** One of the objects of an instance is forgotten when the instance is deleted. */
+  'leaked-child': [
+    {
+      file: 'src/spoke/graphs/removal.ts',
+      from: 'next(present, contributed)',
+      to: 'next(present.slice(1), contributed)',
+    },
+  ],
   /** Only the first word of the hub wakes the spoke up. */
   'lost-wake-up': [
     {

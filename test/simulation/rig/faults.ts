@@ -1,4 +1,9 @@
-import { memoryDriver, type StorageDriver } from '../../../src/apiserver/index.ts';
+import {
+  contentsOf,
+  memoryDriver,
+  type StorageDriver,
+  type StoredContents,
+} from '../../../src/apiserver/storage/index.ts';
 import type { Handler, Request, Response } from '../../../src/kube/exchange.ts';
 import { type Runtime, sleep } from '../../../src/runtime/index.ts';
 
@@ -16,9 +21,9 @@ export interface FaultyStorage extends StorageDriver {
   restore(): void;
 }
 
-export function faultyStorage(): FaultyStorage {
-  let inner = memoryDriver();
-  let backup: StorageDriver | undefined;
+export function faultyStorage(contents?: StoredContents): FaultyStorage {
+  let inner = memoryDriver(contents);
+  let backup: StoredContents | undefined;
   let commitsLeft = Number.POSITIVE_INFINITY;
   let crashed = false;
   return {
@@ -51,23 +56,13 @@ export function faultyStorage(): FaultyStorage {
       crashed = false;
     },
     async backUp(): Promise<void> {
-      backup = await copyOf(inner);
+      backup = await contentsOf(inner);
     },
     restore(): void {
-      if (backup) inner = backup;
+      if (backup) inner = memoryDriver(backup);
       backup = undefined;
     },
   };
-}
-
-async function copyOf(driver: StorageDriver): Promise<StorageDriver> {
-  const copy = memoryDriver();
-  const changes = [];
-  for await (const change of driver.changesSince(0)) changes.push(change);
-  await copy.commit(changes);
-  const { compactedRevision } = await driver.open();
-  await copy.compact(compactedRevision);
-  return copy;
 }
 
 /** What the network does to the requests of one spoke. */

@@ -1,6 +1,8 @@
 import { DISPATCH_LABEL, dispatchName, type OwnershipRecord } from '../../../src/engine/dispatch/index.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { HUB_USER } from '../../../src/spoke/hub-access.ts';
 import {
+  dispatchesOn,
   type SimulatedCluster,
   type SimulatedFleet,
   type SimulatedSpoke,
@@ -8,28 +10,85 @@ import {
   storedBelow,
   writesBy,
 } from '../fleet.ts';
-import { NAMES } from './step.ts';
+import { CHILDREN } from './shop-graph.ts';
+import { GROUPS, NAMES } from './step.ts';
+
+/** Times in statuses are in seconds, and what was under way when a cluster went away may still arrive. */
+const STAGE_SLACK_MS = 2_000;
+/** How long ago a group must have begun to move gracefully for nothing else to be carried out still. */
+const SETTLED_MS = 60_000;
 
 type Maps = Record<string, Record<string, string>>;
+
+/** The parts of a Propagation that the rig writes and reads. */
+export type Wish = KubeObject & {
+  readonly spec: {
+    readonly placement: {
+      readonly clusterSelector: { readonly matchLabels?: { readonly tier?: string } };
+      readonly numberOfClusters?: number;
+    };
+    readonly priority?: number;
+    readonly suspend?: boolean;
+    readonly rollout?: { readonly stages: readonly { readonly approval?: object }[] };
+    readonly failover?: { readonly cluster: { readonly purge: string } };
+  };
+  readonly status?: {
+    readonly clusters?: number;
+    readonly ready?: number;
+    readonly objects?: number;
+    readonly decision?: { readonly chosen: readonly string[] };
+    readonly rollout?: {
+      readonly phase: string;
+      readonly stages?: readonly { readonly clusters: number; readonly startedAt?: string }[];
+    };
+  };
+};
+
+/** The name of a second Propagation over a group. */
+export function rivalOf(group: string): string {
+  return `rival-${group}`;
+}
+
+function wishesOf(hub: SimulatedCluster): Wish[] {
+  return storedBelow(hub, 'atoll.dev/propagations/shop') as Wish[];
+}
+
+/** Who has the objects of a group: of those that select it the one that goes before the others. */
+function ownerOf(wishes: readonly Wish[], group: string): Wish | undefined {
+  const live = wishes.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const main = live.find(({ metadata }) => metadata.name === group);
+  const rival = live.find(({ metadata }) => metadata.name === rivalOf(group));
+  return (rival?.spec.priority ?? 0) > 0 ? rival : (main ?? rival);
+}
 
 /** What the present objects of the hub mean for one spoke, computed apart from the engine: data by name. */
 export function wantedOn(hub: SimulatedCluster, spoke: string): Maps {
   const cluster = stored(hub, `core.oam.dev/spokeclusters/default/${spoke}`);
+  const wishes = wishesOf(hub);
   const out: Maps = {};
-  for (const item of storedBelow(hub, 'atoll.dev/propagations/shop')) {
-    const { placement } = item['spec'] as {
-      placement: { clusterSelector: { matchLabels?: { tier: string } } };
-    };
-    const tier = placement.clusterSelector.matchLabels?.tier;
-    if (item.metadata.deletionTimestamp !== undefined) continue;
+  for (const map of storedBelow(hub, 'core/configmaps/shop')) {
+    const group = map.metadata.labels?.['group'];
+    const owner = group === undefined ? undefined : ownerOf(wishes, group);
+    if (!owner) continue;
+    const { clusterSelector, numberOfClusters } = owner.spec.placement;
+    const tier = clusterSelector.matchLabels?.tier;
     if (tier !== undefined && cluster?.metadata.labels?.['tier'] !== tier) continue;
-    for (const map of storedBelow(hub, 'core/configmaps/shop')) {
-      if (map.metadata.labels?.['group'] !== item.metadata.name) continue;
-      const data = map['data'] as Record<string, string>;
-      out[map.metadata.name ?? ''] = spoke === 'b' ? { ...data, on: 'b' } : data;
-    }
+    // Which one it is nobody can know but the hub; that it is one is judged apart.
+    if (numberOfClusters !== undefined && owner.status?.decision?.chosen.includes(spoke) !== true) continue;
+    const data = map['data'] as Record<string, string>;
+    const isPatched = spoke === 'b' && owner.metadata.name === group;
+    out[map.metadata.name ?? ''] = isPatched ? { ...data, on: 'b' } : data;
   }
   return out;
+}
+
+/** Names that are on one cluster of all, which may be another at any time. */
+function movable(hub: SimulatedCluster): string[] {
+  const wishes = wishesOf(hub);
+  return storedBelow(hub, 'core/configmaps/shop').flatMap(({ metadata }) => {
+    const owner = ownerOf(wishes, metadata.labels?.['group'] ?? '');
+    return owner?.spec.placement.numberOfClusters === undefined ? [] : [metadata.name ?? ''];
+  });
 }
 
 /** What a spoke has from its hub, by all dispatches or by those that are named. */
@@ -66,6 +125,13 @@ export interface Oracle {
   noteRestore(): void;
   /** A spoke's memory was set back by a restore: its positions start over. */
   forgetPositions(spoke: string): void;
+  /** The wall clock was set: times from before it mean nothing. */
+  noteJump(): void;
+  /** How a group is rolled out was changed: what is under way begins anew with stages that nothing may be new in. */
+  noteManner(group: string): void;
+  /** Somebody told a rollout what to do. */
+  noteWord(group: string): void;
+  wasTold(group: string): boolean;
   /** Looks at the fleet after everything healed and came to rest. */
   judge(): void;
   /** Notes something that was found elsewhere. */
@@ -73,12 +139,30 @@ export interface Oracle {
   readonly findings: readonly string[];
 }
 
-export function createOracle(fleet: SimulatedFleet, alive: (cluster: SimulatedCluster) => boolean): Oracle {
+export interface Sight {
+  alive(cluster: SimulatedCluster): boolean;
+  /** Whether the hub's requests get to a spoke at all. */
+  reachable(spoke: SimulatedCluster): boolean;
+}
+
+export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight): Oracle {
   /** What some present state of the hub did not want on a spoke: only that may ever be deleted there. */
   const orderedAway = new Set<string>();
   const positions = new Map<string, { epoch: number; generation: number }>();
   const findings = new Set<string>();
   let restored = false;
+  const told = new Set<string>();
+  /** Since when a spoke is out of reach, by wall time. */
+  const awaySince = new Map<string, number>();
+  /** Stages that were seen to have started. */
+  const started = new Set<string>();
+  /** Groups whose next stage to begin is not judged. */
+  const fresh = new Set<string>();
+  /** How much of the audit of a spoke was looked at. */
+  const audited = new Map<string, number>();
+  /** Since when a group moves gracefully. */
+  const gracefulSince = new Map<string, number>();
+  let disturbed = false;
 
   function look(): void {
     for (const spoke of fleet.spokes) {
@@ -86,7 +170,111 @@ export function createOracle(fleet: SimulatedFleet, alive: (cluster: SimulatedCl
       const acts = alive(fleet.hub) && !observes(fleet.hub);
       const wanted = acts ? wantedOn(fleet.hub, spoke.name) : undefined;
       for (const name of NAMES) if (wanted && !(name in wanted)) orderedAway.add(`${spoke.name}/${name}`);
+      if (acts) for (const name of movable(fleet.hub)) orderedAway.add(`${spoke.name}/${name}`);
       if (alive(spoke)) lookAtRecords(spoke);
+      if (reachable(spoke)) awaySince.delete(spoke.name);
+      else if (!awaySince.has(spoke.name)) awaySince.set(spoke.name, fleet.runtime.clock.now());
+    }
+    lookAtMoves();
+    if (alive(fleet.hub)) lookAtStages();
+  }
+
+  /** No stage begins over a cluster of an earlier one of which nothing is known. */
+  function lookAtStages(): void {
+    for (const { metadata, status } of wishesOf(fleet.hub)) {
+      const { name = '', uid = '' } = metadata;
+      const [canary, rest] = status?.rollout?.stages ?? [];
+      if (rest?.startedAt === undefined) continue;
+      const key = `${uid} ${rest.startedAt}`;
+      if (started.has(key)) continue;
+      started.add(key);
+      if (fresh.delete(name)) continue;
+      const away = awaySince.get('a');
+      if (restored || told.has(name) || canary === undefined || canary.clusters === 0) continue;
+      if (away !== undefined && Date.parse(rest.startedAt) > away + STAGE_SLACK_MS)
+        findings.add(`${name} began its second stage although nothing was known of a, where the first is`);
+    }
+  }
+
+  /** Where copies move gracefully one is always left. */
+  function lookAtMoves(): void {
+    const now = fleet.runtime.clock.monotonic();
+    const wishes = alive(fleet.hub) ? wishesOf(fleet.hub) : [];
+    if (alive(fleet.hub))
+      for (const group of GROUPS) {
+        const owner = ownerOf(wishes, group);
+        const isGraceful =
+          owner?.spec.failover?.cluster.purge === 'Gracefully' &&
+          owner.spec.placement.numberOfClusters === 1 &&
+          !wishes.some(({ metadata }) => metadata.name === rivalOf(group));
+        if (!isGraceful) gracefulSince.delete(group);
+        else if (!gracefulSince.has(group)) gracefulSince.set(group, now);
+      }
+    const present = fleet.spokes.map((spoke) => ({
+      spoke,
+      owned: alive(spoke) ? ownedOn(spoke) : undefined,
+    }));
+    for (const spoke of fleet.spokes) {
+      const from = audited.get(spoke.name) ?? 0;
+      audited.set(spoke.name, spoke.audit.length);
+      for (const { verb, user, objectRef, responseStatus } of spoke.audit.slice(from)) {
+        if (verb !== 'delete' || user.username !== 'atoll:engine' || responseStatus?.code !== 200) continue;
+        const name = objectRef?.name ?? '';
+        if (objectRef?.resource !== 'configmaps' || objectRef.namespace !== 'shop' || disturbed) continue;
+        const group = alive(fleet.hub)
+          ? stored(fleet.hub, `core/configmaps/shop/${name}`)?.metadata.labels?.['group']
+          : undefined;
+        const since = group === undefined ? undefined : gracefulSince.get(group);
+        if (since === undefined || now - since < SETTLED_MS) continue;
+        // What a dead cluster has is not known; what somebody just removed by hand comes back.
+        if (present.every(({ owned }) => owned !== undefined && !(name in owned)))
+          findings.add(`the last copy of ${name} was removed on ${spoke.name} although it moves gracefully`);
+      }
+    }
+  }
+
+  /** At rest an instance and its objects are complete, and nothing is left of one that was deleted. */
+  function judgeGraph(): void {
+    const graph = stored(fleet.hub, 'kro.run/resourcegraphdefinitions/-/shop');
+    if (!graph) return;
+    const { resources } = graph['spec'] as { resources: { template: { data: { edition: string } } }[] };
+    const edition = resources[0]?.template.data.edition;
+    for (const spoke of fleet.spokes) {
+      const wanted: Maps = {};
+      for (const instance of storedBelow(spoke, 'kro.run/shops/default')) {
+        const { name = '', deletionTimestamp } = instance.metadata;
+        const { state } = (instance['status'] ?? {}) as { state?: string };
+        if (deletionTimestamp !== undefined) findings.add(`${name} on ${spoke.name} is still being deleted`);
+        else if (state !== 'ACTIVE')
+          findings.add(`${name} on ${spoke.name} is ${state}: ${JSON.stringify(instance['status'])}`);
+        const { colour = '' } = instance['spec'] as { colour?: string };
+        for (const child of CHILDREN) wanted[`${name}-${child}`] = { colour, edition: edition ?? '' };
+      }
+      const maps = storedBelow(spoke, 'core/configmaps/default').filter(({ metadata }) =>
+        CHILDREN.some((child) => metadata.name?.endsWith(`-${child}`)),
+      );
+      const present = Object.fromEntries(
+        maps.map((map) => [map.metadata.name ?? '', map['data'] as Record<string, string>]),
+      );
+      if (sorted(present) !== sorted(wanted))
+        findings.add(
+          `the instances on ${spoke.name} have ${sorted(present)} and should have ${sorted(wanted)}`,
+        );
+    }
+  }
+
+  /** What two dispatches ask for, each would take from the other for ever. */
+  function judgeOwners(spoke: SimulatedSpoke): void {
+    const asked = new Map<string, string>();
+    for (const { metadata, spec } of dispatchesOn(spoke) as (KubeObject & {
+      spec: { objects: { kind: string; namespace?: string; name: string }[] };
+    })[]) {
+      if (restored && !dispatchesOf(fleet.hub).has(metadata.name ?? '')) continue;
+      for (const { kind, namespace = '', name } of spec.objects) {
+        const key = `${kind} ${namespace}/${name}`;
+        if (asked.has(key)) findings.add(`${key} on ${spoke.name} has two owners at rest`);
+        asked.set(key, metadata.name ?? '');
+      }
     }
   }
 
@@ -108,7 +296,9 @@ export function createOracle(fleet: SimulatedFleet, alive: (cluster: SimulatedCl
   }
 
   function judge(): void {
+    judgeGraph();
     for (const spoke of fleet.spokes) {
+      judgeOwners(spoke);
       const wanted = wantedOn(fleet.hub, spoke.name);
       const owned = ownedOn(spoke, restored ? dispatchesOf(fleet.hub) : undefined);
       if (sorted(wanted) !== sorted(owned))
@@ -118,7 +308,7 @@ export function createOracle(fleet: SimulatedFleet, alive: (cluster: SimulatedCl
           findings.add(`the hub did on ${spoke.name}: ${write}`);
       for (const { verb, user, objectRef, responseStatus } of spoke.audit) {
         if (verb !== 'delete' || user.username !== 'atoll:engine' || responseStatus?.code !== 200) continue;
-        if (objectRef?.resource !== 'configmaps') continue;
+        if (objectRef?.resource !== 'configmaps' || objectRef.namespace !== 'shop') continue;
         if (!orderedAway.has(`${spoke.name}/${objectRef.name}`))
           findings.add(`${objectRef.name} was deleted on ${spoke.name}, and nobody ordered that`);
       }
@@ -126,11 +316,16 @@ export function createOracle(fleet: SimulatedFleet, alive: (cluster: SimulatedCl
     for (const { user } of fleet.hub.audit)
       if (!['admin', 'atoll:engine', 'system:apiserver'].includes(user.username))
         findings.add(`${user.username} made a request at the hub`);
-    for (const item of storedBelow(fleet.hub, 'atoll.dev/propagations/shop')) {
-      const { clusters, ready } = item['status'] as { clusters?: number; ready?: number };
+    for (const item of wishesOf(fleet.hub)) {
+      const { clusters, ready, rollout, objects } = item.status ?? {};
+      if (item.spec.placement.numberOfClusters === 1 && clusters !== 1)
+        findings.add(`${item.metadata.name} is on ${clusters} clusters and should be on one`);
+      if (item.spec.rollout && rollout && rollout.phase !== 'Succeeded')
+        findings.add(`the rollout of ${item.metadata.name} is ${JSON.stringify(rollout)}`);
       if (item.metadata.deletionTimestamp !== undefined)
         findings.add(`${item.metadata.name} is still being deleted`);
-      else if (clusters !== ready)
+      // One that selects nothing brings nothing, and is ready nowhere.
+      else if (clusters !== ready && objects !== 0)
         findings.add(
           `${item.metadata.name} has ${ready} of ${clusters} ready: ${JSON.stringify(item['status'])}`,
         );
@@ -147,8 +342,14 @@ export function createOracle(fleet: SimulatedFleet, alive: (cluster: SimulatedCl
     find: (text) => void findings.add(text),
     noteRestore(): void {
       restored = true;
+      disturbed = true;
     },
+    noteJump: () => awaySince.clear(),
+    noteManner: (group) => void fresh.add(group),
+    noteWord: (group) => void told.add(group),
+    wasTold: (group) => told.has(group),
     forgetPositions(spoke): void {
+      disturbed = true;
       for (const key of positions.keys()) if (key.startsWith(`${spoke} `)) positions.delete(key);
     },
     get findings() {

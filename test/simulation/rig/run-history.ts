@@ -1,9 +1,14 @@
+import { RESOURCE_GRAPH_DEFINITION } from '../../../src/dialects/kro/kinds.ts';
 import { confirmHub } from '../../../src/hub/mode.ts';
+import { ROLLOUT_ACTION } from '../../../src/hub/rollouts/index.ts';
 import type { Client } from '../../../src/kube/client.ts';
-import { configMaps, namespaces } from '../../../src/kube/well-known.ts';
+import { resourceIdOf } from '../../../src/kube/custom-resource.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { configMaps } from '../../../src/kube/well-known.ts';
 import type { Logger } from '../../../src/runtime/index.ts';
 import { errorText } from '../../../src/runtime/log.ts';
 import type { VirtualRuntime } from '../../../src/runtime/runtime.ts';
+import type { JsonObject, JsonValue } from '../../../src/schema/json.ts';
 import { startTestFleet, type TestFleet } from '../../../src/testing/index.ts';
 import {
   DISPATCHES,
@@ -15,12 +20,16 @@ import {
 } from '../fleet.ts';
 import { configMap, propagation } from '../shop.ts';
 import { type FaultyNetwork, type FaultyStorage, faultyNetwork, faultyStorage } from './faults.ts';
-import { createOracle, type Oracle, observes } from './oracle.ts';
-import type { Step } from './step.ts';
+import { goldenImage } from './golden-image.ts';
+import { createOracle, type Oracle, observes, rivalOf, type Wish } from './oracle.ts';
+import { shopGraph, shopInstance } from './shop-graph.ts';
+import type { Command, Manner, Step } from './step.ts';
 
 export interface HistoryOptions {
   readonly seed: number;
   readonly spokes: readonly string[];
+  /** Whether the hub distributes a graph from the beginning. */
+  readonly withGraph?: boolean;
   readonly log?: Logger;
 }
 
@@ -30,6 +39,10 @@ export interface Outcome {
   /** Virtual time that went by, milliseconds. */
   readonly virtualMs: number;
 }
+
+const ACTIONS = resourceIdOf(ROLLOUT_ACTION);
+const GRAPHS = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
+const SHOPS = { group: 'kro.run', version: 'v1alpha1', resource: 'shops', kind: 'Shop', namespaced: true };
 
 /** Time that the fleet gets to come to rest once everything works again. */
 const HEALING_MS = 240_000;
@@ -41,13 +54,14 @@ export async function runHistory(steps: readonly Step[], options: HistoryOptions
   const networks = new Map<string, FaultyNetwork>();
   const nets = new Map<string, ReturnType<typeof faultyNetwork>>();
   let fleet: TestFleet<VirtualRuntime> | undefined;
+  const image = await goldenImage(options.spokes, options.withGraph ?? false);
   fleet = await startTestFleet({
     spokes: options.spokes,
-    virtualTime: { seed: options.seed },
+    virtualTime: { seed: options.seed, start: image.takenAt },
     engineLatencyMs: (options.seed % 3) * 40,
     ...(options.log === undefined ? {} : { log: options.log }),
     storage: (name) => {
-      const disk = faultyStorage();
+      const disk = faultyStorage(image.stored(name));
       disks.set(name, disk);
       return disk;
     },
@@ -66,7 +80,6 @@ export async function runHistory(steps: readonly Step[], options: HistoryOptions
   });
   const run = createRun(fleet, disks, networks);
   try {
-    await run.prepare();
     for (const step of steps) await run.take(step);
     await run.heal();
     return { findings: run.oracle.findings, virtualMs: fleet.runtime.clock.monotonic() };
@@ -82,7 +95,6 @@ export async function runHistory(steps: readonly Step[], options: HistoryOptions
 
 interface Run {
   readonly oracle: Oracle;
-  prepare(): Promise<void>;
   take(step: Step): Promise<void>;
   heal(): Promise<void>;
 }
@@ -95,7 +107,10 @@ function createRun(
   const clusterOf = (name: string): SimulatedCluster => (name === 'hub' ? fleet.hub : fleet.spoke(name));
   const alive = (cluster: SimulatedCluster): boolean =>
     cluster.engine !== undefined && disks.get(cluster.name)?.crashed !== true;
-  const oracle = createOracle(fleet, alive);
+  const severed = new Set<string>();
+  const reachable = (spoke: SimulatedCluster): boolean => alive(spoke) && !severed.has(spoke.name);
+  const oracle = createOracle(fleet, { alive, reachable });
+  let said = 0;
 
   /** What people ask of an API server that may be dying, full or away: their request may fail. */
   async function attempt(
@@ -140,6 +155,40 @@ function createRun(
         return propagate(step.group, step.tier);
       case 'stop propagating':
         return attempt(hub, (client) => client.delete(PROPAGATIONS, 'shop', step.group));
+      case 'manner':
+        oracle.noteManner(step.group);
+        return attempt(hub, (client) =>
+          client.patch(PROPAGATIONS, 'shop', step.group, 'merge', { spec: mannerOf(step.manner) }),
+        );
+      case 'say':
+        oracle.noteWord(step.group);
+        return say(step.group, step.action);
+      case 'rival':
+        return challenge(step.group, step.priority);
+      case 'suspend':
+        return attempt(hub, (client) =>
+          client.patch(PROPAGATIONS, 'shop', step.group, 'merge', { spec: { suspend: step.on } }),
+        );
+      case 'edit graph':
+        return attempt(hub, (client) =>
+          client.patch(GRAPHS, '', 'shop', 'merge', {
+            spec: { resources: (shopGraph(step.edition)['spec'] as { resources: JsonValue }).resources },
+          }),
+        );
+      case 'instance':
+        return attempt(clusterOf(step.spoke), (client) =>
+          client.apply(SHOPS, shopInstance(step.name, step.shade), { fieldManager: 'owner', force: true }),
+        );
+      case 'delete instance':
+        return attempt(clusterOf(step.spoke), (client) => client.delete(SHOPS, 'default', step.name));
+      case 'spoil child':
+        return attempt(clusterOf(step.spoke), (client) =>
+          step.shade === null
+            ? client.delete(configMaps, 'default', `${step.name}-map`)
+            : client.patch(configMaps, 'default', `${step.name}-map`, 'merge', {
+                data: { colour: step.shade },
+              }),
+        );
       case 'label':
         return attempt(hub, (client) =>
           client.patch(SPOKE_CLUSTERS, 'default', step.spoke, 'merge', {
@@ -159,8 +208,10 @@ function createRun(
         return attempt(spoke, (client) => client.delete(DISPATCHES, 'atoll-system', order));
       }
       case 'cut':
+        severed.add(step.spoke);
         return fleet.cut(step.spoke);
       case 'heal':
+        severed.delete(step.spoke);
         return fleet.heal(step.spoke);
       case 'one way':
       case 'delay':
@@ -190,8 +241,10 @@ function createRun(
       case 'restore':
         return restore(step.cluster);
       case 'jump clock':
+        oracle.noteJump();
         return fleet.runtime.clock.jump(step.byMs);
       case 'rest':
+      case 'wait':
         return fleet.rest(step.ms);
     }
   }
@@ -202,14 +255,67 @@ function createRun(
       resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap', labelSelector: { matchLabels: { group } } }],
       placement: { clusterSelector },
       deletionBudget: '100%',
+      preemption: 'Always',
       overrides: [{ clusterNames: ['b'], patch: [{ op: 'add', path: '/data/on', value: 'b' }] }],
     };
     return attempt(fleet.hub, async (client) => {
       const there = storedBelow(fleet.hub, 'atoll.dev/propagations/shop').find(named(group));
       if (!there) return client.create(PROPAGATIONS, propagation(group, spec));
-      const patch = [{ op: 'replace', path: '/spec/placement', value: { clusterSelector } }];
-      return client.patch(PROPAGATIONS, 'shop', group, 'json', patch);
+      const matchLabels = tier === null ? null : { tier };
+      const placement = { clusterSelector: { matchLabels }, numberOfClusters: null };
+      return client.patch(PROPAGATIONS, 'shop', group, 'merge', { spec: { placement, failover: null } });
     });
+  }
+
+  function challenge(group: string, priority: number | null): Promise<void> {
+    const name = rivalOf(group);
+    const spec = {
+      resourceSelectors: [{ apiVersion: 'v1', kind: 'ConfigMap', labelSelector: { matchLabels: { group } } }],
+      placement: { clusterSelector: {} },
+      deletionBudget: '100%',
+      preemption: 'Always',
+      priority,
+    };
+    return attempt(fleet.hub, (client) => {
+      if (priority === null) return client.delete(PROPAGATIONS, 'shop', name);
+      return storedBelow(fleet.hub, 'atoll.dev/propagations/shop').some(named(name))
+        ? client.patch(PROPAGATIONS, 'shop', name, 'merge', { spec: { priority } })
+        : client.create(PROPAGATIONS, propagation(name, spec));
+    });
+  }
+
+  function say(group: string, action: Command): Promise<void> {
+    said += 1;
+    const word = {
+      apiVersion: 'atoll.dev/v1alpha1',
+      kind: 'RolloutAction',
+      metadata: { name: `word-${said}`, namespace: 'shop' },
+      spec: {
+        target: { kind: 'Propagation', name: group },
+        action,
+        ...(action === 'Approve' ? { stage: 'rest' } : {}),
+      },
+    } as KubeObject;
+    return attempt(fleet.hub, (client) => client.create(ACTIONS, word));
+  }
+
+  /** What people do in the end, so that all there is to wait for is time. */
+  async function finish(): Promise<void> {
+    for (const { metadata, spec } of storedBelow(fleet.hub, 'atoll.dev/propagations/shop') as Wish[]) {
+      const { name = '' } = metadata;
+      if (spec.suspend)
+        await attempt(fleet.hub, (client) =>
+          client.patch(PROPAGATIONS, 'shop', name, 'merge', { spec: { suspend: false } }),
+        );
+      if (!spec.rollout) continue;
+      // Nobody said anything to it: it has to end by itself.
+      if (!oracle.wasTold(name) && spec.rollout.stages.every(({ approval }) => approval === undefined))
+        continue;
+      for (const action of ['Resume', 'Retry', 'Promote', 'Approve'] as const) {
+        await say(name, action);
+        await fleet.rest(2_000);
+      }
+    }
   }
 
   async function start(name: string): Promise<void> {
@@ -235,13 +341,6 @@ function createRun(
   return {
     oracle,
     take,
-    async prepare(): Promise<void> {
-      const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } };
-      for (const cluster of [fleet.hub, ...fleet.spokes])
-        await fleet.run(cluster.client.create(namespaces, namespace));
-      for (const spoke of fleet.spokes)
-        await fleet.run(spoke.client.create(configMaps, configMap('foreign', 'own')));
-    },
     async heal(): Promise<void> {
       for (const disk of disks.values()) disk.full = false;
       for (const network of networks.values()) {
@@ -253,10 +352,12 @@ function createRun(
         disks.get(name)?.revive();
       }
       for (const spoke of fleet.spokes) fleet.heal(spoke.name);
+      severed.clear();
       await fleet.rest(HEALING_MS / 2);
       oracle.look();
       // What a person does who finds that the hub was restored.
       if (observes(fleet.hub)) await fleet.run(confirmHub(fleet.hub.client));
+      await finish();
       await fleet.rest(HEALING_MS);
       oracle.look();
       oracle.judge();
@@ -274,6 +375,25 @@ async function judgeIdle(fleet: TestFleet<VirtualRuntime>, oracle: Oracle): Prom
     const writes = server.store.revision - (before[index] ?? 0);
     if (writes !== 0) oracle.find(`${name} wrote ${writes} times at rest`);
   });
+}
+
+/** The parts of a Propagation that a manner is about. */
+function mannerOf(manner: Manner): JsonObject {
+  const one = { placement: { clusterSelector: { matchLabels: null }, numberOfClusters: 1 }, rollout: null };
+  switch (manner) {
+    case 'at once':
+      return { rollout: null, failover: null, placement: { numberOfClusters: null } };
+    case 'staged':
+    case 'approved': {
+      const rest = { name: 'rest', ...(manner === 'approved' ? { approval: { users: ['admin'] } } : {}) };
+      const stages = [{ name: 'canary', clusterNames: ['a'], soakSeconds: 20 }, rest];
+      return { rollout: { stages }, failover: null, placement: { numberOfClusters: null } };
+    }
+    case 'graceful':
+      return { ...one, failover: { cluster: { tolerationSeconds: 10, purge: 'Gracefully' } } };
+    case 'direct':
+      return { ...one, failover: { cluster: { tolerationSeconds: 10, purge: 'Directly' } } };
+  }
 }
 
 function named(name: string): (object: { metadata: { name?: string } }) => boolean {

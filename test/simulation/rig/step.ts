@@ -11,7 +11,22 @@ export type Step =
   | { readonly do: 'propagate'; readonly group: string; readonly tier: string | null }
   | { readonly do: 'stop propagating'; readonly group: string }
   | { readonly do: 'label'; readonly spoke: string; readonly tier: string }
+  /** How a group is rolled out and where it is: see {@link Manner}. */
+  | { readonly do: 'manner'; readonly group: string; readonly manner: Manner }
+  | { readonly do: 'say'; readonly group: string; readonly action: Command }
+  /** A second Propagation over a group, which goes before the first or after it; without a priority it is taken away. */
+  | { readonly do: 'rival'; readonly group: string; readonly priority: number | null }
+  | { readonly do: 'suspend'; readonly group: string; readonly on: boolean }
+  | { readonly do: 'edit graph'; readonly edition: string }
   // People on a spoke.
+  | { readonly do: 'instance'; readonly spoke: string; readonly name: string; readonly shade: string }
+  | { readonly do: 'delete instance'; readonly spoke: string; readonly name: string }
+  | {
+      readonly do: 'spoil child';
+      readonly spoke: string;
+      readonly name: string;
+      readonly shade: string | null;
+    }
   | { readonly do: 'drift'; readonly spoke: string; readonly name: string; readonly shade: string }
   | { readonly do: 'remove on spoke'; readonly spoke: string; readonly name: string }
   | { readonly do: 'remove order'; readonly spoke: string }
@@ -30,14 +45,28 @@ export type Step =
   | { readonly do: 'back up'; readonly cluster: string }
   | { readonly do: 'restore'; readonly cluster: string }
   | { readonly do: 'jump clock'; readonly byMs: number }
-  | { readonly do: 'rest'; readonly ms: number };
+  | { readonly do: 'rest'; readonly ms: number }
+  /** Long enough for what waits by itself: soaking, tolerations. */
+  | { readonly do: 'wait'; readonly ms: number };
 
+/**
+ * `at once` to all that are selected; `staged`: first to one cluster, and after it was well for a while to the others; `approved`: the
+ * others only when somebody says so; `graceful` and `direct`: to one cluster of all, to another one when that is lost.
+ */
+export const MANNERS = ['at once', 'staged', 'approved', 'graceful', 'direct'] as const;
+export type Manner = (typeof MANNERS)[number];
+export const COMMANDS = ['Approve', 'Pause', 'Resume', 'Promote', 'Rollback', 'Abort', 'Retry'] as const;
+export type Command = (typeof COMMANDS)[number];
+
+export const INSTANCES: readonly string[] = ['one', 'two'];
 export const GROUPS: readonly string[] = ['g0', 'g1', 'g2'];
 export const TIERS: readonly string[] = ['edge', 'core'];
 export const NAMES: readonly string[] = ['m0', 'm1', 'm2', 'm3', 'm4', 'm5'];
 
+type Weights = readonly (readonly [Step['do'], number])[];
+
 /** How often each kind of step is drawn. */
-const WEIGHTS: readonly (readonly [Step['do'], number])[] = [
+const WEIGHTS: Weights = [
   ['put', 16],
   ['delete', 5],
   ['propagate', 7],
@@ -60,31 +89,66 @@ const WEIGHTS: readonly (readonly [Step['do'], number])[] = [
   ['rest', 12],
 ];
 
+/** What some histories are about, besides. */
+export const THEMES: Readonly<Record<string, Weights>> = {
+  rollouts: [
+    ['manner', 8],
+    ['say', 5],
+    ['put', 14],
+    ['wait', 12],
+  ],
+  failover: [
+    ['manner', 8],
+    ['cut', 8],
+    ['wait', 12],
+  ],
+  claims: [
+    ['rival', 14],
+    ['suspend', 5],
+    ['wait', 3],
+  ],
+  graphs: [
+    ['instance', 14],
+    ['delete instance', 7],
+    ['spoil child', 7],
+    ['edit graph', 3],
+    ['wait', 3],
+  ],
+};
+
+/** The themes of a seed: about every third history has none, some have several. */
+export function themesOf(seed: number): readonly string[] {
+  const random = seededRandom(seed * 104_729 + 7);
+  return Object.keys(THEMES).filter(() => random.next() < 0.25);
+}
+
 /** The history of a seed. The first steps put something on the fleet; what comes then is chance. */
 export function historyOf(seed: number, spokes: readonly string[], length: number): Step[] {
   const random = seededRandom(seed * 7919 + 13);
-  const total = WEIGHTS.reduce((sum, [, weight]) => sum + weight, 0);
+  const themes = themesOf(seed);
+  const weights = [...WEIGHTS, ...themes.flatMap((theme) => THEMES[theme] ?? [])];
+  const total = weights.reduce((sum, [, weight]) => sum + weight, 0);
   const steps: Step[] = [
     { do: 'put', name: 'm0', group: 'g0', shade: 'first' },
     { do: 'put', name: 'm1', group: 'g1', shade: 'first' },
     { do: 'propagate', group: 'g0', tier: null },
   ];
   while (steps.length < length) {
-    steps.push(draw(kindAt(random.next() * total), random, spokes));
+    steps.push(draw(kindAt(weights, random.next() * total), random, spokes, themes));
   }
   return steps;
 }
 
-function kindAt(point: number): Step['do'] {
+function kindAt(weights: Weights, point: number): Step['do'] {
   let left = point;
-  for (const [kind, weight] of WEIGHTS) {
+  for (const [kind, weight] of weights) {
     left -= weight;
     if (left < 0) return kind;
   }
   return 'rest';
 }
 
-function draw(kind: Step['do'], random: Random, spokes: readonly string[]): Step {
+function draw(kind: Step['do'], random: Random, spokes: readonly string[], themes: readonly string[]): Step {
   const spoke = pick(random, spokes);
   const cluster = random.next() < 0.5 ? 'hub' : spoke;
   const name = pick(random, NAMES);
@@ -101,6 +165,26 @@ function draw(kind: Step['do'], random: Random, spokes: readonly string[]): Step
       return { do: kind, group, tier: on ? tier : null };
     case 'stop propagating':
       return { do: kind, group };
+    case 'manner': {
+      const known = MANNERS.filter((manner) => themes.includes(themeOf(manner)) || manner === 'at once');
+      return { do: kind, group, manner: pick(random, known) };
+    }
+    case 'say':
+      return { do: kind, group, action: pick(random, COMMANDS) };
+    case 'rival':
+      return { do: kind, group, priority: pick(random, [5, -5, null]) };
+    case 'suspend':
+      return { do: kind, group, on };
+    case 'edit graph':
+      return { do: kind, edition: shade };
+    case 'instance':
+      return { do: kind, spoke, name: pick(random, INSTANCES), shade };
+    case 'delete instance':
+      return { do: kind, spoke, name: pick(random, INSTANCES) };
+    case 'spoil child':
+      return { do: kind, spoke, name: pick(random, INSTANCES), shade: on ? shade : null };
+    case 'wait':
+      return { do: kind, ms: 5_000 + Math.floor(random.next() * 45_000) };
     case 'label':
       return { do: kind, spoke, tier };
     case 'drift':
@@ -129,6 +213,10 @@ function draw(kind: Step['do'], random: Random, spokes: readonly string[]): Step
     case 'rest':
       return { do: kind, ms: Math.floor(random.next() ** 2 * 8_000) };
   }
+}
+
+function themeOf(manner: Manner): string {
+  return manner === 'staged' || manner === 'approved' ? 'rollouts' : 'failover';
 }
 
 function pick<T>(random: Random, items: readonly T[]): T {

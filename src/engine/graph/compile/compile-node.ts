@@ -41,7 +41,7 @@ export interface NodeContext {
 }
 
 /** A node whose expressions are compiled; its place in the order is not known yet. */
-export type CompiledNode = Omit<GraphNode, 'wave'>;
+export type CompiledNode = Omit<GraphNode, 'wave' | 'returns'>;
 
 export function compileNode(node: DeclaredNode, context: NodeContext): CompiledNode {
   const { id, path, resource, issues } = { ...node, issues: context.issues };
@@ -97,6 +97,7 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
     propagateWhen,
     contributes: annotationsOf(resource.template)[CONTRIBUTE] === 'true',
     targeted: resource.target !== undefined,
+    reads: resource.target !== undefined && resource.reads === true,
   };
 }
 

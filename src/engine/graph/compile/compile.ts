@@ -3,7 +3,7 @@ import { asObject, type KubeObject } from '../../../kube/object.ts';
 import { clone, isObject, stringAt } from '../../../schema/json.ts';
 import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
 import type { GraphDefinition, GraphSchema } from '../definition.ts';
-import { graphEnvironment, graphLibraries, templateLibraries } from '../expression/index.ts';
+import { type Expression, graphEnvironment, graphLibraries, templateLibraries } from '../expression/index.ts';
 import type { GraphIssue } from '../issue.ts';
 import { type RevisionDigest, revisionDigest } from '../revision/digest.ts';
 import { OBJECT_META, type SchemaSource, schemaSourceOf, schemaSources } from '../schema-source.ts';
@@ -21,6 +21,7 @@ import {
 import { orderNodes } from './dag.ts';
 import { type DeclaredNode, declareNode } from './declare-node.ts';
 import type { GraphNode } from './node.ts';
+import { returnedFields } from './returned-fields.ts';
 
 export interface CompileOptions {
   readonly schemas: SchemaSource;
@@ -105,7 +106,7 @@ export function compileGraph(definition: GraphDefinition, options: CompileOption
     graph: {
       name: definition.name,
       instance,
-      nodes,
+      nodes: withReturns(nodes, status),
       status: status.template,
       conditions: status.conditions,
       listsResources: listed,
@@ -168,6 +169,26 @@ function ownKinds({ resources }: GraphDefinition): {
   return { source: schemaSourceOf(definitions), makers };
 }
 
+/** What comes back of the objects on other clusters, by what is asked of them. */
+function withReturns(
+  nodes: readonly Omit<GraphNode, 'returns'>[],
+  { template, conditions }: CompiledStatus,
+): GraphNode[] {
+  const expressionsOf = ({ fields }: GraphNode['template']): Expression[] =>
+    fields.flatMap(({ parts }) => parts.filter((part) => typeof part !== 'string'));
+  const all = [
+    ...nodes.flatMap((node) => [
+      ...expressionsOf(node.template),
+      ...node.forEach.map(({ expression }) => expression),
+      ...node.includeWhen,
+      ...node.propagateWhen,
+    ]),
+    ...expressionsOf(template),
+    ...conditions.map(({ expression }) => expression),
+  ];
+  return nodes.map((node) => ({ ...node, returns: node.targeted ? returnedFields(node, all) : [] }));
+}
+
 /** What expressions see of an instance: all but its status, and no namespace where it has none. */
 function instanceType(schema: GraphSchema, spec: OpenApiSchema, instance: InstanceKind): Type {
   const metadata = clone(OBJECT_META);
@@ -189,7 +210,7 @@ function ordered(
   compiled: readonly CompiledNode[],
   declared: readonly DeclaredNode[],
   issues: GraphIssue[],
-): GraphNode[] | undefined {
+): Omit<GraphNode, 'returns'>[] | undefined {
   const dependencies = new Map(compiled.map((node) => [node.id, new Set(node.dependencies)]));
   const result = orderNodes(
     declared.map((node) => node.id),

@@ -34,6 +34,10 @@ export interface GraphNode {
   readonly contributes: boolean;
   /** Its objects are on other clusters than the instance. */
   readonly targeted: boolean;
+  /** They are there, made by others, and only looked at. */
+  readonly reads: boolean;
+  /** With a target: which of their fields come back beside the status, see `returnedFields`. */
+  readonly returns: readonly string[];
 }
 
 /** Whether other nodes see it as a list. */

@@ -8,7 +8,7 @@ import {
   type Type,
 } from '../../../cel/index.ts';
 import { expressionIssues, type GraphIssue, type Place } from '../issue.ts';
-import { CLOCK } from './time-library.ts';
+import { CLOCK, type GraphClock } from './time-library.ts';
 
 /** A compiled expression of a graph. */
 export interface Expression {
@@ -99,7 +99,10 @@ export type Evaluated =
 
 /** Evaluates within a budget of cost, beyond which the expression counts as failed. */
 export function evaluateExpression(expression: Expression, bindings: Bindings, budget?: number): Evaluated {
+  const meter = (bindings[CLOCK] as GraphClock | undefined)?.meter;
+  const began = meter?.now() ?? 0;
   const result = expression.program.evaluate(bindings, budget === undefined ? undefined : { budget });
+  meter?.took('expression', meter.now() - began);
   if (result.error === undefined) return { value: result.value ?? null };
   const { message, missing } = result.error;
   return {

@@ -30,4 +30,4 @@ export {
 export { conditionLibraries, graphLibraries, templateLibraries } from './libraries.ts';
 export { isOmitted, OMIT_FUNCTION } from './omit-library.ts';
 export { goDuration, type JsonOfResult, jsonOfResult } from './result.ts';
-export { CLOCK, type GraphClock, graphClock } from './time-library.ts';
+export { CLOCK, type GraphClock, type GraphMeter, graphClock } from './time-library.ts';

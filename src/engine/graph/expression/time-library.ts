@@ -10,6 +10,15 @@ import {
 } from '../../../cel/index.ts';
 import { ObjectMap } from '../../../cel/values/map.ts';
 
+/** Hears what is evaluated, for whoever counts it. It has the time, which nothing here has. */
+export interface GraphMeter {
+  /** Milliseconds that only go forward. */
+  now(): number;
+  count(what: 'nodeFailed' | 'ignoredCheck' | 'ignored' | 'readyCheck' | 'notReady'): void;
+  took(what: 'expression' | 'node', milliseconds: number): void;
+  collection(size: number): void;
+}
+
 /**
  * The time that the expressions of an instance see. It stands still until one of the instants comes that an expression asked for, so
  * that what is computed from it changes then, and not with every look.
@@ -19,10 +28,11 @@ export interface GraphClock {
   readonly now: number | undefined;
   /** Instants after that at which expressions are to be evaluated anew. Expressions add to it. */
   readonly wakes: number[];
+  readonly meter?: GraphMeter;
 }
 
-export function graphClock(now: number | undefined): GraphClock {
-  return { now, wakes: [] };
+export function graphClock(now: number | undefined, meter?: GraphMeter): GraphClock {
+  return { now, wakes: [], ...(meter && { meter }) };
 }
 
 /** The variable that holds it. No author can write it: it is no name of a node, and may be used nowhere. */

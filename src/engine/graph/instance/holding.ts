@@ -2,9 +2,9 @@ import { type KubeObject, type ObjectRef, refKey } from '../../../kube/object.ts
 import { shortDigest } from '../../digest.ts';
 import { type GraphNode, isList } from '../compile/index.ts';
 import { type Bindings, evaluateExpression } from '../expression/index.ts';
+import type { DesiredObject } from './desired-object.ts';
 import type { Observed } from './observed.ts';
 import type { Reason } from './reason.ts';
-import type { DesiredObject } from './step.ts';
 import { ANNOTATIONS } from './words.ts';
 
 export interface Holding {

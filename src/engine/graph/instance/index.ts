@@ -16,6 +16,7 @@ export {
   releasePatch,
   stepDeletion,
 } from './deletion.ts';
+export type { DesiredObject } from './desired-object.ts';
 export {
   type Contribution,
   covers,
@@ -41,17 +42,11 @@ export {
   ownerLabels,
 } from './owner.ts';
 export { type Reason, reasonText } from './reason.ts';
-export { REMOTE_OBJECT, type RemoteState } from './remote.ts';
+export { REMOTE_OBJECT, type RemoteState, remoteText } from './remote.ts';
 export { observedObjects, renderInstance } from './render.ts';
 export { type InstanceStatus, instanceStatus, type StatusInput } from './status.ts';
-export {
-  type DesiredObject,
-  type InstanceStep,
-  type ManagedResource,
-  type NodeReport,
-  type StepOptions,
-  stepInstance,
-} from './step.ts';
+export { type InstanceStep, stepInstance } from './step.ts';
+export type { ManagedResource, NodeReport, RenderedNode, StepOptions } from './walk.ts';
 export {
   ANNOTATIONS,
   FINALIZER,

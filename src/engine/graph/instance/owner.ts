@@ -59,6 +59,17 @@ export function keepingVersion(
   return out;
 }
 
+/** Whether labels that were made by {@link keepingVersion} would be the same with these present. */
+export function keepsVersion(
+  made: Readonly<Record<string, string>> | undefined,
+  present: Readonly<Record<string, string>> | undefined,
+): boolean {
+  return [LABELS.version, `internal.${LABELS.version}`].every((key) => {
+    const before = present?.[key];
+    return before === undefined || made?.[key] === undefined || made[key] === before;
+  });
+}
+
 /** The id of an instance's set of objects; the same for as long as the instance has its name. */
 export function applySetId(instance: KubeObject): string {
   const { name = '', namespace = '' } = instance.metadata;
@@ -90,6 +101,7 @@ export function memberMarks(
   instance: KubeObject,
   owner: GraphOwner,
   place: MemberPlace,
+  setId: string = applySetId(instance),
 ): { readonly labels: Record<string, string>; readonly annotations: Record<string, string> } {
   const { name = '', namespace = '', uid = '' } = instance.metadata;
   const { group, version } = parseApiVersion(instance.apiVersion);
@@ -97,7 +109,7 @@ export function memberMarks(
     labels: prefixed(
       {
         ...ownerLabels(owner),
-        [LABELS.partOf]: applySetId(instance),
+        [LABELS.partOf]: setId,
         [LABELS.nodeId]: labelValue(place.nodeId),
         ...(place.index !== undefined && { [LABELS.collectionIndex]: String(place.index) }),
         ...(place.size !== undefined && { [LABELS.collectionSize]: String(place.size) }),

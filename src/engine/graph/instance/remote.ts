@@ -1,4 +1,12 @@
-import { asJson, asObject, type KubeObject, type ObjectRef, refKey, refOf } from '../../../kube/object.ts';
+import {
+  asJson,
+  asObject,
+  type KubeObject,
+  type ObjectRef,
+  refKey,
+  refOf,
+  refText,
+} from '../../../kube/object.ts';
 import { isObject, type JsonObject, numberAt, objectAt, stringAt } from '../../../schema/json.ts';
 import { digestOf } from '../../digest.ts';
 import { TARGET_CLUSTER } from '../compile/index.ts';
@@ -24,6 +32,10 @@ export interface RemoteMarks {
   readonly nodeId: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  /** It is there already and is only looked at. */
+  readonly reads?: boolean;
+  /** Which of its fields come back beside the status. */
+  readonly returns?: readonly string[];
 }
 
 /** The RemoteObject of an object as its template has it, or why there is none. `there` gives what is there by now. */
@@ -42,13 +54,14 @@ export function remoteObject(
         message: 'the name of the cluster is empty',
       },
     };
-  const own = Object.entries(marks.labels).filter(([key]) => !LOCAL_MARKS.has(key));
+  const own =
+    marks.reads === true ? [] : Object.entries(marks.labels).filter(([key]) => !LOCAL_MARKS.has(key));
   const { annotations: _written, ...metadata } = object.metadata;
   const content = {
     ...object,
     metadata: {
       ...metadata,
-      labels: { ...metadata.labels, ...Object.fromEntries(own) },
+      ...(own.length > 0 && { labels: { ...metadata.labels, ...Object.fromEntries(own) } }),
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
   };
@@ -65,7 +78,12 @@ export function remoteObject(
       labels: keepingVersion(marks.labels, there(ref)?.metadata.labels),
       annotations: { [ANNOTATIONS.applyOrder]: marks.annotations[ANNOTATIONS.applyOrder] ?? '' },
     },
-    spec: { cluster, object: asJson(content) },
+    spec: {
+      cluster,
+      object: asJson(content),
+      ...(marks.reads === true && { reads: true }),
+      ...((marks.returns ?? []).length > 0 && { returns: [...(marks.returns ?? [])] }),
+    },
   };
   return { object: remote };
 }
@@ -82,7 +100,8 @@ export function seenRemote(
   const status = objectAt(remote, 'status') ?? {};
   const state = stringAt(status, 'state');
   const current = numberAt(status, 'observedGeneration') === (remote.metadata.generation ?? 0);
-  if (ahead || (current && state === 'Applied')) return { object: withStatus(content, status['status']) };
+  if (ahead || (current && state === 'Applied'))
+    return { object: asItIs(content, status['fields'], status['status']) };
   const message = stringAt(status, 'message');
   return {
     failed: current && state === 'Failed',
@@ -95,6 +114,24 @@ export function seenRemote(
   };
 }
 
-function withStatus(object: KubeObject, status: JsonObject[string] | undefined): KubeObject {
-  return isObject(status) && Object.keys(status).length > 0 ? { ...object, status } : object;
+/** The object that a RemoteObject stands for, in words; `undefined` where it is none. */
+export function remoteText(object: KubeObject): string | undefined {
+  const content = object.kind === REMOTE_OBJECT.kind ? objectAt(object, 'spec', 'object') : undefined;
+  if (object.apiVersion !== REMOTE_OBJECT.apiVersion || !content) return undefined;
+  return `${refText(refOf(asObject(content)))} on cluster ${stringAt(object, 'spec', 'cluster') ?? ''}`;
+}
+
+/** What was sent, with what its cluster says of it. */
+function asItIs(
+  object: KubeObject,
+  fields: JsonObject[string] | undefined,
+  status: JsonObject[string] | undefined,
+): KubeObject {
+  const { metadata, ...others } = isObject(fields) ? fields : {};
+  return {
+    ...object,
+    ...others,
+    ...(isObject(metadata) && { metadata: { ...object.metadata, ...metadata } }),
+    ...(isObject(status) && Object.keys(status).length > 0 && { status }),
+  };
 }

@@ -2,7 +2,8 @@ import { type KubeObject, refKey, refOf } from '../../../kube/object.ts';
 import { matchesSelector, selectorFromObject } from '../../../schema/label-selector.ts';
 import type { CompiledGraph } from '../compile/index.ts';
 import type { Observed } from './observed.ts';
-import { type InstanceStep, type StepOptions, stepInstance } from './step.ts';
+import { type InstanceStep, stepInstance } from './step.ts';
+import type { StepOptions } from './walk.ts';
 
 /** What is known of a cluster, as a list of objects. What is not in it is not there. */
 export function observedObjects(objects: Iterable<KubeObject>): Observed {

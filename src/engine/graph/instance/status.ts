@@ -6,7 +6,8 @@ import type { CompiledGraph } from '../compile/index.ts';
 import { evaluateExpression } from '../expression/index.ts';
 import { type FieldPath, fieldValue, type TemplateField, type UnresolvedField } from '../template/index.ts';
 import { reasonText } from './reason.ts';
-import type { InstanceStep, NodeReport } from './step.ts';
+import type { InstanceStep } from './step.ts';
+import type { NodeReport } from './walk.ts';
 import type { InstanceState } from './words.ts';
 
 export interface InstanceStatus {

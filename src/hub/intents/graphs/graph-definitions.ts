@@ -9,13 +9,14 @@ import type { Client, ResourceId } from '../../../kube/client.ts';
 import { resourceIdOf } from '../../../kube/custom-resource.ts';
 import type { Informer } from '../../../kube/informer.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
+import { keepApplied } from '../../../kube/keep-applied.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import { sleep } from '../../../runtime/clock.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { stringAt } from '../../../schema/json.ts';
-import { authorOf, installAuthorPolicy } from '../../kubefed/author-policy.ts';
+import { authorOf, installAuthorPolicy } from '../../policies/dialect-author-policy.ts';
 
 export const DEFINITIONS: ResourceId = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
 
@@ -99,11 +100,7 @@ async function keepForEngine(client: Client): Promise<boolean> {
   try {
     const engine = stringAt(await client.create(REVIEWS, review), 'status', 'userInfo', 'username');
     if (engine === undefined) return false;
-    for (const object of remotePolicy(engine))
-      await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
-        fieldManager: 'atoll',
-        force: true,
-      });
+    for (const object of remotePolicy(engine)) await keepApplied(client, object, 'atoll');
     return true;
   } catch (error) {
     if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return false;

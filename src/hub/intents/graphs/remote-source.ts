@@ -1,5 +1,6 @@
 import {
   compileRemoteObject,
+  isGivenUp,
   REMOTE_OBJECT_KIND,
   type RemoteObject,
   remoteObjectStatus,
@@ -42,8 +43,10 @@ export function openRemoteSource(
     const { deletionTimestamp } = object.metadata;
     if (
       type !== 'updated' ||
-      !deepEqual(object.spec as unknown, previous?.spec as unknown) ||
-      deletionTimestamp !== previous?.metadata.deletionTimestamp
+      !previous ||
+      !deepEqual(object.spec as unknown, previous.spec as unknown) ||
+      deletionTimestamp !== previous.metadata.deletionTimestamp ||
+      isGivenUp(object) !== isGivenUp(previous)
     )
       onChange(keyOf(object));
   });
@@ -87,10 +90,11 @@ export function openRemoteSource(
     compile: (object) => compileRemoteObject(object, graphs.authorBehind(object)),
     concernedBy: () => false,
     author: graphs.authorBehind,
+    // What comes before it in the order of removal waits for it; what was only read is nobody's to remove.
+    waitsForAway: (object) => object.spec.reads !== true && !isGivenUp(object),
     record: (object) => records.get(recordedSource(object)),
     writeRecord: async (object, record) => records.write(recordedSource(object), record),
     async report(object, findings): Promise<Result | undefined> {
-      if (object.metadata.deletionTimestamp !== undefined) return undefined;
       const { cluster } = object.spec;
       const status = remoteObjectStatus(object, {
         revision: findings.revision,

@@ -16,7 +16,14 @@ import type { EventRecorder } from '../../../kube/events.ts';
 import { formatApiVersion, type KubeObject, type ObjectRef } from '../../../kube/object.ts';
 import { hasCode } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { authorOf, type Federation, federatedKey, type Remote, type TypeEntry } from '../../kubefed/index.ts';
+import {
+  authorOf,
+  type Federation,
+  federatedKey,
+  type Remote,
+  type TypeEntry,
+  timed,
+} from '../../kubefed/index.ts';
 import { setFinalizers } from '../finalizers.ts';
 import type { CompileReading, IntentFindings, IntentSource } from '../intent-source.ts';
 import type { IntentRecords } from '../records.ts';
@@ -46,6 +53,14 @@ export function openFederatedSource(
   const { client, federation, records, remote, events } = options;
   /** What each object came to last, for its status. */
   const last = new Map<string, CompiledFederated>();
+  const reconciling = timed(runtime, 'reconciling');
+  const dispatching = timed(runtime, 'dispatching');
+  /** When the pass over an object began, by key. */
+  const began = new Map<string, number>();
+  /** When this hub gave its last order of an object, by key. */
+  const orderedAt = new Map<string, number>();
+  /** The newest generation that each cluster carried out, by key. */
+  const carriedOut = new Map<string, Map<string, number>>();
   /** Those of which nothing can be decided yet. */
   const waiting = new Set<string>();
   /** The generation whose warnings were told, by key. */
@@ -140,6 +155,33 @@ export function openFederatedSource(
     waiting.delete(key);
     warned.delete(key);
     awaited.delete(key);
+    began.delete(key);
+    for (const _cluster of carriedOut.get(key) ?? []) timeOrder(key, 'delete');
+    carriedOut.delete(key);
+    orderedAt.delete(key);
+  }
+
+  function timeOrder(key: string, action: 'create' | 'update' | 'delete'): void {
+    const since = orderedAt.get(key);
+    // What was ordered before this hub started is not timed.
+    if (since !== undefined) dispatching.observe((runtime.clock.monotonic() - since) / 1000, { action });
+  }
+
+  function timeOrders(key: string, { observations, removing = [] }: IntentFindings): void {
+    const done = carriedOut.get(key) ?? new Map<string, number>();
+    for (const { cluster, status, wantedGeneration } of observations) {
+      const before = done.get(cluster);
+      if (status?.appliedGeneration !== wantedGeneration || before === wantedGeneration) continue;
+      timeOrder(key, before === undefined ? 'create' : 'update');
+      done.set(cluster, wantedGeneration);
+    }
+    const there = new Set([...observations, ...removing].map(({ cluster }) => cluster));
+    for (const cluster of done.keys()) {
+      if (there.has(cluster)) continue;
+      timeOrder(key, 'delete');
+      done.delete(cluster);
+    }
+    carriedOut.set(key, done);
   }
 
   return {
@@ -166,6 +208,7 @@ export function openFederatedSource(
       const entry = entryOf(object);
       if (!entry?.type) return heldIntent(object, `no FederatedTypeConfig enables the kind ${object.kind}`);
       const key = federatedKey(entry, object);
+      began.set(key, runtime.clock.monotonic());
       if (!federation.preferenceOf(object) && !entry.type.collectsStatus) remote.forget(key);
       const missing = waitingFor(object, entry.type, reading);
       if (missing === undefined) waiting.delete(key);
@@ -188,7 +231,11 @@ export function openFederatedSource(
     author: authorIn,
     releases: ({ metadata }) => isOrphaned(metadata.annotations),
     record: (object) => records.get(recordedSource(object)),
-    writeRecord: async (object, record) => records.write(recordedSource(object), record),
+    async writeRecord(object, record): Promise<void> {
+      if (record.dispatchGeneration !== undefined)
+        orderedAt.set(federatedKeyOf(object), runtime.clock.monotonic());
+      await records.write(recordedSource(object), record);
+    },
     async report(object, findings): Promise<Result | undefined> {
       const entry = entryOf(object);
       if (!entry?.type || !entry.watch.resource) return undefined;
@@ -197,6 +244,7 @@ export function openFederatedSource(
       const compiled = last.get(key);
       const isGoing = object.metadata.deletionTimestamp !== undefined;
       if (isGoing) tellOfWaiting(key, object, findings);
+      else timeOrders(key, findings);
       // Not yet read is no state to tell of.
       if (!isGoing && waiting.has(key)) return undefined;
       const isHeld = !isGoing && findings.selection.reason === 'InvalidSelector';
@@ -214,8 +262,11 @@ export function openFederatedSource(
         object.status,
         runtime.clock.now(),
       );
-      if (status === object.status) return undefined;
-      return writeStatus(entry, object, status);
+      const again = status === object.status ? undefined : await writeStatus(entry, object, status);
+      const since = began.get(key);
+      if (since !== undefined) reconciling.observe((runtime.clock.monotonic() - since) / 1000);
+      began.delete(key);
+      return again;
     },
     async setFinalizers(object, finalizers): Promise<void> {
       const resource = entryOf(object)?.watch.resource;

@@ -6,6 +6,13 @@ import type { IntentRecords } from '../records.ts';
 import { openEarlySource } from './early-source.ts';
 import { openFederatedSource } from './federated-source.ts';
 import { openPolicySource } from './policy-source.ts';
+import { startVanishedSweep } from './vanished.ts';
+
+export interface KubeFedSources {
+  readonly sources: readonly IntentSource[];
+  /** Ends what looks after the sources, not the sources themselves. */
+  stop(): void;
+}
 
 /** Objects of KubeFed's API, as intents. What they are remembered by is not in their own status, which is KubeFed's. */
 export function openKubeFedSources(
@@ -14,10 +21,10 @@ export function openKubeFedSources(
   records: IntentRecords,
   kubefed: KubeFed,
   onChange: (key: string) => void,
-): readonly IntentSource[] {
+): KubeFedSources {
   const { early, federation, remote, events } = kubefed;
   const authorsBelieved = (): boolean => kubefed.authorsBelieved;
-  return [
+  const sources: readonly IntentSource[] = [
     openFederatedSource(
       runtime,
       { client, federation, records, remote, events, authorsBelieved },
@@ -29,4 +36,13 @@ export function openKubeFedSources(
       onChange,
     ) as unknown as IntentSource,
   ];
+  const sweep = startVanishedSweep(runtime, client, records, sources);
+  const unsubscribe = [federation, early].map((wished) => wished.onWish(sweep.lookAfter));
+  return {
+    sources,
+    stop(): void {
+      for (const end of unsubscribe) end();
+      sweep.stop();
+    },
+  };
 }

@@ -1,13 +1,13 @@
-import type { Client } from '../../kube/client.ts';
-import { startInformer } from '../../kube/informer-cache.ts';
-import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
-import { leases } from '../../kube/well-known.ts';
-import { formatMicroTime, type Timer } from '../../runtime/clock.ts';
-import { errorText } from '../../runtime/log.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
-import { numberAt, stringAt } from '../../schema/json.ts';
-import { within } from '../deadline.ts';
+import { formatMicroTime, type Timer } from '../runtime/clock.ts';
+import { errorText } from '../runtime/log.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { numberAt, stringAt } from '../schema/json.ts';
+import type { Client } from './client.ts';
+import { within } from './deadline.ts';
+import { startInformer } from './informer-cache.ts';
+import type { KubeObject } from './object.ts';
+import { hasCode } from './status-error.ts';
+import { leases } from './well-known.ts';
 
 export interface LeadershipOptions {
   readonly client: Client;

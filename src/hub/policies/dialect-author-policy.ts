@@ -1,5 +1,6 @@
 import type { Author } from '../../engine/intent.ts';
 import type { Client } from '../../kube/client.ts';
+import { keepApplied } from '../../kube/keep-applied.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -125,7 +126,8 @@ function binding(name: string, version: string, kind: string, more: object): Kub
 }
 
 /**
- * Makes the hub's API server write down who writes federated objects. Says whether what is written down can be believed:
+ * Makes the hub's API server write down who writes objects of kinds whose own fields have no room for it: federated objects where
+ * only groups are named. Says whether what is written down can be believed:
  * false where the API server has no such policies, so that everybody could write anybody's name.
  */
 export async function installAuthorPolicy(
@@ -145,9 +147,9 @@ export async function installAuthorPolicy(
   });
   const checked = await attempt(() => apply(client, check(kinds)));
   if (checked !== undefined)
-    log.warn('nobody is believed to be the author of federated objects', { why: checked.message });
+    log.warn('nobody is believed to be the author of objects', { policy: kinds.name, why: checked.message });
   else if (stamped !== undefined)
-    log.warn('federated objects have no author unless they name one', { why: stamped.message });
+    log.warn('objects have no author unless they name one', { policy: kinds.name, why: stamped.message });
   return checked === undefined;
 }
 
@@ -163,11 +165,7 @@ async function attempt(act: () => Promise<void>): Promise<StatusError | undefine
 }
 
 async function apply(client: Client, objects: readonly KubeObject[]): Promise<void> {
-  for (const object of objects)
-    await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
-      fieldManager: 'atoll',
-      force: true,
-    });
+  for (const object of objects) await keepApplied(client, object, 'atoll');
 }
 
 /** Who wrote an object, where somebody is written down. */

@@ -15,9 +15,11 @@ export async function within<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const ending = new AbortController();
-  const late = new DeadlineExceeded(limitMs);
+  // Made when it is needed: an error looks at the stack, and most work is in time.
+  let late: DeadlineExceeded | undefined;
   const over = Promise.withResolvers<never>();
   const timer = clock.after(limitMs, () => {
+    late = new DeadlineExceeded(limitMs);
     ending.abort(late);
     // Whatever does not listen to the signal must not hold up the rest.
     over.reject(late);
@@ -25,8 +27,7 @@ export async function within<T>(
   try {
     return await Promise.race([work(ending.signal), over.promise]);
   } catch (error) {
-    if (ending.signal.aborted) throw late;
-    throw error;
+    throw late ?? error;
   } finally {
     timer.cancel();
   }

@@ -1,0 +1,97 @@
+import type { KubeObject, ObjectRef } from '../../../kube/object.ts';
+import type { GraphNode } from '../compile/index.ts';
+import type { GraphClock, GraphMeter } from '../expression/index.ts';
+import type { UnresolvedField } from '../template/index.ts';
+import type { DesiredObject } from './desired-object.ts';
+import type { Contribution } from './inventory.ts';
+import type { Observed, Read } from './observed.ts';
+import type { GraphOwner } from './owner.ts';
+import type { Reason } from './reason.ts';
+import type { NodeState } from './words.ts';
+
+/** An object of the instance, as it is. */
+export interface ManagedResource {
+  readonly nodeID: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface NodeReport {
+  readonly id: string;
+  readonly state: NodeState;
+  /** Empty where the node is SYNCED. */
+  readonly reasons: readonly Reason[];
+  /** The objects of the node, as far as they are known. */
+  readonly refs: readonly ObjectRef[];
+}
+
+export interface StepOptions {
+  readonly owner: GraphOwner;
+  /** 1000 by default. */
+  readonly maxCollectionSize?: number;
+  /** Of one expression. */
+  readonly costLimit?: number;
+  /** Whatever is there counts as ready; for looking ahead. */
+  readonly assumeReady?: boolean;
+  /** What `time.now` tells, milliseconds since the epoch; without it that is an error. */
+  readonly now?: number;
+  readonly meter?: GraphMeter;
+  /** What was rendered by the steps before for the same instance, graph and options. Only what has other inputs is rendered again. */
+  readonly rendered?: Map<string, RenderedNode>;
+}
+
+/** The objects of a node, and what they were made of: equal only where it is the same. */
+export interface RenderedNode {
+  readonly inputs: readonly unknown[];
+  readonly objects: readonly DesiredObject[];
+}
+
+export interface Walk {
+  readonly instance: KubeObject;
+  readonly observed: Observed;
+  readonly options: StepOptions;
+  readonly setId: string;
+  readonly clock: GraphClock;
+  /** What expressions of ready nodes' dependants see. */
+  readonly bindings: Record<string, unknown>;
+  readonly reads: Read[];
+  readonly objects: DesiredObject[];
+  readonly managed: ManagedResource[];
+  readonly contributions: Contribution[];
+  /** By {@link refKey}, the node that makes it. */
+  readonly makers: Map<string, string>;
+  readonly reports: Map<string, NodeReport>;
+  readonly values: Map<string, unknown>;
+}
+
+export function isReady(walk: Walk, id: string): boolean {
+  return id === 'schema' || walk.reports.get(id)?.state === 'SYNCED';
+}
+
+export function reasonOf({ kind, path, expression, message }: UnresolvedField): Reason {
+  return kind === 'Pending'
+    ? { kind: 'Value', path, expression, message }
+    : { kind: 'Failed', path, expression, message };
+}
+
+export function unresolvedReport(
+  node: GraphNode,
+  reason: Reason,
+  refs: readonly ObjectRef[] = [],
+): NodeReport {
+  return { id: node.id, state: reason.kind === 'Failed' ? 'ERROR' : 'IN_PROGRESS', reasons: [reason], refs };
+}
+
+export function unread(
+  walk: Walk,
+  node: GraphNode,
+  read: Read,
+  what: string,
+  refs: readonly ObjectRef[],
+): NodeReport {
+  walk.reads.push(read);
+  return { id: node.id, state: 'IN_PROGRESS', reasons: [{ kind: 'Unread', what }], refs };
+}

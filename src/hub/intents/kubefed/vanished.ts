@@ -1,0 +1,131 @@
+import { EARLY_GROUP } from '../../../dialects/kubefed/index.ts';
+import { ATOLL_API_VERSION, dispatchName, extendHistory } from '../../../engine/dispatch/index.ts';
+import type { Client, ResourceId } from '../../../kube/client.ts';
+import type { Result } from '../../../kube/controller.ts';
+import { startController } from '../../../kube/controller-loop.ts';
+import { resourceIdOf } from '../../../kube/custom-resource.ts';
+import { parseApiVersion } from '../../../kube/object.ts';
+import { hasCode } from '../../../kube/status-error.ts';
+import { errorText } from '../../../runtime/log.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { RETRACTION, type Retraction } from '../../retractions.ts';
+import { RETRACTED } from '../../tracked.ts';
+import type { IntentSource } from '../intent-source.ts';
+import type { IntentRecords, RecordedSource } from '../records.ts';
+
+const RETRACTIONS = resourceIdOf(RETRACTION);
+const SWEEP = 'sweep';
+const UNTIL_SYNCED_MS = 1_000;
+/** An object that goes in the usual way has no record by then. */
+const SETTLES_MS = 5_000;
+
+export interface VanishedSweep {
+  /** To be told of keys whose object may be gone. */
+  readonly lookAfter: (key: string) => void;
+  stop(): void;
+}
+
+/**
+ * Looks after objects of KubeFed that are gone although nobody ordered away what they brought: their finalizer was taken off
+ * by force, or the hub ended between its last two writes. Their records are all that is left of them. What such an object
+ * brought is nobody's from then on: a signed order takes the marks off and lets it stay. Absence never deletes.
+ */
+export function startVanishedSweep(
+  runtime: Runtime,
+  client: Client,
+  records: IntentRecords,
+  sources: readonly IntentSource[],
+): VanishedSweep {
+  const { log } = runtime;
+  const loop = startController(runtime, { name: 'kubefed-vanished', reconcile: sweep });
+  loop.enqueue(SWEEP);
+
+  async function sweep(): Promise<Result | undefined> {
+    if (!records.synced || !sources.every((source) => source.synced))
+      return { requeueAfterMs: UNTIL_SYNCED_MS };
+    const present = new Set<string>();
+    for (const source of sources)
+      for (const [, { metadata }] of source.entries()) present.add(metadata.uid ?? '');
+    for (const source of records.sources())
+      if (isOfKubeFed(source) && !present.has(source.uid) && (await isGone(source))) await letGo(source);
+    return undefined;
+  }
+
+  /** Asked of the API server itself: what is not in a copy here may only not be watched. */
+  async function isGone({ apiVersion, kind, namespace, name, uid }: RecordedSource): Promise<boolean> {
+    let resource: ResourceId;
+    try {
+      resource = await client.resourceFor(apiVersion, kind);
+    } catch (error) {
+      // A kind that is not served now says nothing of its objects.
+      if (hasCode(error, 404)) return false;
+      throw error;
+    }
+    try {
+      return (await client.get(resource, namespace, name)).metadata.uid !== uid;
+    } catch (error) {
+      if (hasCode(error, 404)) return true;
+      throw error;
+    }
+  }
+
+  async function letGo(source: RecordedSource): Promise<void> {
+    const {
+      dispatchGeneration = 0,
+      dispatchDigest = '',
+      dispatchHistory = [],
+      dispatchedTo = [],
+    } = records.get(source) ?? {};
+    if (dispatchedTo.length > 0) {
+      const isOrdered = dispatchDigest === RETRACTED;
+      const spec: Retraction['spec'] = {
+        source: { ...source, generation: 0 },
+        generation: isOrdered ? dispatchGeneration : dispatchGeneration + 1,
+        digest: RETRACTED,
+        history: isOrdered
+          ? dispatchHistory
+          : extendHistory(dispatchHistory, dispatchGeneration, dispatchDigest),
+        clusters: dispatchedTo,
+        ...(isOrdered ? {} : { release: true as const }),
+      };
+      await retract(dispatchName(source), spec);
+      log.info('an object is gone, and what it brought is let go', {
+        kind: source.kind,
+        namespace: source.namespace,
+        name: source.name,
+        clusters: dispatchedTo,
+      });
+    }
+    await records.remove(source);
+  }
+
+  async function retract(name: string, spec: Retraction['spec']): Promise<void> {
+    try {
+      await client.create<Retraction>(RETRACTIONS, {
+        apiVersion: ATOLL_API_VERSION,
+        kind: RETRACTION.kind,
+        metadata: { name },
+        spec,
+      });
+    } catch (error) {
+      // It was ordered already.
+      if (!hasCode(error, 409)) throw error;
+    }
+  }
+
+  return {
+    lookAfter(key): void {
+      if (!sources.some((source) => source.get(key) !== undefined)) loop.enqueue(SWEEP, SETTLES_MS);
+    },
+    stop(): void {
+      loop
+        .stop()
+        .catch((error: unknown) => log.error('the sweep of records did not end', { why: errorText(error) }));
+    },
+  };
+}
+
+function isOfKubeFed({ apiVersion, kind }: RecordedSource): boolean {
+  const { group } = parseApiVersion(apiVersion);
+  return kind.startsWith('Federat') || group === EARLY_GROUP || (group === '' && kind === 'Namespace');
+}

@@ -1,0 +1,74 @@
+import type { Intent } from '../../engine/intent.ts';
+import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
+import type { RevisionContent, RolloutCluster, Stamp } from '../../engine/rollout/index.ts';
+import type { SightOf } from './sight.ts';
+import type { RolloutRecord } from './store.ts';
+
+/** An intent whose content is rolled out, or kept to go back to. */
+export interface RolloutRequest {
+  readonly key: string;
+  /** Name of its dispatch on every spoke. */
+  readonly dispatch: string;
+  /** What is asked for now, and what that comes to. */
+  readonly intent: Intent;
+  readonly plan: Plan;
+  /** Those that were chosen. */
+  readonly clusters: readonly Omit<RolloutCluster, 'revision'>[];
+  /** Clusters that may have something of it. */
+  readonly holding: ReadonlySet<string>;
+  /** The newest order as it is recorded beside the intent. */
+  readonly recorded: { readonly generation: number; readonly digest: string };
+  /** The content of that order, where it is known. */
+  readonly sent?: { readonly intent: Intent; readonly digest: string } | undefined;
+  /** What the intent would come to with another content, where it is placed now. `known` only saves work. */
+  planOf(intent: Intent, known: Plan | undefined, replicas: ReplicaRecord | undefined): Plan;
+  /** Why the author may not send it; undefined where they may. */
+  refusal(intent: Intent): Promise<string | undefined>;
+  readonly sight: SightOf;
+  /** Whether a cluster is in the fleet. */
+  isKnown(cluster: string): boolean;
+}
+
+/** What one cluster is to have now. */
+export type ClusterOrder =
+  | {
+      /** Undefined takes everything away. */
+      readonly plan: Plan | undefined;
+      readonly generation: number;
+      readonly digest: string;
+      /** Why this is not the newest content yet. */
+      readonly behind?: string;
+    }
+  /** Nothing is said to it: it keeps what it has. */
+  | { readonly withheld: string; readonly generation: number };
+
+export interface RolledOut {
+  readonly orders: ReadonlyMap<string, ClusterOrder>;
+  /** The highest generation and what it stands for. */
+  readonly generation: number;
+  readonly digest: string;
+  /** Generations that came up new, lowest first. */
+  readonly added: readonly Stamp[];
+  /** When to look again without any event. */
+  readonly nextAt?: number;
+}
+
+/** What is known of one intent. */
+export interface RolloutEntry {
+  record: RolloutRecord;
+  /** The record as it is stored. */
+  stored: string;
+  request: RolloutRequest;
+  /** Why the strategy is not heeded. */
+  problem?: string;
+  readonly contents: Map<string, RevisionContent>;
+  /** Of older revisions, with what was asked for when they were made. */
+  readonly plans: Map<string, { readonly request: RolloutRequest; readonly plan: Plan }>;
+  /** Actions whose persons were told, and that may not have come back so from the API server. */
+  readonly told: Set<string>;
+  /** Measured, and not heard of by the engine yet; `target` is what it was measured for. */
+  readonly samples: { readonly metric: string; readonly value: number; readonly target: string }[];
+  /** Why metrics could not be measured last. */
+  readonly unmeasured: Map<string, string>;
+}

@@ -1,0 +1,173 @@
+import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
+import {
+  NO_REVISION,
+  permittedRevision,
+  type RevisionContent,
+  type RolloutCluster,
+  type RolloutState,
+  type Stamp,
+  stampOrders,
+  UNKNOWN_REVISION,
+  withContent,
+} from '../../engine/rollout/index.ts';
+import { errorText, type Logger } from '../../runtime/log.ts';
+import type { ClusterOrder, RolloutEntry } from './entry.ts';
+import type { RolloutRecord, RolloutStore } from './store.ts';
+
+/** What clusters are to have, under generations that are in the record. */
+export interface StampedOrders {
+  readonly orders: Map<string, ClusterOrder>;
+  readonly record: RolloutRecord;
+  readonly added: readonly Stamp[];
+}
+
+export interface Ordering {
+  /** `live` is the revision that the intent asks for now; `holding` are those that may have something of it. */
+  order(
+    entry: RolloutEntry,
+    record: RolloutRecord,
+    live: string,
+    holding: ReadonlySet<string>,
+  ): Promise<StampedOrders>;
+}
+
+/** Makes orders of what the engine lets each cluster have: the plan of its revision, under a generation that means it for ever. */
+export function createOrdering(store: RolloutStore, log: Logger): Ordering {
+  /** What each cluster is to have, under generations that are in the record. */
+  async function order(
+    entry: RolloutEntry,
+    record: RolloutRecord,
+    live: string,
+    holding: ReadonlySet<string>,
+  ): Promise<{ orders: Map<string, ClusterOrder>; record: RolloutRecord; added: readonly Stamp[] }> {
+    const { intent, clusters, isKnown } = entry.request;
+    const frozen = intent.suspend || entry.problem !== undefined;
+    const target = record.state?.target ?? record.restored?.revision ?? live;
+    const orders = new Map<string, ClusterOrder>();
+    const wanted = new Map<string, { revision: string; digest: string }>();
+    const plans = new Map<string, Plan>();
+    const withheld = new Map<string, string>();
+    const replicas: Record<string, ReplicaRecord> = {};
+    for (const { name } of clusters) {
+      const revision = revisionFor(name, record, target, frozen);
+      if (revision === undefined) {
+        withheld.set(name, whyWaiting(record.state, name, entry.problem));
+        continue;
+      }
+      let plan = plans.get(revision);
+      if (!plan) {
+        const found = await planFor(entry, record, revision, live);
+        if (typeof found === 'string') {
+          withheld.set(name, found);
+          continue;
+        }
+        plan = found;
+        plans.set(revision, plan);
+        if (Object.keys(plan.replicas).length > 0) replicas[revision] = plan.replicas;
+      }
+      wanted.set(name, { revision, digest: plan.digest });
+    }
+    const chosen = new Set(clusters.map(({ name }) => name));
+    for (const name of holding)
+      if (!chosen.has(name)) wanted.set(name, { revision: NO_REVISION, digest: WITHDRAWN });
+    const stamped = frozen ? { ...record, added: [] } : stampOrders(record, wanted, isKnown);
+    for (const [name, { revision, digest }] of wanted) {
+      const generation = stamped.given[name] ?? 0;
+      const stamp = stamped.stamps.find((one) => one.generation === generation);
+      if (!stamp || stamp.revision !== revision || stamp.digest !== digest) {
+        orders.set(name, { withheld: 'changes are held back', generation });
+        continue;
+      }
+      const progress = record.state?.clusters[name];
+      if (progress?.phase === 'Held') {
+        orders.set(name, { withheld: progress.message ?? 'its window ended', generation });
+        continue;
+      }
+      orders.set(name, {
+        plan: plans.get(revision),
+        generation,
+        digest,
+        ...(revision === target || revision === NO_REVISION
+          ? {}
+          : { behind: whyWaiting(record.state, name, entry.problem) }),
+      });
+    }
+    for (const [name, why] of withheld)
+      orders.set(name, { withheld: why, generation: stamped.given[name] ?? 0 });
+    const { added, generation, stamps, given } = stamped;
+    return { orders, record: { ...record, generation, stamps, given, replicas }, added };
+  }
+
+  /** The plan of a revision for the fleet as it is; or why there is none. */
+  async function planFor(
+    entry: RolloutEntry,
+    record: RolloutRecord,
+    revision: string,
+    live: string,
+  ): Promise<Plan | string> {
+    const { request } = entry;
+    if (revision === live) return request.plan;
+    const known = entry.plans.get(revision);
+    if (known?.request === request) return known.plan;
+    const content = entry.contents.get(revision) ?? (await contentFrom(request.dispatch, revision));
+    if (typeof content === 'string') return content;
+    entry.contents.set(revision, content);
+    const intent = withContent(request.intent, content);
+    const refusal = await request.refusal(intent);
+    if (refusal !== undefined) return refusal;
+    const plan = request.planOf(intent, known?.plan, record.replicas[revision]);
+    entry.plans.set(revision, { request, plan });
+    return plan;
+  }
+
+  async function contentFrom(dispatch: string, revision: string): Promise<RevisionContent | string> {
+    try {
+      return (
+        (await store.content(dispatch, revision)) ??
+        'the content of its revision is not kept any more: it keeps what it has until its turn comes'
+      );
+    } catch (error) {
+      log.error('a revision cannot be read', { dispatch, revision, why: errorText(error) });
+      return `the content of its revision cannot be read: ${errorText(error)}`;
+    }
+  }
+
+  return { order };
+}
+
+/** Digest of orders that take everything away. */
+const WITHDRAWN = 'withdrawn';
+
+/** A cluster with what it was told last, as far as that is known. */
+export function withRevisionOf(
+  cluster: Omit<RolloutCluster, 'revision'>,
+  { stamps, given }: RolloutRecord,
+): RolloutCluster {
+  const revision = stamps.find(({ generation }) => generation === given[cluster.name])?.revision;
+  return revision === undefined || revision === NO_REVISION || revision === UNKNOWN_REVISION
+    ? cluster
+    : { ...cluster, revision };
+}
+
+/** The revision that a chosen cluster is to have; undefined where it is told nothing. */
+function revisionFor(
+  cluster: string,
+  record: RolloutRecord,
+  target: string,
+  frozen: boolean,
+): string | undefined {
+  if (frozen) return withRevisionOf({ name: cluster, labels: {} }, record).revision;
+  return record.state ? permittedRevision(record.state, cluster) : target;
+}
+
+function whyWaiting(state: RolloutState | undefined, cluster: string, problem: string | undefined): string {
+  if (problem !== undefined) return `spec.rollout is not valid, so nothing is changed: ${problem}`;
+  const progress = state?.clusters[cluster];
+  if (!state || !progress) return 'changes are held back';
+  const stage = state.stages[progress.stage]?.name ?? '';
+  if (state.phase !== 'Progressing' && state.phase !== 'RollingBack')
+    return `it keeps what it has: the rollout is ${state.phase}`;
+  if (progress.phase === 'Pending') return `its turn has not come: it is in stage ${stage} of the rollout`;
+  return `${progress.phase} in stage ${stage} of the rollout${progress.message === undefined ? '' : `: ${progress.message}`}`;
+}
