@@ -94,7 +94,7 @@ function content(object: KubeObject | undefined): unknown {
 }
 
 describe('a cluster alone', () => {
-  it('[R114] has the same objects as one of a fleet, and nothing of a fleet in it', async () => {
+  it('has the same objects as one of a fleet, and nothing of a fleet in it', async () => {
     const cluster = await alone();
     fleet = await simulateFleet(7, ['a']);
     const a = fleet.spoke('a');

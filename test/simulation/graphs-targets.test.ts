@@ -583,7 +583,7 @@ describe('a graph with targets', () => {
     await fleet.until(() => map(b, 'one-second') === undefined, 'it is gone from b');
   });
 
-  it('[R171] is made with the rights that the cluster gives the author of the definition; what they lack is told', async () => {
+  it('is made with the rights that the cluster gives the author of the definition; what they lack is told', async () => {
     await open();
     const a = fleet.spoke('a');
     const rbac = 'rbac.authorization.k8s.io';

@@ -554,7 +554,7 @@ describe('a control plane of one namespace', () => {
     expect(federatedAt(fleet, 'ConfigMap', 'other')?.['status']).toBeUndefined();
   });
 
-  it('[F50] works with rights in that namespace only, of its people at the hub and of its account on clusters', async () => {
+  it('works with rights in that namespace only, of its people at the hub and of its account on clusters', async () => {
     fleet = await simulateFleet(9, ['a', 'b']);
     await enable(fleet, []);
     await fleet.rest(3_000);
