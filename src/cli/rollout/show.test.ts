@@ -88,6 +88,13 @@ describe('a history in text', () => {
       To go back: atoll rollback web -n shop --to 2
       "
     `);
+    const rollout = { phase: 'RolledBack', reason: 'RolledBack', message: '' };
+    expect(historyText(target({ revisions, rollout }), revisions, now, plainPaint)).toMatchInlineSnapshot(`
+      "REVISION   CONTENT        SINCE      BY    STATE         CAUSE
+      3          333333333333   5m ago     ann   rolled back   rollback to 1
+      2          222222222222   120m ago   bob   everywhere
+      "
+    `);
     expect(historyText(target({}), [], now, plainPaint)).toMatch(/set spec.revisionHistoryLimit/);
   });
 });

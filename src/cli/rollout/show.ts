@@ -90,9 +90,17 @@ function nextCommand(target: RolloutTarget, { phase, stages = [] }: RolloutRepor
   return undefined;
 }
 
-function stateOf(wanted: boolean, succeeded: boolean): ReturnType<typeof cell> {
-  if (wanted) return succeeded ? cell('everywhere', 'good') : cell('wanted', 'warn');
-  return cell(succeeded ? 'was everywhere' : '');
+/** Of revisions, newest first: which one clusters have now, and what became of the others. */
+function statesOf(revisions: readonly RevisionReport[], rolledBack: boolean): ReturnType<typeof cell>[] {
+  const kept = rolledBack
+    ? revisions.findIndex(({ succeededAt }, index) => index > 0 && succeededAt !== undefined)
+    : 0;
+  return revisions.map(({ succeededAt }, index) => {
+    const succeeded = succeededAt !== undefined;
+    if (index === kept) return succeeded ? cell('everywhere', 'good') : cell('wanted', 'warn');
+    if (index === 0) return cell('rolled back', 'bad');
+    return cell(succeeded ? 'was everywhere' : '');
+  });
 }
 
 export function historyText(
@@ -103,17 +111,20 @@ export function historyText(
 ): string {
   if (revisions.length === 0)
     return `Nothing is kept of ${target.kind} ${target.name}: set spec.revisionHistoryLimit, or spec.rollout.\n`;
-  const rows = revisions.map(({ number, digest, at, by = '', cause = '', succeededAt }, index) => [
+  const rolledBack = target.status.rollout?.phase === 'RolledBack';
+  const states = statesOf(revisions, rolledBack);
+  const rows = revisions.map(({ number, digest, at, by = '', cause = '' }, index) => [
     cell(String(number), 'strong'),
     shortDigest(digest),
     agoText(parseTime(at), now),
     by,
-    stateOf(index === 0, succeededAt !== undefined),
+    states[index] ?? '',
     cause,
   ]);
   const text = table(['REVISION', 'CONTENT', 'SINCE', 'BY', 'STATE', 'CAUSE'], rows, paint);
   const before = revisions[1];
-  return before === undefined
+  // Clusters have gone back already.
+  return before === undefined || rolledBack
     ? text
     : `${text}\nTo go back: atoll rollback ${target.name}${inNamespace(target)} --to ${before.number}\n`;
 }
