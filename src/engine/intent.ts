@@ -10,7 +10,7 @@ import type { RolloutStrategy } from './rollout/strategy.ts';
 export type { ClusterFacts, ClusterMatch, Placement } from './place/placement.ts';
 
 /** Which object of the hub an intent was compiled from. */
-export interface IntentSource {
+export interface SourceRef {
   readonly apiVersion: string;
   readonly kind: string;
   readonly namespace: string;
@@ -27,7 +27,7 @@ export interface Author {
 
 /** What someone wants somewhere: every dialect compiles to this, and everything behind it knows nothing else. */
 export interface Intent {
-  readonly source: IntentSource;
+  readonly source: SourceRef;
   /** With whose rights it is carried out, here and on every spoke. */
   readonly author?: Author;
   /** Portable objects: free of what belongs to the cluster they were read from. In apply order. */

@@ -1,5 +1,5 @@
 import { ATOLL_API_VERSION } from '../engine/dispatch/index.ts';
-import type { IntentSource } from '../engine/intent.ts';
+import type { SourceRef } from '../engine/intent.ts';
 import type { Client } from '../kube/client.ts';
 import type { Result } from '../kube/controller.ts';
 import { type CustomKind, resourceIdOf } from '../kube/custom-resource.ts';
@@ -14,7 +14,7 @@ import { flag, integer, list, record, text } from '../schema/schema-of.ts';
 /** What is still to be taken back from spokes that were away when its source was deleted. */
 export interface Retraction extends KubeObject {
   readonly spec: {
-    readonly source: IntentSource;
+    readonly source: SourceRef;
     readonly generation: number;
     readonly digest: string;
     readonly history?: readonly string[];

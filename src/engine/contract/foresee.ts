@@ -1,5 +1,5 @@
 import { type KubeObject, type ObjectRef, refOf, refText } from '../../kube/object.ts';
-import type { Author, IntentSource } from '../intent.ts';
+import type { Author, SourceRef } from '../intent.ts';
 import type { Contract } from './contract.ts';
 import { judge } from './judge.ts';
 import { type ContractRefusal, refusalText } from './reasons.ts';
@@ -11,7 +11,7 @@ export interface ForeseenOrder {
   /** What it would remove. */
   readonly leaving?: readonly ObjectRef[];
   readonly author: Author | undefined;
-  readonly source: IntentSource;
+  readonly source: SourceRef;
 }
 
 export interface Foreseen {

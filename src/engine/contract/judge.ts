@@ -1,6 +1,6 @@
 import { gvkOf, type KubeObject, type ObjectRef, refText } from '../../kube/object.ts';
 import type { JsonValue } from '../../schema/json.ts';
-import type { Author, IntentSource } from '../intent.ts';
+import type { Author, SourceRef } from '../intent.ts';
 import {
   type Asked,
   authorFits,
@@ -26,7 +26,7 @@ export interface ContractRequest {
   /** As it is; undefined where it is not there. */
   readonly oldObject?: KubeObject | undefined;
   readonly author: Author | undefined;
-  readonly source: IntentSource;
+  readonly source: SourceRef;
   /** Whether it brings something new. What was carried out before is kept up outside of windows as well. */
   readonly changes: boolean;
 }

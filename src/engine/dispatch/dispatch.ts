@@ -1,7 +1,7 @@
 import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
 import { digestOf } from '../digest.ts';
 import type { HealthState } from '../health/verdict.ts';
-import type { ApplyStrategy, Author, DeletionOptions, IntentSource, ObjectStrategy } from '../intent.ts';
+import type { ApplyStrategy, Author, DeletionOptions, ObjectStrategy, SourceRef } from '../intent.ts';
 import type { ReturnedStatus, ReturnMode } from '../reflect/member-status.ts';
 import type { ObjectPatch } from '../render/override.ts';
 import type { ObjectWord } from './words.ts';
@@ -34,7 +34,7 @@ export interface Position {
 }
 
 export interface DispatchSpec {
-  readonly source: IntentSource;
+  readonly source: SourceRef;
   /** Who asks for it, as the hub knows them: the spoke judges it by its contract, and acts with their rights. */
   readonly author?: Author;
   readonly position: Position;
@@ -187,7 +187,7 @@ export function comparePositions(a: Position, b: Position): number | undefined {
 }
 
 /** The name of an intent's dispatch on every spoke: readable, and unique by the UID of its source. */
-export function dispatchName(source: Pick<IntentSource, 'kind' | 'namespace' | 'name' | 'uid'>): string {
+export function dispatchName(source: Pick<SourceRef, 'kind' | 'namespace' | 'name' | 'uid'>): string {
   const readable = `${source.namespace === '' ? source.kind.toLowerCase() : source.namespace}-${source.name}`
     .slice(0, 48)
     .replace(/[^a-z0-9-]/g, '-');

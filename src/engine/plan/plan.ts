@@ -1,7 +1,7 @@
 import { type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
 import { digestOf } from '../digest.ts';
 import { type Bundle, type DispatchSpec, packBundles, type Tombstone } from '../dispatch/index.ts';
-import type { ClusterFacts, Intent, IntentSource } from '../intent.ts';
+import type { ClusterFacts, Intent, SourceRef } from '../intent.ts';
 import { type Decision, decide } from '../place/decide.ts';
 import { type LocalFacts, localFactsOf } from '../render/local-facts.ts';
 import { compileOverrides, type ObjectPatch } from '../render/override.ts';
@@ -10,7 +10,7 @@ import { type DivisionContext, divideReplicas, type ReplicaRecord } from './divi
 
 /** What an intent comes to on the fleet as it is now: content, clusters, patches. Computed whole, never in steps. */
 export interface Plan {
-  readonly source: IntentSource;
+  readonly source: SourceRef;
   readonly decision: Decision;
   readonly revision: string;
   readonly bundles: readonly Bundle[];

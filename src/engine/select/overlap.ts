@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
-import type { IntentSource } from '../intent.ts';
+import type { SourceRef } from '../intent.ts';
 import type { NamespaceLabels } from './compile-selector.ts';
 import { type ResourceSelector, selects } from './select.ts';
 
@@ -8,7 +8,7 @@ export type Explicitness = 'Name' | 'Property' | 'Kind';
 
 /** One of several sources that select the same object. */
 export interface SourceClaim {
-  readonly source: Pick<IntentSource, 'kind' | 'namespace' | 'name'>;
+  readonly source: Pick<SourceRef, 'kind' | 'namespace' | 'name'>;
   /** Larger goes first; 0 by default. */
   readonly priority?: number;
   readonly explicitness: Explicitness;

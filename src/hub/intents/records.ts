@@ -1,5 +1,5 @@
 import { ATOLL_API_VERSION, dispatchName, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
-import type { IntentSource as SourceRef } from '../../engine/intent.ts';
+import type { SourceRef } from '../../engine/intent.ts';
 import type { Client } from '../../kube/client.ts';
 import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
