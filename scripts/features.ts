@@ -14,8 +14,11 @@ const target = join(root, 'docs', 'features.md');
 
 /** Lines that the documents of the project claim as done; each must have a test. */
 const CLAIM = /\[((?:[A-Z]\d+)(?:[ ,]+[A-Z]\d+)*)\]/g;
-/** A text that is the first argument of a call and begins with ids: `it('[K27] …'`, `it.each(cases)('[K27] …'`. */
-const TITLE = /\(\s*(['"`])\[((?:[A-Z]\d+)(?:[ ,]+[A-Z]\d+)*)\]\s*((?:\\.|(?!\1)[^\\])*)\1/g;
+/**
+ * A text that is the first argument of a call, or a value in a table of titles, and begins with ids: `it('[K27] …'`,
+ * `it.each(cases)('[K27] [K28] …'`, `waves: '[K77] …'`.
+ */
+const TITLE = /[(:]\s*(['"`])((?:\[[A-Z]\d+(?:[ ,]+[A-Z]\d+)*\]\s*)+)((?:\\.|(?!\1)[^\\])*)\1/g;
 
 interface Feature {
   readonly ids: readonly string[];
@@ -60,7 +63,7 @@ function findFeatures(): Feature[] {
   for (const file of globSync('{src,test}/**/*.test.ts', { cwd: root })) {
     const source = readFileSync(join(root, file), 'utf8');
     for (const [, , ids = '', title = ''] of source.matchAll(TITLE)) {
-      found.push({ ids: ids.split(/[ ,]+/), title: title.replace(/\\(.)/g, '$1').trim(), file });
+      found.push({ ids: ids.match(/[A-Z]\d+/g) ?? [], title: title.replace(/\\(.)/g, '$1').trim(), file });
     }
   }
   return found.sort(
