@@ -13,7 +13,8 @@ export function observeCluster(
   const session = fleet.session(cluster);
   const problem = item.problems.get(cluster);
   const status =
-    session?.dispatch(item.dispatch)?.status ?? (isToHaveNothing(item, cluster) ? doneAt(wanted) : undefined);
+    session?.dispatch(item.dispatch)?.status ??
+    (wanted.generation > 0 && isToHaveNothing(item, cluster) ? doneAt(wanted) : undefined);
   return {
     cluster,
     live: session?.live ?? false,
