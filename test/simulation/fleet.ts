@@ -95,3 +95,31 @@ export function writesBy(audit: readonly AuditEvent[], user: string): string[] {
     ...new Set(writes.map((event) => `${event.verb} ${event.objectRef?.resource ?? event.requestURI}`)),
   ].sort();
 }
+
+/** Applies an object as somebody; into the namespace `default` where it names none. */
+export function writeTo(
+  fleet: SimulatedFleet,
+  target: SimulatedCluster,
+  object: KubeObject,
+): Promise<KubeObject> {
+  const write = async (): Promise<KubeObject> => {
+    const resource = await target.client.resourceFor(object.apiVersion, object.kind);
+    const placed = resource.namespaced
+      ? { ...object, metadata: { namespace: 'default', ...object.metadata } }
+      : object;
+    return target.client.apply(resource, placed, { fieldManager: 'someone', force: true });
+  };
+  return fleet.run(write());
+}
+
+/** Deletes an object, in the namespace `default` where its kind has namespaces. */
+export async function removeFrom(
+  fleet: SimulatedFleet,
+  target: SimulatedCluster,
+  apiVersion: string,
+  kind: string,
+  name: string,
+): Promise<void> {
+  const resource = await fleet.run(target.client.resourceFor(apiVersion, kind));
+  await fleet.run(target.client.delete(resource, resource.namespaced ? 'default' : '', name));
+}

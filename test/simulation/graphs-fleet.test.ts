@@ -8,6 +8,7 @@ import {
   conditionMessage,
   conditionOf,
   everything,
+  removeFrom,
   type SimulatedCluster,
   type SimulatedFleet,
   SPOKE_CLUSTERS,
@@ -16,32 +17,16 @@ import {
   stored,
   storedBelow,
   writesBy,
+  writeTo,
 } from './fleet.ts';
 
 let fleet: SimulatedFleet;
 afterEach(async () => fleet?.stop());
 
-async function write(target: SimulatedCluster, object: KubeObject): Promise<KubeObject> {
-  return fleet.run(
-    (async () => {
-      const resource = await target.client.resourceFor(object.apiVersion, object.kind);
-      const placed = resource.namespaced
-        ? { ...object, metadata: { namespace: 'default', ...object.metadata } }
-        : object;
-      return target.client.apply(resource, placed, { fieldManager: 'someone', force: true });
-    })(),
-  );
-}
-
-async function remove(
-  target: SimulatedCluster,
-  apiVersion: string,
-  kind: string,
-  name: string,
-): Promise<void> {
-  const resource = await fleet.run(target.client.resourceFor(apiVersion, kind));
-  await fleet.run(target.client.delete(resource, resource.namespaced ? 'default' : '', name));
-}
+const write = (target: SimulatedCluster, object: KubeObject): Promise<KubeObject> =>
+  writeTo(fleet, target, object);
+const remove = (target: SimulatedCluster, apiVersion: string, kind: string, name: string): Promise<void> =>
+  removeFrom(fleet, target, apiVersion, kind, name);
 
 const rgd = (target: SimulatedCluster, name = 'shop'): KubeObject | undefined =>
   stored(target, `kro.run/resourcegraphdefinitions/-/${name}`);

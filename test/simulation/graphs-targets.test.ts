@@ -6,38 +6,23 @@ import {
   conditionMessage,
   conditionOf,
   dispatchesOn,
+  removeFrom,
   type SimulatedCluster,
   type SimulatedFleet,
   simulateFleet,
   spokeCluster,
   stored,
   storedBelow,
+  writeTo,
 } from './fleet.ts';
 
 let fleet: SimulatedFleet;
 afterEach(async () => fleet?.stop());
 
-async function write(target: SimulatedCluster, object: KubeObject): Promise<KubeObject> {
-  return fleet.run(
-    (async () => {
-      const resource = await target.client.resourceFor(object.apiVersion, object.kind);
-      const placed = resource.namespaced
-        ? { ...object, metadata: { namespace: 'default', ...object.metadata } }
-        : object;
-      return target.client.apply(resource, placed, { fieldManager: 'someone', force: true });
-    })(),
-  );
-}
-
-async function remove(
-  target: SimulatedCluster,
-  apiVersion: string,
-  kind: string,
-  name: string,
-): Promise<void> {
-  const resource = await fleet.run(target.client.resourceFor(apiVersion, kind));
-  await fleet.run(target.client.delete(resource, resource.namespaced ? 'default' : '', name));
-}
+const write = (target: SimulatedCluster, object: KubeObject): Promise<KubeObject> =>
+  writeTo(fleet, target, object);
+const remove = (target: SimulatedCluster, apiVersion: string, kind: string, name: string): Promise<void> =>
+  removeFrom(fleet, target, apiVersion, kind, name);
 
 const rgd = (): KubeObject | undefined => stored(fleet.hub, 'kro.run/resourcegraphdefinitions/-/mesh');
 const mesh = (name = 'one'): KubeObject | undefined => stored(fleet.hub, `kro.run/meshes/default/${name}`);

@@ -8,12 +8,14 @@ import {
   conditionMessage,
   conditionOf,
   everything,
+  removeFrom,
   type SimulatedFleet,
   type SimulatedSpoke,
   type SimulationOptions,
   simulateFleet,
   stored,
   storedBelow,
+  writeTo,
 } from './fleet.ts';
 import { faultyStorage } from './rig/faults.ts';
 
@@ -26,22 +28,9 @@ async function open(options: SimulationOptions = {}): Promise<void> {
 
 const a = (): SimulatedSpoke => fleet.spoke('a');
 
-async function write(object: KubeObject): Promise<KubeObject> {
-  return fleet.run(
-    (async () => {
-      const resource = await a().client.resourceFor(object.apiVersion, object.kind);
-      const placed = resource.namespaced
-        ? { ...object, metadata: { namespace: 'default', ...object.metadata } }
-        : object;
-      return a().client.apply(resource, placed, { fieldManager: 'someone', force: true });
-    })(),
-  );
-}
-
-async function remove(apiVersion: string, kind: string, name: string): Promise<void> {
-  const resource = await fleet.run(a().client.resourceFor(apiVersion, kind));
-  await fleet.run(a().client.delete(resource, resource.namespaced ? 'default' : '', name));
-}
+const write = (object: KubeObject): Promise<KubeObject> => writeTo(fleet, a(), object);
+const remove = (apiVersion: string, kind: string, name: string): Promise<void> =>
+  removeFrom(fleet, a(), apiVersion, kind, name);
 
 const rgd = (name: string): KubeObject | undefined =>
   stored(a(), `kro.run/resourcegraphdefinitions/-/${name}`);

@@ -64,12 +64,6 @@ export function withConfigDefaults(
   };
 }
 
-/** Whether a gate is on. */
-export function gateEnabled(spec: KubeFedConfigSpec, gate: FeatureGate): boolean {
-  const said = spec.featureGates?.find(({ name }) => name === gate)?.configuration;
-  return (said ?? FEATURE_GATES[gate]) === 'Enabled';
-}
-
 /** What is wrong with settings, defaults filled in; `previous` is what they were before. */
 export function validateConfig(spec: FullKubeFedConfig, previous?: KubeFedConfigSpec): FieldIssue[] {
   const issues: FieldIssue[] = [];

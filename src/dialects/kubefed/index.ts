@@ -37,7 +37,6 @@ export {
   FEATURE_GATES,
   type FeatureGate,
   type FullKubeFedConfig,
-  gateEnabled,
   validateConfig,
   withConfigDefaults,
 } from './config.ts';

@@ -241,22 +241,6 @@ export const SPOKE_CLUSTER: CustomKind = {
     }),
     blueprintRef: blueprintRef('Desired blueprint. No controller writes it.'),
     rolloutStrategyRef: record({ name: text(), revision: text() }, undefined, { required: ['name'] }),
-    patches: list(
-      record(
-        {
-          plane: text(undefined, { minLength: 1 }),
-          component: text(undefined, { minLength: 1 }),
-          properties: {
-            type: 'object',
-            description: 'Merged into the properties of the component: maps by key, lists as a whole.',
-            'x-kubernetes-preserve-unknown-fields': true,
-          },
-        },
-        undefined,
-        { required: ['plane', 'component', 'properties'] },
-      ),
-      'Changes of what is dispatched, for this cluster alone. Of two for one component the later wins.',
-    ),
   }),
   status: record({
     observedGeneration: integer(undefined, { format: 'int64' }),

@@ -1,5 +1,4 @@
 import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
-import type { JsonObject } from '../../schema/json.ts';
 
 export interface ClusterInfo {
   kubernetesVersion?: string;
@@ -23,13 +22,6 @@ export interface ClusterInfo {
 export interface ApiEnablement {
   readonly groupVersion: string;
   readonly kinds: readonly string[];
-}
-
-/** A change of a component's properties on one cluster alone. */
-export interface ClusterPatch {
-  readonly plane: string;
-  readonly component: string;
-  readonly properties: JsonObject;
 }
 
 /** Keeps placements away that do not tolerate it. Effects are those of Open Cluster Management. */
@@ -110,8 +102,6 @@ export interface SpokeClusterSpec {
     readonly allowEmergencyUpdates?: boolean;
   };
   readonly blueprintRef?: { readonly name: string; readonly revision?: string };
-  /** On top of what is dispatched, for this cluster alone. */
-  readonly patches?: readonly ClusterPatch[];
 }
 
 export interface SpokeClusterStatus {

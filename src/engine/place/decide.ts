@@ -305,12 +305,6 @@ export function rejectionOf(match: ClusterMatch, cluster: ClusterFacts): string 
   return rejectionText({ reason, wants, found: failed.found(entry, 0, fleet) });
 }
 
-/** Problems of a placement that hold for every cluster. */
-export function placementProblem(placement: Placement): string | undefined {
-  const { issues } = compilePlacement(placement);
-  return issues.length === 0 ? undefined : issues.join('; ');
-}
-
 /** A label selector the way people write it: `env=prod,tier in (a, b)`. */
 export function selectorText(selector: LabelSelector): string {
   const parts = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);

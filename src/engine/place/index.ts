@@ -27,7 +27,6 @@ export {
   decide,
   decideOn,
   type PlacementExtension,
-  placementProblem,
   rejectionOf,
 } from './decide.ts';
 export {
