@@ -63,6 +63,7 @@ export function standInSpoke(
 ): StandIn {
   let version = 1;
   let objectsTotal = 0;
+  let saying: NodeJS.Timeout | undefined;
   const dispatches = new Map<string, Told>();
   let writes = 0;
   const shelves = new Map<string, Shelf>();
@@ -139,7 +140,16 @@ export function standInSpoke(
     };
     dispatches.set(told.name, told);
     objectsTotal += total;
-    sayOfSelf();
+    sayOfSelfSoon();
+  }
+
+  /** As spokes do: what names all dispatches is gathered the longer the more there are. */
+  function sayOfSelfSoon(): void {
+    if (saying !== undefined) return;
+    saying = setTimeout(() => {
+      saying = undefined;
+      sayOfSelf();
+    }, 50 + dispatches.size);
   }
 
   function sayOfSelf(): void {

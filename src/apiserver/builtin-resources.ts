@@ -14,7 +14,24 @@ export function builtinResources(
   excludeGroups: readonly string[],
   release: Release = NEWEST_RELEASE,
   allowPrivileged: boolean = true,
-): Resource[] {
+): readonly Resource[] {
+  const key = JSON.stringify([excludeGroups, release, allowPrivileged]);
+  const known = made.get(catalogue) ?? new Map<string, readonly Resource[]>();
+  made.set(catalogue, known);
+  const resources = known.get(key) ?? makeResources(catalogue, excludeGroups, release, allowPrivileged);
+  known.set(key, resources);
+  return resources;
+}
+
+/** By catalogue and by what is asked of it: servers of one process have them in common, and all that is cached for them. */
+const made = new WeakMap<Catalogue, Map<string, readonly Resource[]>>();
+
+function makeResources(
+  catalogue: Catalogue,
+  excludeGroups: readonly string[],
+  release: Release,
+  allowPrivileged: boolean,
+): readonly Resource[] {
   return servedIn(release, catalogue.resources)
     .filter((resource) => !excludeGroups.includes(resource.group))
     .map((resource): Resource => {

@@ -25,6 +25,7 @@ import { serverIdentity } from './identity.ts';
 import { oidcAuthenticator } from './oidc/index.ts';
 import { outboundConnections } from './outbound/index.ts';
 import { requestPipeline } from './pipeline/index.ts';
+import { proxyPods } from './proxy/index.ts';
 import { followRbac, ownRbac, storedRbac } from './rbac-source.ts';
 import { createRequestMetrics } from './request-metrics.ts';
 import { listTexts } from './rest/list-text.ts';
@@ -110,6 +111,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     convert: conversionWebhooks(runtime, admission.callers),
     requestToken: identity.requestToken,
     pods,
+    proxy: proxyPods(runtime, store),
     computed: (scope) => usageMetrics(store, runtime.clock.now(), scope),
   };
   const actions = serverActions(rest);

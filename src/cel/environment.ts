@@ -65,8 +65,7 @@ export const DEFAULT_MAX_DEPTH = 250;
 
 export function createEnvironment(options: EnvironmentOptions = {}): Environment {
   const ground = options.libraries ?? kubernetesLibraries(options.version);
-  const extra = options.extraLibraries ?? [];
-  const libraries = extra.length === 0 ? ground : [...ground, ...extra];
+  const libraries = joined(ground, options.extraLibraries ?? []);
   const base = baseOf(libraries);
   const scope = scopeOf(base, options);
   const optionals = libraries.some((library) => library.name === 'optionals');
@@ -117,6 +116,27 @@ export function createEnvironment(options: EnvironmentOptions = {}): Environment
         extraLibraries: [...(options.extraLibraries ?? []), ...(more.extraLibraries ?? [])],
       }),
   };
+}
+
+/** By the libraries of a release and the last one on top of them: the same list each time, so that its base is made once. */
+const JOINED = new WeakMap<readonly Library[], WeakMap<Library, readonly Library[]>>();
+
+function joined(ground: readonly Library[], extra: readonly Library[]): readonly Library[] {
+  let libraries = ground;
+  for (const library of new Set(extra)) {
+    let known = JOINED.get(libraries);
+    if (!known) {
+      known = new WeakMap();
+      JOINED.set(libraries, known);
+    }
+    let next = known.get(library);
+    if (!next) {
+      next = [...libraries, library];
+      known.set(library, next);
+    }
+    libraries = next;
+  }
+  return libraries;
 }
 
 interface Base {

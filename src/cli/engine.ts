@@ -1,3 +1,5 @@
+import { GRAPH } from '../dialects/kro/graph-kind.ts';
+import { HUB_OBJECT_KIND, HUB_REPLY_KIND } from '../dialects/kro/hub-object.ts';
 import { GRAPH_REVISION, RESOURCE_GRAPH_DEFINITION } from '../dialects/kro/kinds.ts';
 import { REMOTE_OBJECT_KIND } from '../dialects/kro/remote-object.ts';
 import { GRAPH_ROLLOUT } from '../dialects/kro/rollout.ts';
@@ -11,9 +13,13 @@ import type { CredentialOptions } from '../hub/credential/index.ts';
 import type { Hub } from '../hub/hub.ts';
 import { INTENT_RECORD } from '../hub/intents/records.ts';
 import type { LinkSource } from '../hub/inventory/index.ts';
-import { CLUSTER_TAINT_POLICY, PLACEMENT_POLICY, type SchedulerPlugin } from '../hub/placement/index.ts';
+import type { SchedulerPlugin } from '../hub/placement/index.ts';
+import { PLACEMENT_POLICY } from '../hub/placement/policies.ts';
+import { CLUSTER_TAINT_POLICY } from '../hub/placement/taint-policies.ts';
+import type { ClusterProvider } from '../hub/provision/index.ts';
 import { REBALANCE } from '../hub/rebalances.ts';
 import { RETRACTION } from '../hub/retractions.ts';
+import { INCIDENT } from '../hub/rollouts/incidents.ts';
 import { INTENT_REVISION, INTENT_ROLLOUT, ROLLOUT_ACTION } from '../hub/rollouts/kinds.ts';
 import { ANALYSIS_PROVIDER, type OpenEndpoint } from '../hub/rollouts/measuring.ts';
 import type { Client } from '../kube/client.ts';
@@ -40,6 +46,7 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   INTENT_REVISION,
   ROLLOUT_ACTION,
   ANALYSIS_PROVIDER,
+  INCIDENT,
   INTENT_RECORD,
   DISPATCH,
   BUNDLE,
@@ -48,8 +55,11 @@ export const ENGINE_KINDS: readonly CustomKind[] = [
   SPOKE_CONTRACT,
   RESOURCE_GRAPH_DEFINITION,
   GRAPH_REVISION,
+  GRAPH,
   GRAPH_ROLLOUT,
   REMOTE_OBJECT_KIND,
+  HUB_OBJECT_KIND,
+  HUB_REPLY_KIND,
 ];
 
 export interface EngineOptions {
@@ -61,15 +71,19 @@ export interface EngineOptions {
   readonly credentials: CredentialOptions;
   /** Roles that start at once; without them a role starts with the first object that asks for it. */
   readonly roles?: { readonly hub?: boolean; readonly spoke?: boolean };
-  /** What people may do on the spokes of this hub without a grant. */
-  readonly access?: AccessRules;
+  /** What people may do on the spokes of this hub without a grant. False where the process lets them in apart from the engine. */
+  readonly access?: AccessRules | false;
   /** Whether the hub of this cluster was pinned when it joined; see `SpokeOptions`. */
   readonly pinned?: boolean;
   readonly graphs?: GraphSettings;
+  /** Whether the API server surely serves all kinds of the engine already: then nobody looks. */
+  readonly kindsInstalled?: boolean;
   /** Rules that the hub places by, beside its own. */
   readonly schedulerPlugins?: readonly SchedulerPlugin[];
   /** How servers are reached that measure metrics; see `HubOptions`. */
   readonly openEndpoint?: OpenEndpoint;
+  /** Makes clusters for a hub; see `HubOptions`. */
+  readonly provider?: ClusterProvider;
 }
 
 export interface Engine {
@@ -100,7 +114,7 @@ export async function loadRoles(): Promise<void> {
  */
 export async function startEngine(runtime: Runtime, options: EngineOptions): Promise<Engine> {
   const { client } = options;
-  await installKinds(runtime.clock, client, ENGINE_KINDS);
+  if (options.kindsInstalled !== true) await installKinds(runtime.clock, client, ENGINE_KINDS);
   await grantHubAccess(client);
   // What is written before the first cluster joins has an author as well.
   if (!options.roles?.hub && !options.roles?.spoke) {
@@ -112,23 +126,23 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   const watches: Informer[] = [];
 
   async function startHubRole(): Promise<Hub> {
-    const [{ startHub }, { startAccess }] = await loadRole.hub();
-    const { links, credentials, schedulerPlugins = [], openEndpoint } = options;
+    const [{ startHub }, { sessionMembers, startAccess }] = await loadRole.hub();
+    const { links, credentials, schedulerPlugins = [], openEndpoint, provider } = options;
     const hub = await startHub(runtime, {
       client,
       links,
       credentials,
       schedulerPlugins,
       ...(openEndpoint === undefined ? {} : { openEndpoint }),
+      ...(provider === undefined ? {} : { provider }),
     });
     running.hub = hub;
-    running.access = await startAccess(runtime, {
-      client,
-      fleet: hub.fleet,
-      inventory: hub.inventory,
-      tunnel: links.tunnel,
-      ...(options.access === undefined ? {} : { rules: options.access }),
-    });
+    if (options.access !== false)
+      running.access = await startAccess(runtime, {
+        client,
+        members: sessionMembers(hub.fleet, hub.inventory, links.tunnel),
+        ...(options.access === undefined ? {} : { rules: options.access }),
+      });
     return hub;
   }
   async function startSpokeRole(): Promise<Spoke> {
@@ -174,7 +188,8 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
       beSpoke,
     );
 
-  onFirst(startInformer(runtime, client, resourceIdOf(RESOURCE_GRAPH_DEFINITION)), 'graphs', runGraphs);
+  for (const kind of [RESOURCE_GRAPH_DEFINITION, GRAPH])
+    onFirst(startInformer(runtime, client, resourceIdOf(kind)), 'graphs', runGraphs);
 
   return {
     hub: () => running.hub,

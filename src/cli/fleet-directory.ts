@@ -11,6 +11,8 @@ export interface Member {
   readonly port: number;
   /** Where spokes dial; hubs only. */
   readonly linkPort?: number;
+  /** The uid of the SpokeCluster that it was made for, where the hub made it. */
+  readonly madeFor?: string;
 }
 
 /** What `atoll up` remembers between runs. */

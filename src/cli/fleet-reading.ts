@@ -1,3 +1,10 @@
+import {
+  CLUSTER_OVERRIDE_POLICY,
+  closeness,
+  OVERRIDE_POLICY,
+  type OverridePolicy,
+  overridesOfPolicies,
+} from '../dialects/karmada/index.ts';
 import { clusterFactsOf } from '../dialects/kubevela/cluster-facts.ts';
 import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
 import type { Cluster, SpokeCluster } from '../dialects/kubevela/types.ts';
@@ -6,12 +13,12 @@ import { CLUSTER_PROPAGATION, PROPAGATION } from '../dialects/propagation/kinds.
 import type { Propagation } from '../dialects/propagation/types.ts';
 import type { Compiled } from '../engine/compiled.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
-import type { ClusterFacts } from '../engine/intent.ts';
+import type { ClusterFacts, Intent } from '../engine/intent.ts';
 import { decide } from '../engine/place/index.ts';
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import type { ResourceSelector } from '../engine/select/select.ts';
 import type { Client } from '../kube/client.ts';
-import { resourceIdOf } from '../kube/custom-resource.ts';
+import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
 import { type KubeObject, parseApiVersion } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
@@ -44,6 +51,11 @@ export type SpokeReading<T> =
   | { readonly live: false; readonly why: string };
 
 const CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
+/** Kinds that change what is sent, whatever it is. */
+const POLICIES = [CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY].map((custom) => ({
+  apiVersion: apiVersionOf(custom),
+  kind: custom.kind,
+}));
 const SELF = resourceIdOf(CLUSTER);
 const DISPATCHES = resourceIdOf(DISPATCH);
 
@@ -105,6 +117,7 @@ export async function readSources(client: Client, propagations: readonly Propaga
   for (const propagation of propagations)
     for (const selector of effectiveSelectors(propagation))
       if (!wanted.has(sourceKey(selector))) wanted.set(sourceKey(selector), selector);
+  for (const policy of POLICIES) wanted.set(sourceKey(policy), policy);
   while (wanted.size > 0) {
     for (const [key, source] of await readKinds(client, wanted)) sources.set(key, source);
     wanted = kindsAskedFor(propagations, sources);
@@ -150,7 +163,7 @@ function readKinds(
   );
 }
 
-/** What a propagation comes to. Pure. */
+/** What a propagation comes to. Pure. Whether the authors of override policies may do what these say is for the hub to ask. */
 export function planPropagation(
   propagation: Propagation,
   clusters: readonly ClusterFacts[],
@@ -170,8 +183,21 @@ export function planPropagation(
   for (const problem of compiled.problems) blockers.add(problem);
   const before = propagation.status?.decision;
   const decision = decide(compiled.intent.placement, clusters, before);
-  const plan = planIntent(compiled.intent, clusters, undefined, decision, propagation.status?.replicas);
+  const intent = { ...compiled.intent, overrides: withPolicies(compiled.intent, sources) };
+  const plan = planIntent(intent, clusters, undefined, decision, propagation.status?.replicas);
   return { propagation, compiled, plan, blockers: [...blockers] };
+}
+
+function withPolicies({ objects, overrides }: Compiled['intent'], sources: Sources): Intent['overrides'] {
+  const policies = POLICIES.flatMap((kind) => {
+    const found = sources.get(sourceKey(kind));
+    return found && 'objects' in found ? (found.objects as readonly OverridePolicy[]) : [];
+  });
+  const meant = policies.map((policy) => ({
+    policy,
+    objects: objects.filter((object) => closeness(policy, object) !== undefined),
+  }));
+  return [...overridesOfPolicies(meant), ...overrides];
 }
 
 /** A dispatch on a spoke, read through the hub; undefined where the spoke has none of the name. */

@@ -73,10 +73,14 @@ export function openHub(
   const next = found.own
     ? `npx atoll start hub${dirOption(options.dir)}`
     : `check --kubeconfig (${found.path}) and --context (${options.context})`;
-  const way = wayToSpokes(http, ({ server, ca }) => {
-    const { serverName: _ofTheApiServer, insecureSkipTlsVerify: _verified, ...credential } = endpoint;
-    return httpHandler({ ...credential, url: server, ca });
-  });
+  const way = wayToSpokes(
+    http,
+    ({ server, ca }) => {
+      const { serverName: _ofTheApiServer, insecureSkipTlsVerify: _verified, ...credential } = endpoint;
+      return httpHandler({ ...credential, url: server, ca });
+    },
+    clock,
+  );
   const handler = bounded(clock, way.handler, HUB_TIMEOUT_MS, (error) => {
     const why = error instanceof Error && error.cause !== undefined ? error.cause : error;
     return Promise.reject(

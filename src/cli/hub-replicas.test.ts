@@ -17,7 +17,7 @@ import { type Engine, startEngine } from './engine.ts';
 import { type HubReplica, leadHub, peersAt } from './hub-replicas.ts';
 import type { CredentialPlace, KeptCredentials } from './key-store.ts';
 import { dialHub, listenForSpokes } from './link-ends.ts';
-import { createLinks } from './links.ts';
+import { createLinks, type Links } from './links.ts';
 
 const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 const ENGINE = { name: 'atoll:engine', groups: ['system:masters'] };
@@ -38,6 +38,7 @@ async function serve(): Promise<{ server: ApiServer; client: Client }> {
 interface Replica {
   readonly listener: TunnelListener;
   readonly replica: HubReplica;
+  readonly links: Links;
   engine(): Engine | undefined;
 }
 
@@ -63,6 +64,7 @@ async function startReplica(client: Client, identity: string, peers: string[]): 
       links,
       credentials: NO_CLOUD,
       roles: { hub: true },
+      access: false,
     });
     engine = started;
     return {
@@ -76,7 +78,7 @@ async function startReplica(client: Client, identity: string, peers: string[]): 
     await replica.stop();
     await listener.close();
   });
-  return { listener, replica, engine: () => engine };
+  return { listener, replica, links, engine: () => engine };
 }
 
 function inMemory(): CredentialPlace {

@@ -20,6 +20,8 @@ export interface HubReplicaOptions {
   readonly client: Client;
   /** Of this process among the replicas. */
   readonly identity: string;
+  /** By which Lease; that of hubs where nothing is said. */
+  readonly lease?: string;
 }
 
 const LEASE = 'atoll-hub';
@@ -28,16 +30,16 @@ const RETRY_MS = 5_000;
 /** Runs what `start` begins on the replica that holds the Lease, and ends it where that is lost. What cannot start is tried again. */
 export async function leadHub(
   runtime: Runtime,
-  { client, identity }: HubReplicaOptions,
+  { client, identity, lease = LEASE }: HubReplicaOptions,
   start: () => Promise<LedWork>,
 ): Promise<HubReplica> {
   await ensureSpokeNamespace(client);
-  return startLeadership(runtime, { client, identity, namespace: SYSTEM_NAMESPACE, name: LEASE }, () => {
+  return startLeadership(runtime, { client, identity, namespace: SYSTEM_NAMESPACE, name: lease }, () => {
     const ending = new AbortController();
     const work = begin(ending.signal);
     return {
       async stop(): Promise<void> {
-        ending.abort(new Error('this replica is no longer the hub'));
+        ending.abort(new Error('another replica leads'));
         await (await work)?.stop();
       },
     };
@@ -48,7 +50,7 @@ export async function leadHub(
       try {
         return await start();
       } catch (error) {
-        runtime.log.error('the hub could not start on this replica', { why: errorText(error) });
+        runtime.log.error('the engine could not start on this replica', { why: errorText(error) });
         await sleep(runtime.clock, RETRY_MS, signal).catch(() => undefined);
       }
     }

@@ -1,14 +1,7 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { hubIdentity } from '../hub/identity.ts';
-import {
-  admitsSpoke,
-  decideEnrolment,
-  type Joins,
-  linkAuthority,
-  publishLinkNotice,
-} from '../hub/join/index.ts';
+import type { Joins } from '../hub/join/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Handler, Upgrader } from '../kube/exchange.ts';
 import {
@@ -49,6 +42,9 @@ export async function listenForSpokes(
   links: Links,
   options: ListenOptions,
 ): Promise<TunnelListener> {
+  // A spoke needs none of this code.
+  const [{ hubIdentity }, { admitsSpoke, decideEnrolment, linkAuthority, publishLinkNotice }] =
+    await Promise.all([import('../hub/identity.ts'), import('../hub/join/index.ts')]);
   const { name, host = '127.0.0.1', addresses = [] } = options;
   const reached = host === '0.0.0.0' || host === '::' ? hostname() : host;
   const hosts = [...new Set([...addresses.map(hostOf), ...(reached === '127.0.0.1' ? [] : [reached])])];
@@ -72,6 +68,7 @@ export async function listenForSpokes(
     onLink: (link) => links.add(link),
     ...(options.peers === undefined ? {} : { peers: options.peers }),
   });
+  if (options.peers !== undefined) links.onDirect(listener.share);
   links.onForget((spoke) => listener.disconnect(spoke, 'its SpokeCluster was deleted'));
   options.joins?.onRefused((spoke, why) => listener.disconnect(spoke, why));
   const own = `${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
@@ -132,7 +129,8 @@ export function linkFileName(cluster: string, lineage: string): string {
   return `${cluster}@${hubKey(lineage)}`;
 }
 
-function hostOf(address: string): string {
+/** The host of `host:port`. Throws for anything else. */
+export function hostOf(address: string): string {
   const match = /^(?:\[([^\]]+)\]|([^:]+)):\d{1,5}$/.exec(address);
   const host = match?.[1] ?? match?.[2];
   if (host === undefined)

@@ -7,6 +7,8 @@ import { registerConfirm } from './commands/confirm.ts';
 import { registerDesired } from './commands/desired.ts';
 import { registerDetach } from './commands/detach.ts';
 import { registerDiff } from './commands/diff.ts';
+import { withEngagedOptions } from './commands/engaged-options.ts';
+import { registerEngineRelease } from './commands/engine-release.ts';
 import { registerFederate } from './commands/federate.ts';
 import { registerGet } from './commands/get.ts';
 import { registerGrant } from './commands/grant.ts';
@@ -79,6 +81,7 @@ registerConfirm(program);
 registerRecover(program);
 registerSnapshot(program);
 registerJoin(program);
+registerEngineRelease(program);
 registerAccept(program);
 registerDetach(program);
 registerTakeover(program);
@@ -91,7 +94,7 @@ registerGraph(program);
 registerKubeconfig(program);
 
 for (const role of ['hub', 'spoke'] as const) {
-  program
+  const command = program
     .command(role)
     .description(`run the engine against an API server that is there already, as a ${role}`)
     .option('--kubeconfig <file>', "$KUBECONFIG, the pod's service account, or ~/.kube/config by default")
@@ -111,6 +114,7 @@ for (const role of ['hub', 'spoke'] as const) {
       '--switch-after <duration>',
       'after so long without its hub (10m) a spoke makes itself the next one of --join that lets it in',
     )
+    .option('--stand-by', 'of several engines of this spoke one at a time runs: wait for a turn')
     .option('--link-port <port>', 'listen for spokes that dial', wholeNumber)
     .option('--link-host <host>', 'address to listen on', '127.0.0.1')
     .option(
@@ -123,6 +127,7 @@ for (const role of ['hub', 'spoke'] as const) {
     )
     .option('--access-port <port>', 'let people get to the spokes on this port', wholeNumber)
     .option('--access-host <host>', 'address of that port', '127.0.0.1')
+    .option('--access-address <host:port>', 'where people find it, where that is another address')
     .option('--writes-without-grant', 'let people write on spokes who may create spokeclusters/proxy', false)
     .option('--allow-loopback', 'accept kubeconfigs of clusters on this machine', false)
     .option('--allow-unverified-tls', 'reach clusters that want no check of their certificate', false)
@@ -134,6 +139,7 @@ for (const role of ['hub', 'spoke'] as const) {
     )
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
+  if (role === 'hub') withEngagedOptions(command);
 }
 
 program

@@ -9,6 +9,7 @@ import {
   sqliteDriver,
 } from '../apiserver/index.ts';
 import { startWorkloads } from '../apiserver/workloads/index.ts';
+import type { ClusterProvider } from '../hub/provision/index.ts';
 import type { Client } from '../kube/client.ts';
 import { prefixedHandler } from '../kube/exchange.ts';
 import { createClient } from '../kube/rest-client.ts';
@@ -46,6 +47,8 @@ export interface MemberOptions {
   readonly simulate: boolean;
   readonly version: string;
   readonly graphs?: GraphSettings;
+  /** Makes clusters, for a hub. */
+  readonly provider?: ClusterProvider;
 }
 
 export interface Member {
@@ -97,7 +100,10 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
   if (hubs.length > 0) {
     for (const cluster of options.clusters) {
       const prefix = several ? `/clusters/${cluster}` : '';
-      const door = hubDoor((user) => prefixedHandler(server.as(user), prefix));
+      const door = hubDoor(
+        (user) => prefixedHandler(server.as(user), prefix),
+        prefixedHandler((request) => server.handle(request, {}), prefix),
+      );
       const link = startSpokeLink(runtime, {
         cluster,
         client: engineClient(prefix),
@@ -152,6 +158,7 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
       roles: options.role === 'hub' ? { hub: true } : { spoke: true },
       pinned: hubs.length > 0,
       ...(options.graphs && { graphs: options.graphs }),
+      ...(options.provider && { provider: options.provider }),
     });
     engines.set(cluster, engine);
     if (options.simulate) {

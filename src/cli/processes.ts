@@ -8,10 +8,11 @@ import type { FleetDirectory, Member } from './fleet-directory.ts';
 
 /**
  * Memory is what many spokes on one machine run out of first. A process with one spoke has little to compute, so it does
- * without the middle compilers and with a small young generation; a hub, and a process of many spokes, keep them.
+ * without the middle compilers and with a small young generation; a hub, and a process of many spokes, keep them. Optimizing for size
+ * costs a hub a twentieth of its speed, and saves a tenth of its memory.
  */
 function nodeFlags(member: Member): readonly string[] {
-  if (member.role === 'hub') return ['--max-semi-space-size=2'];
+  if (member.role === 'hub') return ['--max-semi-space-size=2', '--optimize-for-size'];
   if (member.clusters.length > 1) return ['--max-semi-space-size=16'];
   return [
     '--max-semi-space-size=1',
@@ -31,19 +32,11 @@ export function spawnMember(directory: FleetDirectory, member: Member): number {
   const log = openSync(logFile, 'a', 0o600);
   try {
     const main = fileURLToPath(
-      new URL(`./main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+      new URL(`./member-process${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
     );
     const child = spawn(
       process.execPath,
-      [
-        ...nodeFlags(member),
-        '--disable-warning=ExperimentalWarning',
-        main,
-        'member',
-        member.name,
-        '--dir',
-        directory.root,
-      ],
+      [...nodeFlags(member), '--disable-warning=ExperimentalWarning', main, member.name, directory.root],
       {
         detached: true,
         stdio: ['ignore', log, log],

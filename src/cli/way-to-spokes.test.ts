@@ -42,6 +42,11 @@ function port(status: number): HttpHandler {
   });
 }
 
+const gone: HttpHandler = Object.assign<Handler, Omit<HttpHandler, keyof Handler>>(
+  () => Promise.reject(new Error('connect ECONNREFUSED')),
+  { upgrade: () => Promise.reject(new Error('not asked for')), close: async () => undefined },
+);
+
 const ask = (handler: Handler): Promise<Response> => handler({ method: 'GET', path: SPOKE, headers: {} });
 const never = (): HttpHandler => {
   throw new Error('another server was opened');
@@ -76,5 +81,18 @@ describe('the way from a hub to its spokes', () => {
   it('is said to be missing where there is none, and a refusal stays one', async () => {
     await expect(ask(wayToSpokes(hub(unknownPath).handler, never).handler)).rejects.toThrow('--access-port');
     expect((await ask(wayToSpokes(hub(failure(403)).handler, never).handler)).status).toBe(403);
+  });
+
+  it('is a replica that is there, where one that was killed is still named', async () => {
+    const data = { 'server.1': 'https://killed', 'server.2': 'https://there', ca: 'pem' };
+    const opened: string[] = [];
+    const way = wayToSpokes(hub(unknownPath, data).handler, ({ server }) => {
+      opened.push(server);
+      return server === 'https://killed' ? gone : port(200);
+    });
+    expect((await ask(way.handler)).status).toBe(200);
+    expect(opened).toEqual(['https://killed', 'https://there']);
+    const none = wayToSpokes(hub(unknownPath, data).handler, () => gone);
+    await expect(ask(none.handler)).rejects.toThrow('ECONNREFUSED');
   });
 });

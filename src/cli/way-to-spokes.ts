@@ -1,10 +1,16 @@
-import { type AccessNotice, readAccessNotice } from '../hub/access/index.ts';
+import { type AccessNotice, readAccessNotices } from '../hub/access/index.ts';
+import { within } from '../kube/deadline.ts';
 import type { Handler, Response } from '../kube/exchange.ts';
 import type { HttpHandler } from '../kube/http-handler.ts';
 import { createClient } from '../kube/rest-client.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/system-clock.ts';
 
 /** Paths that lead from a hub to its spokes. */
 const TO_SPOKES = /^\/(?:clusters|fleet)(?:\/|$)/;
+
+/** A replica that lets one wait for longer is as good as gone. */
+const ANSWER_WITHIN_MS = 2_000;
 
 /** A handler of a hub that gets to the spokes too, and closes what it opened for that. */
 export interface WayToSpokes {
@@ -16,11 +22,21 @@ export interface WayToSpokes {
  * The API server of a hub leads to its spokes where it is Atoll's own. Another one does not know such paths: then the hub tells on
  * which port it serves them, and the user's credential is good there. That is asked when the first such answer comes.
  */
-export function wayToSpokes(own: Handler, open: (notice: AccessNotice) => HttpHandler): WayToSpokes {
+export function wayToSpokes(
+  own: Handler,
+  open: (notice: AccessNotice) => HttpHandler,
+  clock: Clock = systemClock(),
+): WayToSpokes {
   let elsewhere: Promise<HttpHandler | undefined> | undefined;
   const find = async (): Promise<HttpHandler | undefined> => {
-    const notice = await readAccessNotice(createClient(own, { userAgent: 'atoll-cli' }));
-    return notice === undefined ? undefined : open(notice);
+    const notices = await readAccessNotices(createClient(own, { userAgent: 'atoll-cli' }));
+    for (const [index, notice] of notices.entries()) {
+      const handler = open(notice);
+      // The last one says itself what is wrong with it.
+      if (index === notices.length - 1 || (await isThere(clock, handler))) return handler;
+      await handler.close();
+    }
+    return undefined;
   };
   return {
     async handler(request): Promise<Response> {
@@ -50,6 +66,18 @@ export function wayToSpokes(own: Handler, open: (notice: AccessNotice) => HttpHa
 /** What a server says that does not know the path: text, or that the user may not get it. */
 function isOfAnother({ status, headers }: Response): boolean {
   return status === 403 || (status === 404 && !(headers['content-type'] ?? '').includes('json'));
+}
+
+/** A replica that was killed may still be named. */
+async function isThere(clock: Clock, handler: Handler): Promise<boolean> {
+  try {
+    await within(clock, ANSWER_WITHIN_MS, async (signal) =>
+      discard(await handler({ method: 'GET', path: '/readyz', headers: {}, signal })),
+    );
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function discard({ body }: Response): Promise<void> {

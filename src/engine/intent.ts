@@ -122,7 +122,10 @@ export interface Override extends ClusterMatch {
   /** For people: dispatches and plans say it beside what it changes. */
   readonly name?: string;
   readonly target?: OverrideTarget;
+  /** Set where it stands in a policy apart from the intent. */
+  readonly policy?: PolicyOrigin;
   readonly images?: readonly ImageOverride[];
+  readonly imageParts?: readonly ImagePartOverride[];
   readonly command?: readonly WordsOverride[];
   readonly args?: readonly WordsOverride[];
   readonly labels?: EntriesOverride;
@@ -130,11 +133,23 @@ export interface Override extends ClusterMatch {
   readonly patch?: readonly PatchOperation[];
 }
 
+/** The policy that an override stands in. What such an override finds nothing of is no mistake: it was written for many. */
+export interface PolicyOrigin {
+  /** Its kind and name, for people. */
+  readonly name: string;
+  /** What it means of the intent: no other object is touched. */
+  readonly objects: readonly ObjectRef[];
+  /** Clusters that it does not mean, whatever else it says of clusters. */
+  readonly exceptOn?: readonly string[];
+}
+
 /** Which objects an override changes; all of the intent's where nothing is given. */
 export interface OverrideTarget {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly name?: string;
+  /** '' means objects that are in none; any where nothing is said. */
+  readonly namespace?: string;
   readonly labelSelector?: LabelSelector;
 }
 
@@ -162,6 +177,15 @@ export interface ImageOverride {
   /** '' takes it off. */
   readonly newTag?: string;
   readonly digest?: string;
+}
+
+/** Changes one part of images as it is written there: of one image where a path is given, of every container's otherwise. */
+export interface ImagePartOverride {
+  readonly part: 'Registry' | 'Repository' | 'Tag';
+  /** `add` puts the value at the end of the part. The tag is the digest where an image has one. */
+  readonly op: 'add' | 'replace' | 'remove';
+  readonly value?: string;
+  readonly path?: string;
 }
 
 /** Changes the command or the arguments of a container. */

@@ -1,5 +1,4 @@
 import { packOrigin } from '../engine/dispatch/index.ts';
-import { portable } from '../engine/render/portable.ts';
 import type { Result } from '../kube/controller.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
@@ -71,14 +70,22 @@ export function createDispatching(
       const result = await dispatcher.send(session, {
         ...order,
         source,
+        mayStand: item.orders === undefined,
         ...(inventory.leaving(spoke) === 'release' || item.release || releases(intent)
           ? { release: true }
           : {}),
-        ...(order.plan && item.compiled?.intent.heldOn?.includes(spoke) === true ? { hold: true } : {}),
+        ...(order.plan && (order.hold === true || item.compiled?.intent.heldOn?.includes(spoke) === true)
+          ? { hold: true }
+          : {}),
         author: intent?.source.author(intent.object),
         origin: () => (order.plan ? originOf(intents.get(key)?.object, inventory.get(spoke)) : ''),
       });
-      if (result.outcome === 'held' && result.restored) await mode.observe(`${spoke}: ${result.message}`);
+      if (result.outcome === 'held' && result.restored) {
+        // It is the hub that is behind: nothing is wrong with the cluster.
+        await mode.observe(`${spoke}: ${result.message}`);
+        noteProblem(item, spoke, undefined);
+        return undefined;
+      }
       noteProblem(item, spoke, result.outcome === 'held' ? result.message : undefined);
       if (result.outcome === 'behind') return { requeueAfterMs: BEHIND_MS };
       // It may have been chosen again meanwhile.
@@ -115,6 +122,5 @@ function releases(intent: IntentObject | undefined): boolean {
 
 /** What a lost hub would need to ask the same of this spoke again. */
 function originOf(...objects: readonly (KubeObject | undefined)[]): string {
-  const present = objects.filter((object) => object !== undefined).map(portable);
-  return present.length === 0 ? '' : packOrigin(present);
+  return packOrigin(objects.filter((object) => object !== undefined));
 }

@@ -24,6 +24,8 @@ export interface SpokeSession {
   readonly seenUntil: number | undefined;
   /** Why it is not. */
   readonly staleReason: string;
+  /** Set where the cluster is connected and does not let its state be read. */
+  readonly unread: string | undefined;
   /** The dispatches on the spoke, the last known ones while it is away. */
   dispatch(name: string): Dispatch | undefined;
   dispatches(): readonly Dispatch[];
@@ -101,6 +103,7 @@ function openSession(
   let looking = false;
   let closed = false;
   let seenUntil: number | undefined;
+  let failure: string | undefined;
 
   function isLive(): boolean {
     return link.up && dispatches?.synced === true && dispatches.live;
@@ -118,11 +121,19 @@ function openSession(
     clusters?.stop();
     dispatches = undefined;
     clusters = undefined;
+    failure = undefined;
   }
 
   function startWatching(): void {
     // Not resumed: who restores a spoke from a backup while its link holds sets its revisions back.
-    const options = { namespace: SYSTEM_NAMESPACE, resume: false };
+    const options = {
+      namespace: SYSTEM_NAMESPACE,
+      resume: false,
+      onFailure(error: unknown): void {
+        failure = errorText(error);
+        tell({ spoke: name });
+      },
+    };
     const watching = startInformer<Dispatch>(runtime, client, DISPATCHES, options);
     const self = startInformer<Cluster>(runtime, client, CLUSTERS, options);
     dispatches = watching;
@@ -132,7 +143,8 @@ function openSession(
       const order = type !== 'updated' || object.metadata.generation !== previous?.metadata.generation;
       tell({ spoke: name, dispatch: object.metadata.name ?? '', order });
     });
-    watching.onLive(() => {
+    watching.onLive((live) => {
+      if (live) failure = undefined;
       noteSight();
       tell({ spoke: name });
     });
@@ -189,7 +201,11 @@ function openSession(
     get staleReason() {
       if (!link.up) return 'the spoke is not connected';
       if (engine === false) return 'no spoke engine runs on the cluster: start one with `atoll spoke`';
+      if (failure !== undefined) return `the spoke's state cannot be read: ${failure}`;
       return "the spoke's state is being read";
+    },
+    get unread() {
+      return link.up && !isLive() ? failure : undefined;
     },
     dispatch: (dispatchName) =>
       dispatches?.synced

@@ -6,14 +6,17 @@ import type { CredentialOptions } from './credential/index.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { startGraphTargets } from './graphs/index.ts';
 import { hubIdentity } from './identity.ts';
+import { startKubeStellar } from './intents/kubestellar/index.ts';
 import { openIntentRecords } from './intents/records.ts';
 import { type Inventory, type LinkSource, startInventory } from './inventory/index.ts';
 import { followJoins, type Joins } from './join/index.ts';
 import { startKubeFed } from './kubefed/index.ts';
 import { type HubMode, openHubMode } from './mode.ts';
+import { installOverridePolicies } from './overrides/index.ts';
 import type { SchedulerPlugin } from './placement/index.ts';
 import { installPolicies } from './policies/index.ts';
 import { startPropagator } from './propagate.ts';
+import type { ClusterProvider } from './provision/index.ts';
 import { createMeasure, type OpenEndpoint } from './rollouts/index.ts';
 
 export interface HubOptions {
@@ -25,6 +28,8 @@ export interface HubOptions {
   readonly schedulerPlugins?: readonly SchedulerPlugin[];
   /** How servers are reached that measure metrics; over the network where nothing is said. */
   readonly openEndpoint?: OpenEndpoint;
+  /** Makes clusters with `mode: provision`; nothing does where nothing is said. */
+  readonly provider?: ClusterProvider;
 }
 
 export interface Hub {
@@ -39,14 +44,22 @@ export interface Hub {
 export async function startHub(runtime: Runtime, options: HubOptions): Promise<Hub> {
   const identity = await hubIdentity(runtime, options.client);
   const policies = await installPolicies(options.client, runtime.log);
+  const overridesAuthored = await installOverridePolicies(runtime, options.client);
   const mode = openHubMode(runtime, options.client);
   await mode.whenKnown();
   const fleet = createFleet(runtime);
-  const inventory = startInventory(runtime, options.client, fleet, options.links, options.credentials);
-  const graphTargets = startGraphTargets(runtime, { client: options.client, fleet, inventory });
+  const inventory = startInventory(
+    runtime,
+    options.client,
+    fleet,
+    options.links,
+    options.credentials,
+    options.provider,
+  );
   const joins = followJoins(runtime, options.client);
   const definitions = startInformer(runtime, options.client, customResourceDefinitions);
   const records = openIntentRecords(runtime, options.client);
+  const graphTargets = startGraphTargets(runtime, { client: options.client, fleet, inventory, records });
   const kubefed = await startKubeFed(runtime, {
     client: options.client,
     fleet,
@@ -55,6 +68,7 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
     records,
     resolve: options.credentials.resolve,
   });
+  const kubestellar = startKubeStellar(runtime, { client: options.client, inventory, definitions, records });
   const propagator = startPropagator(
     runtime,
     options.client,
@@ -64,7 +78,7 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
     mode,
     policies,
     definitions,
-    { records, kubefed },
+    { records, kubefed, kubestellar },
     options.schedulerPlugins,
     createMeasure({
       client: options.client,
@@ -73,6 +87,7 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
       rules: options.credentials.rules,
       ...(options.openEndpoint === undefined ? {} : { open: options.openEndpoint }),
     }),
+    overridesAuthored,
   );
   return {
     fleet,
@@ -83,6 +98,7 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
       await Promise.all([
         propagator.stop(),
         kubefed.stop(),
+        kubestellar.stop(),
         graphTargets.stop(),
         inventory.stop(),
         joins.stop(),

@@ -1,7 +1,8 @@
 import type { DispatchStatus } from '../engine/dispatch/index.ts';
+import { stands } from '../engine/plan/standing.ts';
 import type { ClusterObservation } from '../engine/summarise/summarise.ts';
 import type { Fleet } from './fleet.ts';
-import type { Tracked } from './tracked.ts';
+import { isChosen, type Tracked } from './tracked.ts';
 
 /** What the hub sees of one cluster for one intent, beside the order of a generation. */
 export function observeCluster(
@@ -19,6 +20,7 @@ export function observeCluster(
     cluster,
     live: session?.live ?? false,
     staleReason: session?.staleReason ?? 'the spoke has not connected since this hub started',
+    ...(session?.unread === undefined ? {} : { unread: true }),
     ...(session?.seenUntil === undefined ? {} : { observedAt: session.seenUntil }),
     wantedGeneration: wanted.generation,
     wantedEpoch: wanted.epoch,
@@ -26,6 +28,15 @@ export function observeCluster(
     ...(problem === undefined ? {} : { dispatchProblem: problem.message }),
     ...(problem?.late === true ? { dispatchTimedOut: true } : {}),
   };
+}
+
+/** The generation by which a cluster is told all that an intent says now: an earlier one where nothing changed for it since. */
+export function standingOn(fleet: Fleet, item: Tracked, cluster: string, epoch: number): number {
+  const { plan, generation, dispatch, retracting, orders } = item;
+  const spec = fleet.session(cluster)?.dispatch(dispatch)?.spec;
+  if (!spec || !plan || retracting || orders || spec.position.epoch !== epoch) return generation;
+  if (!isChosen(item, cluster)) return generation;
+  return stands(spec, cluster, plan, generation) ? spec.position.generation : generation;
 }
 
 /** There is no first order of nothing: who is to have nothing, and was told nothing, has it. */

@@ -12,6 +12,7 @@ import type { Deciding } from './deciding.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentObject } from './intents/index.ts';
 import type { Inventory } from './inventory/index.ts';
+import type { OverridePolicies } from './overrides/index.ts';
 import type { PoliciesInForce } from './policies/index.ts';
 import type { RollingOut } from './rolling-out.ts';
 import type { Sources } from './sources.ts';
@@ -22,6 +23,7 @@ export interface PlanningOptions {
   readonly deciding: Deciding;
   readonly fleet: Fleet;
   readonly inventory: Inventory;
+  readonly overridePolicies: OverridePolicies;
   readonly policies: PoliciesInForce;
   readonly rights: ReturnType<typeof readingRights>;
   readonly rollingOut: RollingOut;
@@ -42,7 +44,8 @@ const LONGEST_WAIT_MS = 3_600_000;
 const ASK_RIGHTS_MS = 30_000;
 
 export function createPlanning(options: PlanningOptions): Planning {
-  const { clock, deciding, fleet, inventory, policies, rights, rollingOut, sources, tracked } = options;
+  const { clock, deciding, fleet, inventory, overridePolicies, policies } = options;
+  const { rights, rollingOut, sources, tracked } = options;
 
   /** What: the content of an intent as far as its author may send it; undefined where nothing of it can be used. */
   async function compile(
@@ -132,9 +135,11 @@ export function createPlanning(options: PlanningOptions): Planning {
 
   return {
     async plan(item: Tracked, intent: IntentObject): Promise<Result | undefined> {
-      const { compiled: whole, again } = await compile(item, intent);
-      const compiled = whole && deciding.claim(item, whole);
-      if (!compiled) return again;
+      const { compiled: whole, again: asked } = await compile(item, intent);
+      const claimed = whole && deciding.claim(item, whole);
+      if (!claimed) return asked;
+      const { compiled, refused } = await overridePolicies.into(claimed, intent);
+      const again = refused ? { requeueAfterMs: ASK_RIGHTS_MS } : asked;
       const next = await deciding.decide(item, compiled, intent);
       item.latest = next;
       if (await deciding.holds(item, compiled.intent, intent)) {

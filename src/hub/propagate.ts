@@ -2,9 +2,11 @@ import type { Client } from '../kube/client.ts';
 import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
 import type { Informer } from '../kube/informer.ts';
+import type { Timer } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { readingRights } from './author/index.ts';
+import { createClusterPatches } from './cluster-patches.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
 import { createDeciding } from './deciding.ts';
 import { createDispatcher, lacksContent } from './dispatcher.ts';
@@ -16,6 +18,7 @@ import type { Inventory } from './inventory/index.ts';
 import { createLanes } from './lanes.ts';
 import { createMeeting } from './meeting.ts';
 import type { HubMode } from './mode.ts';
+import { followOverridePolicies } from './overrides/index.ts';
 import { followPlacementPolicies, type SchedulerPlugin } from './placement/index.ts';
 import { createPlanning } from './planning.ts';
 import type { PoliciesInForce } from './policies/index.ts';
@@ -36,10 +39,16 @@ export interface Propagator {
 /** Changes that come close together become one dispatch. */
 const GATHER_MS = 15;
 const REPORT_MS = 40;
+/** A report looks at each cluster of its intent, so news of an intent is gathered the longer the more clusters it has. */
+const REPORT_PER_CLUSTER_MS = 3;
+const LONGEST_REPORT_MS = 2_000;
+/** The orders of a spoke are looked through once for a burst of them. */
+const MEETING_MS = 100;
 /** A look at a rollout looks at all of its clusters: what many of them say at once is one look. */
 const LOOK_MS = 50;
 const RETRY_MS = 100;
 const UNKNOWN_MS = 1_000;
+const UNREAD_MS = 5_000;
 /** Prefix of the keys of spokes whose orders are to be looked through. */
 const MEETING_KEY = 'Meeting/';
 /** Prefix of the keys of intents of whose rollouts something was seen or said. */
@@ -64,8 +73,11 @@ export function startPropagator(
   dialects: Dialects,
   plugins: readonly SchedulerPlugin[] = [],
   measure?: Measure,
+  /** Whether the hub's API server tells who wrote an override policy. */
+  overridesAuthored = false,
 ): Propagator {
   let { epoch } = identity;
+  let stopped = false;
   const tracked = trackedTable();
   const intents = openIntents(runtime, client, dialects, (key) => {
     deciding.touch(key);
@@ -88,7 +100,7 @@ export function startPropagator(
     () => planAll(0),
   );
   const contracts = spokeContracts(runtime, fleet, (spoke) => {
-    for (const item of tracked.onSpoke(spoke)) reportLoop.enqueue(item.key, REPORT_MS);
+    for (const item of tracked.onSpoke(spoke)) reportSoon(item.key);
   });
   const rights = readingRights(client, runtime.clock);
   const rollouts = startRollouts(runtime, {
@@ -121,13 +133,21 @@ export function startPropagator(
     tracked,
     isObserving: () => mode.observing !== undefined,
     onChange: (key) => planLoop.enqueue(key, GATHER_MS),
-    onLook: (key) => reportLoop.enqueue(key, REPORT_MS),
+    onLook: (key) => reportSoon(key),
+  });
+  const overridePolicies = followOverridePolicies(runtime, overridesAuthored, {
+    client,
+    onChange(means): void {
+      for (const item of tracked.values())
+        if (item.compiled?.intent.objects.some(means)) planLoop.enqueue(item.key, GATHER_MS);
+    },
   });
   const planning = createPlanning({
     clock: runtime.clock,
     deciding,
     fleet,
     inventory,
+    overridePolicies,
     policies,
     rights,
     rollingOut,
@@ -140,6 +160,8 @@ export function startPropagator(
     anew: deciding.anew,
     isAnew: deciding.isAnew,
   });
+  const clusterPatches = createClusterPatches({ intents, inventory });
+  inventory.askPatches(clusterPatches.of);
   const takingBack = createTakingBack({ inventory, retractions, tracked });
   const meeting = createMeeting({
     identity,
@@ -175,13 +197,13 @@ export function startPropagator(
       mode,
       tracked,
       onNews(key): void {
-        reportLoop.enqueue(key, REPORT_MS);
+        reportSoon(key);
         if (tracked.get(key)?.orders) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
       },
       onGone(item, spoke): void {
         if (item.retracting) planLoop.enqueue(item.key);
         if (inventory.leaving(spoke) !== undefined) inventory.recheck(spoke);
-        reportLoop.enqueue(item.key, REPORT_MS);
+        reportSoon(item.key);
       },
     }),
   );
@@ -225,12 +247,22 @@ export function startPropagator(
     for (const key of intents.keys()) if (!tracked.has(key)) return true;
     return [...tracked.onSpoke(name)].length > 0 || !intents.synced;
   });
-  inventory.onChange(() => {
+  inventory.onChange((only) => {
     lanes.keep((spoke) => inventory.has(spoke));
     deciding.fleetChanged();
-    planAll(GATHER_MS);
+    if (only) for (const key of clusterPatches.keysOf(only)) planLoop.enqueue(key, GATHER_MS);
+    else planAll(GATHER_MS);
   });
   fleet.onChange(onFleetChange);
+  let unread: Timer | undefined;
+  void inventory.whenTried().then(tellUnread);
+
+  /** While it cannot be read which clusters there are nothing is decided, and everybody is told. */
+  function tellUnread(): void {
+    if (inventory.unread === undefined || stopped) return;
+    planAll(0);
+    unread = runtime.clock.after(UNREAD_MS, tellUnread);
+  }
 
   /** After a person confirmed: the hub's word is a new one, for every spoke. */
   async function resume(): Promise<void> {
@@ -243,7 +275,12 @@ export function startPropagator(
   /** Brings what stands now to every spoke that may have something of it, and tells of it. */
   function send(item: Tracked): void {
     for (const spoke of item.dispatchedTo) lanes.enqueue(spoke, item.key);
-    reportLoop.enqueue(item.key, REPORT_MS);
+    reportSoon(item.key);
+  }
+
+  function reportSoon(key: string): void {
+    const clusters = tracked.get(key)?.dispatchedTo.size ?? 0;
+    reportLoop.enqueue(key, Math.min(LONGEST_REPORT_MS, REPORT_MS + clusters * REPORT_PER_CLUSTER_MS));
   }
 
   /** Of many intents that wait the more important ones are planned first, and so are looks at their rollouts. */
@@ -267,26 +304,26 @@ export function startPropagator(
       );
       for (const item of tracked.onSpoke(spoke))
         if (kept.has(item.dispatch) || !session?.dispatch(item.dispatch)) lanes.enqueue(spoke, item.key);
-      planLoop.enqueue(MEETING_KEY + spoke);
+      if (kept.size > 0) planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
       return;
     }
     if (name === undefined) {
       for (const item of tracked.onSpoke(spoke)) {
-        reportLoop.enqueue(item.key, REPORT_MS);
+        reportSoon(item.key);
         lanes.enqueue(spoke, item.key);
       }
       deciding.linkChanged();
       for (const key of rollouts.concernedBy(spoke)) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
-      planLoop.enqueue(MEETING_KEY + spoke);
+      planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
       return;
     }
     const item = tracked.ofDispatch(name);
     if (item && rollouts.concerns(item.key, spoke)) planLoop.enqueue(ROLLOUT_KEY + item.key, LOOK_MS);
     if (!item?.dispatchedTo.has(spoke)) {
-      planLoop.enqueue(MEETING_KEY + spoke);
+      planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
       return;
     }
-    reportLoop.enqueue(item.key, REPORT_MS);
+    reportSoon(item.key);
     const unsettled = !isChosen(item, spoke) || item.problems.has(spoke);
     if (order === true || unsettled || lacksContent(session?.dispatch(name))) lanes.enqueue(spoke, item.key);
   }
@@ -305,7 +342,12 @@ export function startPropagator(
       forget(key);
       return undefined;
     }
-    await Promise.all([inventory.whenSynced(), placementPolicies.whenSynced()]);
+    await inventory.whenTried();
+    if (inventory.unread !== undefined) {
+      await intent.source.tellUnread?.(intent.object);
+      return undefined;
+    }
+    await Promise.all([inventory.whenSynced(), placementPolicies.whenSynced(), overridePolicies.whenKnown()]);
     const item = track(key, intent);
     const { source, object } = intent;
     if (object.metadata.deletionTimestamp !== undefined) {
@@ -322,7 +364,14 @@ export function startPropagator(
     const { finalizers = [] } = object.metadata;
     if (!finalizers.includes(source.finalizer))
       await source.setFinalizers(object, [...finalizers, source.finalizer]);
-    const again = await planning.plan(item, intent);
+    let again: Result | undefined;
+    try {
+      again = await planning.plan(item, intent);
+    } catch (error) {
+      reportLoop.enqueue(item.key, REPORT_MS);
+      throw error;
+    }
+    clusterPatches.planned(item);
     send(item);
     return again;
   }
@@ -335,10 +384,12 @@ export function startPropagator(
       await rollouts.dismiss(key, 'there is no such object');
       return undefined;
     }
+    // Clusters that are ahead of a restored hub have not failed; who confirms has everything planned again.
+    if (mode.observing !== undefined) return undefined;
     const changed = item && (await rollingOut.advance(item, intent));
     if (item && changed) {
       for (const spoke of changed) lanes.enqueue(spoke, key);
-      reportLoop.enqueue(key, REPORT_MS);
+      reportSoon(key);
     } else if (item?.latest && !item.orders)
       await rollouts.dismiss(key, 'it has neither spec.rollout nor spec.revisionHistoryLimit');
     // It was not looked at since this hub started.
@@ -360,18 +411,22 @@ export function startPropagator(
     tracked.remove(key);
     planning.forget(key);
     deciding.forget(key);
+    clusterPatches.forget(key);
     rollouts.leave(key);
     statuses.forget(key);
   }
 
   return {
     async stop(): Promise<void> {
+      stopped = true;
+      unread?.cancel();
       intents.stop();
       retractions.stop();
       sources.stop();
       rules.stop();
       rollouts.stop();
       placementPolicies.stop();
+      overridePolicies.stop();
       deciding.stop();
       await Promise.all([planLoop, reportLoop, lanes, rebalances].map((loop) => loop.stop()));
     },

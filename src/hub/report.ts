@@ -5,6 +5,7 @@ import {
   describePlacement,
 } from '../dialects/propagation/describe.ts';
 import type { PropagationFindings } from '../dialects/propagation/report.ts';
+import { rejectionSummary } from '../engine/place/index.ts';
 import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
 import type { Result } from '../kube/controller.ts';
 import { refKey, refOf } from '../kube/object.ts';
@@ -13,7 +14,7 @@ import type { foreseenRefusals } from './contract/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentRecord, Intents } from './intents/index.ts';
 import type { HubMode } from './mode.ts';
-import { observeCluster } from './observe-cluster.ts';
+import { observeCluster, standingOn } from './observe-cluster.ts';
 import type { Rollouts } from './rollouts/index.ts';
 import type { ReflectedIntent, StatusReflector } from './status/index.ts';
 import { isRolledOut, type Tracked, type TrackedTable } from './tracked.ts';
@@ -53,7 +54,7 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
   function observe(item: Tracked, clusters: readonly string[]): ClusterObservation[] {
     return clusters.map((cluster) => {
       const order = item.retracting ? undefined : item.orders?.get(cluster);
-      const generation = order?.generation ?? item.generation;
+      const generation = order?.generation ?? standingOn(fleet, item, cluster, options.epoch());
       const seen = observeCluster(fleet, item, cluster, { generation, epoch: options.epoch() });
       const heldBack = order && ('withheld' in order ? order.withheld : order.behind);
       return heldBack === undefined ? seen : { ...seen, heldBack };
@@ -95,6 +96,7 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
         decision?.chosen.length ?? 0,
         decision?.unknown ?? [],
         decision?.shortage ?? item.latest?.replicaProblems[0],
+        decision?.chosen.length === 0 ? rejectionSummary(decision) : '',
       ),
       overrides: describeOverrides(item.latest),
       dependencies: describeDependencies(item.compiled),

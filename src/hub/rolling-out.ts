@@ -2,7 +2,7 @@ import type { SpokeCluster } from '../dialects/kubevela/types.ts';
 import { extendHistory } from '../engine/dispatch/index.ts';
 import type { Intent } from '../engine/intent.ts';
 import type { Plan } from '../engine/plan/plan.ts';
-import type { MaintenanceWindow, RolloutCluster } from '../engine/rollout/index.ts';
+import { type MaintenanceWindow, type RolloutCluster, skippedStages } from '../engine/rollout/index.ts';
 import { authorize, type readingRights } from './author/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentObject } from './intents/index.ts';
@@ -115,10 +115,15 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
     forgotten.add(item);
   }
 
-  function clustersOf({ decision }: Plan): RolloutRequest['clusters'] {
+  function clustersOf({ decision }: Plan, strategy: Intent['rollout']): RolloutRequest['clusters'] {
     return decision.chosen.flatMap((name): Omit<RolloutCluster, 'revision'>[] => {
       const cluster = inventory.get(name);
-      return cluster ? [{ name, labels: cluster.metadata.labels ?? {}, ...maintenanceOf(cluster) }] : [];
+      if (!cluster) return [];
+      const { labels = {} } = cluster.metadata;
+      const skipStages = strategy ? skippedStages(strategy, { name, labels }) : [];
+      return [
+        { name, labels, ...(skipStages.length === 0 ? {} : { skipStages }), ...maintenanceOf(cluster) },
+      ];
     });
   }
 
@@ -138,7 +143,7 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
           dispatch: item.dispatch,
           intent: asked,
           plan: next,
-          clusters: clustersOf(next),
+          clusters: clustersOf(next, rollout),
           holding: holding(item),
           recorded: { generation: item.generation, digest: item.digest },
           sent: item.sent,
@@ -167,7 +172,12 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
 }
 
 function isSame(a: ClusterOrder | undefined, b: ClusterOrder): boolean {
-  return a?.generation === b.generation && 'withheld' in a === 'withheld' in b;
+  if (a?.generation !== b.generation) return false;
+  return 'withheld' in a === 'withheld' in b && isHeld(a) === isHeld(b);
+}
+
+function isHeld(order: ClusterOrder): boolean {
+  return 'hold' in order && order.hold === true;
 }
 
 /** What the owner of a cluster says about when it may be changed. */

@@ -157,7 +157,7 @@ export function isRolledOut({ compiled }: Tracked): boolean {
 export function orderOf(
   item: Tracked,
   spoke: string,
-): Pick<Order, 'plan' | 'generation' | 'digest' | 'history'> | undefined {
+): Pick<Order, 'plan' | 'generation' | 'digest' | 'history' | 'hold'> | undefined {
   const { generation, digest, history } = item;
   if (item.orders && !item.retracting) {
     const order = item.orders.get(spoke);
@@ -167,6 +167,7 @@ export function orderOf(
       generation: order.generation,
       digest: order.digest,
       history: order.generation === generation ? history : remember(item),
+      ...(order.hold === undefined ? {} : { hold: order.hold }),
     };
   }
   // Who may have what is not known yet.

@@ -27,7 +27,7 @@ const ERROR_BODY_LIMIT = 1024 * 1024;
 /** The body of a successful answer as JSON. Throws `StatusError` for any other answer. */
 export async function readJson<T>(response: Response, path: string): Promise<T> {
   if (response.status < 200 || response.status > 299) throw await readFailure(response, path);
-  const text = Buffer.from(await readBody(response)).toString('utf8');
+  const text = textOf(await readBody(response));
   try {
     return JSON.parse(text) as T;
   } catch (error) {
@@ -40,6 +40,11 @@ export async function readJson<T>(response: Response, path: string): Promise<T> 
       { cause: error },
     );
   }
+}
+
+/** Without a copy of the bytes, which may be many. */
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
 /** A failed answer as the error to throw: its Status, or one made from code and text when it has none. */

@@ -3,6 +3,9 @@ import type { Controller, Result } from './controller.ts';
 import { hasCode } from './status-error.ts';
 import { createWorkQueue } from './work-queue.ts';
 
+/** Made once: an abort without a reason makes an error, and its stack, each time. */
+const STOPPED = new Error('it was stopped');
+
 export interface ControllerOptions {
   /** In log lines. */
   name: string;
@@ -92,7 +95,7 @@ export function startController(runtime: Runtime, options: ControllerOptions): C
     },
     stop() {
       if (!stopping.signal.aborted) {
-        stopping.abort();
+        stopping.abort(STOPPED);
         queue.close();
         if (running === 0) idle.resolve();
       }

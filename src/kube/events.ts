@@ -4,6 +4,9 @@ import { type KubeObject, refKey, refOf } from './object.ts';
 import { hasCode } from './status-error.ts';
 import { events } from './well-known.ts';
 
+/** Made once: an abort without a reason makes an error, and its stack, each time. */
+const STOPPED = new Error('it was stopped');
+
 export interface EventRecorder {
   /** Records that something happened to `object`. Returns at once; what cannot be written is dropped and logged. */
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
@@ -164,7 +167,7 @@ export function startEventRecorder(
       return dropped;
     },
     stop() {
-      stopping.abort();
+      stopping.abort(STOPPED);
       pending.clear();
     },
   };

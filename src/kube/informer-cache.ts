@@ -5,6 +5,9 @@ import type { KubeObject } from './object.ts';
 import { createObjectCache, type ObjectCache } from './object-cache.ts';
 import { failure, hasCode, isStatus, StatusError } from './status-error.ts';
 
+/** Made once: an abort without a reason makes an error, and its stack, each time. */
+const STOPPED = new Error('it was stopped');
+
 export interface InformerOptions {
   /** '' or absent: all namespaces. */
   namespace?: string;
@@ -200,7 +203,7 @@ export function startInformer<T extends KubeObject = KubeObject>(
     whenSynced: () => firstSync.promise,
     stop() {
       if (stopping.signal.aborted) return;
-      stopping.abort();
+      stopping.abort(STOPPED);
       setLive(false);
       firstSync.reject(new Error(`the informer of ${resource.resource} was stopped`));
     },

@@ -1,9 +1,8 @@
 import type { Duplex } from 'node:stream';
-import type { Request, Response, Upgrader } from '../kube/exchange.ts';
+import type { Handler, Request, Response, Upgrader } from '../kube/exchange.ts';
 import { failure } from '../kube/status-error.ts';
 import { type ServedSession, serveHttp2Session } from '../kube/wire/index.ts';
 import { errorText, type Runtime } from '../runtime/index.ts';
-import type { Connection } from './tunnel-link.ts';
 import { messageResponse, parseMessage } from './tunnel-protocol.ts';
 
 /**
@@ -27,11 +26,17 @@ export const UNREACHABLE_HEADER = 'atoll-unreachable';
 
 const BODY_LIMIT = 64 * 1024 * 1024;
 
+/** A spoke that this replica reaches itself: it dialled here, or this replica has its kubeconfig. */
+export interface ReachedHere {
+  readonly handler: Handler;
+  readonly upgrade?: Upgrader;
+}
+
 export interface PeerServices {
   readonly replica: string;
-  /** The connection of a spoke to this replica. */
-  connection(spoke: string): Connection | undefined;
-  /** All spokes that have one. */
+  /** How this replica itself reaches a spoke. */
+  connection(spoke: string): ReachedHere | undefined;
+  /** All spokes that it reaches itself. */
   spokes(): Iterable<string>;
   /** Calls `listener` when a spoke comes or goes. Returns what stops that. */
   onSpoke(listener: (spoke: string) => void): () => void;
@@ -42,7 +47,8 @@ export interface PeerServices {
 /** Serves one connection of another replica, which has proved to be one. */
 export function servePeer(runtime: Runtime, socket: Duplex, services: PeerServices): ServedSession {
   async function answer(request: Request): Promise<Response> {
-    const { [SPOKE_HEADER]: spoke, ...headers } = request.headers;
+    // The name by which this replica was asked is not the spoke's.
+    const { [SPOKE_HEADER]: spoke, host: _host, ...headers } = request.headers;
     if (spoke === undefined) return answerPeer(request);
     const connection = services.connection(spoke);
     if (connection === undefined) return unreachable('the spoke is not connected to this replica');
@@ -54,9 +60,10 @@ export function servePeer(runtime: Runtime, socket: Duplex, services: PeerServic
   }
 
   const upgrade: Upgrader = async (request) => {
-    const { [SPOKE_HEADER]: spoke = '', ...headers } = request.headers;
+    const { [SPOKE_HEADER]: spoke = '', host: _host, ...headers } = request.headers;
     const connection = services.connection(spoke);
     if (connection === undefined) return unreachable('the spoke is not connected to this replica');
+    if (connection.upgrade === undefined) return unreachable('the link to the spoke carries no streams');
     try {
       const answered = await connection.upgrade({ ...request, headers });
       return 'socket' in answered ? answered : unmarked(answered);

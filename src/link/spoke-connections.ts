@@ -1,5 +1,6 @@
 import { errorText, type Runtime } from '../runtime/index.ts';
 import type { Link } from './link.ts';
+import type { ReachedHere } from './peer-server.ts';
 import { answersPing } from './pulse.ts';
 import type { LinkReason } from './reasons.ts';
 import { type Connection, type Holder, type TunnelLink, tunnelLink } from './tunnel-link.ts';
@@ -21,6 +22,10 @@ export interface SpokeConnections {
   disconnect(spoke: string, message: string): void;
   /** Raised by each disconnect, so that an admission under way asks again whether the spoke is welcome. */
   readonly revocations: number;
+  /** How this replica itself reaches a spoke: what it may pass requests of other replicas on to. */
+  here(spoke: string): ReachedHere | undefined;
+  /** Lets other replicas reach a spoke by a link that only this one has, no tunnel. Returns what ends that. */
+  share(link: Link): () => void;
   /** Spokes that are up here. */
   attached(): Iterable<string>;
   /** Calls `listener` when a spoke comes up or goes here. Returns what stops that. */
@@ -37,6 +42,7 @@ export function spokeConnections(
 ): SpokeConnections {
   const links = new Map<string, TunnelLink>();
   const live = new Map<string, Connection>();
+  const shared = new Map<string, Link>();
   const listeners = new Set<(spoke: string) => void>();
   let revocations = 0;
 
@@ -61,6 +67,13 @@ export function spokeConnections(
     if (wasUp) runtime.log.warn('a link is down', { spoke, reason, message });
     link?.detach(connection, reason, message);
     if (wasUp) tell(spoke);
+  }
+
+  function here(spoke: string): ReachedHere | undefined {
+    const local = links.get(spoke)?.local;
+    if (local !== undefined) return local;
+    const link = shared.get(spoke);
+    return link?.up === true ? link : undefined;
   }
 
   function tell(spoke: string): void {
@@ -111,8 +124,22 @@ export function spokeConnections(
     get revocations(): number {
       return revocations;
     },
+    here,
+    share(link): () => void {
+      const { spoke } = link;
+      shared.set(spoke, link);
+      const stop = link.onChange(() => tell(spoke));
+      tell(spoke);
+      return () => {
+        stop();
+        if (shared.get(spoke) !== link) return;
+        shared.delete(spoke);
+        tell(spoke);
+      };
+    },
     *attached(): Iterable<string> {
-      for (const [spoke, link] of links) if (link.local !== undefined) yield spoke;
+      for (const spoke of new Set([...links.keys(), ...shared.keys()]))
+        if (here(spoke) !== undefined) yield spoke;
     },
     onAttached(listener): () => void {
       listeners.add(listener);

@@ -53,6 +53,8 @@ export interface TunnelListener {
    * back only if `verifySpoke` lets it.
    */
   disconnect(spoke: string, message: string): void;
+  /** Lets the other replicas reach a spoke by a link of this one that is no tunnel. Returns what ends that. */
+  share(link: Link): () => void;
   close(): Promise<void>;
 }
 
@@ -206,7 +208,7 @@ export async function startTunnelListener(
     }
     const served = servePeer(runtime, socket, {
       replica,
-      connection: (spoke) => connections.links.get(spoke)?.local,
+      connection: connections.here,
       spokes: connections.attached,
       onSpoke: connections.onAttached,
       alive: connections.alive,
@@ -273,6 +275,7 @@ export async function startTunnelListener(
       connections.disconnect(spoke, message);
       peers?.disconnect(spoke, message);
     },
+    share: connections.share,
     async close(): Promise<void> {
       stopping.abort(new Error('the link listener was closed'));
       renewal?.cancel();

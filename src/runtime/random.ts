@@ -44,7 +44,11 @@ export function seededRandom(seed: number): Random {
   };
   return {
     next,
-    bytes: (length) => Uint8Array.from({ length }, () => Math.floor(next() * 256)),
+    bytes: (length) => {
+      const given = new Uint8Array(length);
+      for (let i = 0; i < length; i++) given[i] = Math.floor(next() * 256);
+      return given;
+    },
   };
 }
 

@@ -269,7 +269,12 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
         reads: current.accepted.returnFields !== undefined,
       });
     };
-    let result = await attempt();
+    const unknown = current.owned.get(key)?.uid ? rules.unknownFields(object) : undefined;
+    // To write it would take from the cluster what may be its own.
+    let result: Applied =
+      unknown === undefined
+        ? await attempt()
+        : { outcome: 'failed', reason: 'InvalidRule', message: unknown, word: 'FieldRetentionFailed' };
     if (result.outcome === 'failed' && result.unchangeable && holdings.get(current.name) === current)
       result = await replaced(current, key, state, result, strategy, attempt);
     state.applying -= 1;

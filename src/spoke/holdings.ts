@@ -29,6 +29,8 @@ export interface Refusal {
 export interface Holdings {
   get(name: string): Held | undefined;
   all(): Iterable<Held>;
+  /** How many are held. */
+  readonly size: number;
   /** The dispatch that has the say over an object. Another that wants it too reports so. */
   claimant(key: string): string | undefined;
   /** The dispatches that only look at an object, which has nothing to do with who has it. */
@@ -425,6 +427,9 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     conflicts,
     get: (name) => held.get(name),
     all: () => held.values(),
+    get size() {
+      return held.size;
+    },
     claimant: (key) => claimants.get(key),
     readers: (key) => readers.get(key) ?? NOBODY,
     refusal: (name) => refusals.get(name),

@@ -54,6 +54,8 @@ export function hubAccess(): KubeObject[] {
         { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
         // Its uid tells which cluster this is.
         { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
+        // What instances of graphs here have on the hub, by word of the engine here.
+        { apiGroups: ['atoll.dev'], resources: ['hubobjects'], verbs: ['get', 'list', 'watch'] },
         // What the owner allows, so that it can be told before anything is sent.
         { apiGroups: ['atoll.dev'], resources: ['spokecontracts'], verbs: ['get', 'list', 'watch'] },
         {
@@ -102,7 +104,20 @@ interface UserAccess {
 
 const GRANTED: Readonly<Record<Grantable, UserAccess['roles']>> = {
   exec: [{ name: 'atoll:exec', rules: [connecting('pods/exec', 'pods/attach')] }],
-  'port-forward': [{ name: 'atoll:port-forward', rules: [connecting('pods/portforward')] }],
+  'port-forward': [
+    {
+      name: 'atoll:port-forward',
+      rules: [
+        connecting('pods/portforward'),
+        // Which services, the contracts of the owner say.
+        {
+          apiGroups: [''],
+          resources: ['services/proxy'],
+          verbs: ['get', 'create', 'update', 'patch', 'delete'],
+        },
+      ],
+    },
+  ],
   write: ['edit'],
 };
 

@@ -18,6 +18,7 @@ import { deepEqual } from '../schema/json.ts';
 /** The ResourceRules of the cluster, compiled. */
 export interface Rules {
   of: RuleBook['of'];
+  unknownFields: RuleBook['unknownFields'];
   whenSynced(): Promise<void>;
   stop(): void;
 }
@@ -67,5 +68,10 @@ export function followRules(runtime: Runtime, client: Client, onChange: (kind: s
     }
   }
 
-  return { of: book.of, whenSynced: informer.whenSynced, stop: informer.stop };
+  return {
+    of: book.of,
+    unknownFields: book.unknownFields,
+    whenSynced: informer.whenSynced,
+    stop: informer.stop,
+  };
 }

@@ -45,7 +45,10 @@ const LOST_RETRY_MS = 5_000;
 const BUNDLE_COLLECTION_MS = 65_000;
 /** Changes that come close together become one report. */
 const REPORT_MS = 30;
-const CLUSTER_REPORT_MS = 100;
+const CLUSTER_REPORT_MS = 50;
+/** What a cluster says of itself names each dispatch, so news is gathered the longer the more there are. */
+const CLUSTER_REPORT_PER_DISPATCH_MS = 1;
+const LONGEST_CLUSTER_REPORT_MS = 5_000;
 /** Keys of the report loop besides names of dispatches (which hold no space). */
 const CLUSTER_KEY = ' cluster';
 const BUNDLES_KEY = ' bundles';
@@ -96,7 +99,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   });
   const contracts = followContracts(runtime, client, () => {
     convergeAll();
-    reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS);
+    reportClusterSoon();
   });
   const autoscalers = createAutoscalers(runtime, client, (key) => {
     const claimant = holdings.claimant(key);
@@ -141,12 +144,12 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     askToConverge: (name) => dispatchLoop.enqueue(name),
     onHealth(name) {
       reportLoop.enqueue(name, REPORT_MS);
-      reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS);
+      reportClusterSoon();
     },
-    onCorrected: () => reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS),
+    onCorrected: () => reportClusterSoon(),
   });
   const properties = followProperties(runtime, client, () => {
-    reportLoop.enqueue(CLUSTER_KEY, CLUSTER_REPORT_MS);
+    reportClusterSoon();
     reportLoop.enqueue(FACTS_KEY, FACTS_MS);
   });
   const facts = ownFacts({
@@ -191,6 +194,11 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   convergeAll();
   reportLoop.enqueue(CLUSTER_KEY);
 
+  function reportClusterSoon(): void {
+    const gatherMs = CLUSTER_REPORT_MS + holdings.size * CLUSTER_REPORT_PER_DISPATCH_MS;
+    reportLoop.enqueue(CLUSTER_KEY, Math.min(LONGEST_CLUSTER_REPORT_MS, gatherMs));
+  }
+
   function convergeAll(): void {
     if (!isReady) return;
     const ordered = dispatches.list(SYSTEM_NAMESPACE).map(({ metadata }) => metadata.name ?? '');
@@ -208,7 +216,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
       return await convergeOn(name, dispatches.get(SYSTEM_NAMESPACE, name));
     } finally {
       if (recalling.delete(name)) reportLoop.enqueue(name);
-      reportLoop.enqueue(CLUSTER_KEY, 50);
+      reportClusterSoon();
     }
   }
 

@@ -67,6 +67,8 @@ export interface TestFleetOptions {
   readonly log?: Logger;
   /** Where a cluster keeps what it stores; in memory by default. One that holds a cluster already is gone on with. */
   readonly storage?: (cluster: string) => StorageDriver;
+  /** Whether the storages hold the kinds of the engine already, so that starts need not look. */
+  readonly kindsInstalled?: boolean;
   /** Stands between the hub and a spoke: what it does to requests is what the network does. */
   readonly network?: (spoke: string, handler: Handler) => Handler;
   /** Stands between an engine and the API server of its own cluster: what fails there fails for the engine alone. */
@@ -154,6 +156,7 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
         name: target.name,
         client: createClient(delayed(runtime, engineApi, options.engineLatencyMs ?? 0), { clock }),
         version: 'test',
+        kindsInstalled: options.kindsInstalled ?? false,
         links: {
           tunnel: (spoke) => target.tunnels.get(spoke),
           onTunnel: () => undefined,
@@ -190,6 +193,10 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
       (user) => (request) =>
         state.server?.ready
           ? state.server.as(user)(request)
+          : Promise.reject(new Error(`connect ECONNREFUSED: ${name} is not running`)),
+      (request) =>
+        state.server?.ready
+          ? state.server.handle(request, {})
           : Promise.reject(new Error(`connect ECONNREFUSED: ${name} is not running`)),
     );
     const link = memoryLink(runtime, name, options.network?.(name, serve) ?? serve, {

@@ -4,7 +4,13 @@ import {
   createApiServer,
   type StorageDriver,
 } from '../../src/apiserver/index.ts';
-import { GRAPH_REVISION, GRAPH_ROLLOUT, RESOURCE_GRAPH_DEFINITION } from '../../src/dialects/kro/index.ts';
+import {
+  GRAPH,
+  GRAPH_REVISION,
+  GRAPH_ROLLOUT,
+  HUB_OBJECT_KIND,
+  RESOURCE_GRAPH_DEFINITION,
+} from '../../src/dialects/kro/index.ts';
 import type { Client } from '../../src/kube/client.ts';
 import { installKinds } from '../../src/kube/custom-resource.ts';
 import type { Handler } from '../../src/kube/exchange.ts';
@@ -77,7 +83,15 @@ export async function startGraphCluster(
   async function serve(): Promise<void> {
     state.server = await run(createApiServer({ runtime, storage, audit: (event) => void audit.push(event) }));
     state.client = createClient(server().as(ADMINISTRATOR));
-    await run(installKinds(clock, state.client, [RESOURCE_GRAPH_DEFINITION, GRAPH_REVISION, GRAPH_ROLLOUT]));
+    await run(
+      installKinds(clock, state.client, [
+        RESOURCE_GRAPH_DEFINITION,
+        GRAPH_REVISION,
+        GRAPH,
+        GRAPH_ROLLOUT,
+        HUB_OBJECT_KIND,
+      ]),
+    );
   }
 
   const cluster: GraphCluster = {

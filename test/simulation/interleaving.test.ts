@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { RESOURCE_GRAPH_DEFINITION } from '../../src/dialects/kro/index.ts';
 import type { Dispatch, OwnershipRecord } from '../../src/engine/dispatch/index.ts';
+import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import { configMaps } from '../../src/kube/well-known.ts';
-import { dispatchesOn, type SimulatedFleet, simulateFleet, storedBelow } from './fleet.ts';
+import { dispatchesOn, type SimulatedFleet, simulateFleet, stored, storedBelow } from './fleet.ts';
+import { shopGraph, shopInstance } from './rig/shop-graph.ts';
 import { colour, openShop, paint, ready } from './shop.ts';
 
 /** Things that happen on a spoke while its engine's requests are on their way, at every distance from each other. */
@@ -52,5 +55,40 @@ describe('while a correction is under way', () => {
       expect(record?.spec.accepted.position).toEqual(order?.spec.position);
     }
     expect(accepted).toEqual([...accepted].sort((a, b) => a - b));
+  });
+});
+
+describe('while an instance of a graph is brought about', () => {
+  it('its deletion is seen', async () => {
+    fleet = await simulateFleet(6, ['a'], { engineLatencyMs: 100 });
+    const { run } = fleet;
+    const spoke = fleet.spoke('a');
+    const { client } = spoke;
+    const definitions = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
+    const shops = {
+      group: 'kro.run',
+      version: 'v1alpha1',
+      kind: 'Shop',
+      resource: 'shops',
+      namespaced: true,
+    };
+    await run(client.create(definitions, shopGraph('first')));
+    const isThere = (path: string): boolean => stored(spoke, path) !== undefined;
+    await fleet.until(
+      () => isThere('apiextensions.k8s.io/customresourcedefinitions/-/shops.kro.run'),
+      'the kind',
+    );
+    await fleet.rest(5_000);
+    for (const offset of OFFSETS) {
+      await run(client.create(shops, shopInstance('one', 'red')));
+      await fleet.rest(offset);
+      await run(client.delete(shops, 'default', 'one'));
+      await fleet.until(
+        () => !isThere('kro.run/shops/default/one'),
+        `the instance gone after ${offset} ms`,
+        8_000,
+      );
+      expect(isThere('core/configmaps/default/one-map')).toBe(false);
+    }
   });
 });

@@ -4,6 +4,7 @@ import type { SpokeCluster } from '../../src/dialects/kubevela/types.ts';
 import type { CredentialOptions } from '../../src/hub/credential/index.ts';
 import { createFleet, type Fleet } from '../../src/hub/fleet.ts';
 import { type Inventory, type LinkSource, startInventory } from '../../src/hub/inventory/index.ts';
+import type { ClusterProvider } from '../../src/hub/provision/index.ts';
 import type { Client } from '../../src/kube/client.ts';
 import type { ClusterEndpoint } from '../../src/kube/cluster-endpoint.ts';
 import { installKinds, resourceIdOf } from '../../src/kube/custom-resource.ts';
@@ -51,6 +52,7 @@ export interface InventoryRig {
 export async function inventoryRig(
   seed: number,
   credentials: Partial<CredentialOptions> = {},
+  provider?: ClusterProvider,
 ): Promise<InventoryRig> {
   const runtime = virtualRuntime(seed);
   const { clock } = runtime;
@@ -63,7 +65,7 @@ export async function inventoryRig(
   const servers = new Map<string, Handler>();
   const endpoints = new Map<string, ClusterEndpoint>();
   const started: ApiServer[] = [server];
-  const again = (): Inventory => startInventory(runtime, client, fleet, links, options);
+  const again = (): Inventory => startInventory(runtime, client, fleet, links, options, provider);
   const options = { resolve: async () => ['10.0.0.5'], rules: {}, ...credentials };
   const links: LinkSource = {
     tunnel: () => undefined,

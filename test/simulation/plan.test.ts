@@ -118,7 +118,9 @@ describe('a plan', () => {
     expect(await refusal(plan)).toMatch(/the hub has something else/);
     plan = await planOf(asked);
     await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', 'b', { metadata: { labels: { gone: 'yes' } } });
-    expect(await refusal(plan, files(configMap('settings', 'black')))).toMatch(/what is asked for/);
+    const otherFile = await refusal(plan, files(configMap('settings', 'black')));
+    expect(otherFile).toMatch(/what is asked for/);
+    expect(otherFile).not.toMatch(/the hub/);
     // Its own answer is part of the plan, wherever that comes from.
     away = 'b';
     expect(await refusal(plan)).toMatch(/on b/);

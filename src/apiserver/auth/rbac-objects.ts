@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { isObject, type JsonValue, listAt, objectAt, stringAt } from '../../schema/json.ts';
+import { isObject, type JsonObject, type JsonValue, listAt, objectAt, stringAt } from '../../schema/json.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
 export interface Subject {
@@ -61,10 +61,22 @@ export function aggregateRules(role: KubeObject, all: Iterable<KubeObject>): Pol
   const rules = new Map<string, PolicyRule>();
   for (const other of picked) {
     for (const rule of listAt(other, 'rules')) {
-      if (isObject(rule)) rules.set(JSON.stringify(rule), rule as unknown as PolicyRule);
+      if (isObject(rule)) rules.set(textOf(rule), rule as unknown as PolicyRule);
     }
   }
   return [...rules.values()];
+}
+
+/** Rules are told apart by their text, again at every change of any role. */
+const texts = new WeakMap<JsonObject, string>();
+
+function textOf(rule: JsonObject): string {
+  let text = texts.get(rule);
+  if (text === undefined) {
+    text = JSON.stringify(rule);
+    texts.set(rule, text);
+  }
+  return text;
 }
 
 /** `metav1.LabelSelector`. An unknown operator selects nothing: aggregation must not grant by mistake. */

@@ -84,7 +84,7 @@ export function resourceRegistry(
     const uid = definition.metadata.uid ?? record.key;
     const cached = known.get(uid);
     if (cached && deepEqual(cached.spec, definition.spec)) return cached.resources;
-    const resources = customResources(definition, definitionOf);
+    const resources = servedBy(definition, definitionOf);
     known.set(uid, { spec: definition.spec, resources });
     return resources;
   }
@@ -173,6 +173,25 @@ export function resourceRegistry(
       bindings.close();
     },
   };
+}
+
+type FindType = (name: string) => OpenApiSchema | undefined;
+
+/** By what finds built-in types. Servers of one process that have read the same definition from one storage share what follows from it. */
+const served = new WeakMap<FindType, WeakMap<Definition, readonly Resource[]>>();
+
+function servedBy(definition: Definition, definitionOf: FindType): readonly Resource[] {
+  let known = served.get(definitionOf);
+  if (!known) {
+    known = new WeakMap();
+    served.set(definitionOf, known);
+  }
+  let resources = known.get(definition);
+  if (!resources) {
+    resources = customResources(definition, definitionOf);
+    known.set(definition, resources);
+  }
+  return resources;
 }
 
 /** Finds `own` resources, and behind them those of `base`. */

@@ -1,4 +1,4 @@
-import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Server as Http1Server, IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -14,7 +14,7 @@ import {
   openSession,
 } from '../../kube/wire/index.ts';
 import { errorText, type Runtime } from '../../runtime/index.ts';
-import { isUpgrade, upgradeWire } from './upgrade.ts';
+import { isUpgrade } from './upgrade-asked.ts';
 
 export interface HttpsOptions extends Http2SessionOptions {
   /** 0 takes a free port. */
@@ -56,43 +56,56 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
 
   /** HTTP/1.1 sockets with what is under way on them, so that idle ones can be closed at once. */
   const http1Sockets = new Map<Socket, { requests: number; onRequest: () => void }>();
+  let http1: Promise<Http1Server> | undefined;
 
-  const http1 = createHttp1Server({
-    maxHeaderSize: MAX_HEADER_BYTES,
-    keepAliveTimeout: 90_000,
-    shouldUpgradeCallback: isUpgrade,
-  });
-  http1.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const connection = connections.get(socket) ?? {};
-    http1Sockets.get(request.socket)?.onRequest();
-    http1Sockets.delete(request.socket);
-    void exchanges.serve(upgradeWire(request, socket, head), (asked) => options.handle(asked, connection));
-  });
-  http1.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request;
-    const connection = connections.get(socket) ?? {};
-    const state = http1Sockets.get(socket);
-    if (state !== undefined) {
-      state.requests += 1;
-      state.onRequest();
-      response.once('close', () => {
-        state.requests -= 1;
-        if (closing && state.requests === 0) socket.end();
-      });
-    }
-    if (closing) response.setHeader('connection', 'close');
-    void exchanges.serve(http1Wire(request, response), (asked) => options.handle(asked, connection));
-  });
-  http1.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    runtime.log.debug('a malformed HTTP/1.1 request', { error: errorText(error) });
-    if (!socket.writable) {
-      socket.destroy();
-      return;
-    }
-    const status =
-      error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-    socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-  });
+  /** Made for the first client of the kind: HTTP/1.1 takes memory. */
+  async function overHttp1(socket: TLSSocket): Promise<void> {
+    http1 ??= http1Server();
+    const server = await http1;
+    if (!socket.destroyed) server.emit('connection', socket);
+  }
+
+  async function http1Server(): Promise<Http1Server> {
+    const { createServer } = await import('node:http');
+    const { upgradeWire } = await import('./upgrade.ts');
+    const made = createServer({
+      maxHeaderSize: MAX_HEADER_BYTES,
+      keepAliveTimeout: 90_000,
+      shouldUpgradeCallback: isUpgrade,
+    });
+    made.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      const connection = connections.get(socket) ?? {};
+      http1Sockets.get(request.socket)?.onRequest();
+      http1Sockets.delete(request.socket);
+      void exchanges.serve(upgradeWire(request, socket, head), (asked) => options.handle(asked, connection));
+    });
+    made.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const { socket } = request;
+      const connection = connections.get(socket) ?? {};
+      const state = http1Sockets.get(socket);
+      if (state !== undefined) {
+        state.requests += 1;
+        state.onRequest();
+        response.once('close', () => {
+          state.requests -= 1;
+          if (closing && state.requests === 0) socket.end();
+        });
+      }
+      if (closing) response.setHeader('connection', 'close');
+      void exchanges.serve(http1Wire(request, response), (asked) => options.handle(asked, connection));
+    });
+    made.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      runtime.log.debug('a malformed HTTP/1.1 request', { error: errorText(error) });
+      if (!socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const status =
+        error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    });
+    return made;
+  }
 
   const server = createTlsServer({
     cert: options.certificate,
@@ -135,7 +148,10 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
     } else {
       http1Sockets.set(socket, { requests: 0, onRequest: () => idle.cancel() });
       socket.once('close', () => http1Sockets.delete(socket));
-      http1.emit('connection', socket);
+      overHttp1(socket).catch((error: unknown) => {
+        runtime.log.error('HTTP/1.1 cannot be served', { error: errorText(error) });
+        socket.destroy();
+      });
     }
   });
   server.on('tlsClientError', (error) =>

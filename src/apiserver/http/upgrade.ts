@@ -2,14 +2,6 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { http1Wire, type Wire } from '../../kube/wire/index.ts';
 
-/** What an HTTP/1.1 connection can become; any other upgrade that is asked for is not heard, as HTTP allows. */
-const PROTOCOLS: ReadonlySet<string> = new Set(['websocket', 'spdy/3.1']);
-
-export function isUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  return !hasBody && PROTOCOLS.has((headers.upgrade ?? '').trim().toLowerCase());
-}
-
 /** The exchange of a request that asks for an upgrade. Any answer but an upgrade ends the connection. */
 export function upgradeWire(request: IncomingMessage, socket: Duplex, head: Uint8Array): Wire {
   const response = new ServerResponse(request);

@@ -1,4 +1,4 @@
-import { asJson, asObject } from '../../kube/object.ts';
+import { asJson, asObject, type KubeObject } from '../../kube/object.ts';
 import type { JsonObject } from '../../schema/json.ts';
 import type { AdmissionRequest, Scope } from './scope.ts';
 
@@ -29,18 +29,29 @@ export async function admitConnect(
   name: string,
   query: URLSearchParams,
 ): Promise<URLSearchParams> {
-  const { subresource, server } = scope;
-  const known = OPTIONS[subresource?.name ?? ''];
-  if (subresource === undefined || known === undefined) return query;
+  const known = OPTIONS[scope.subresource?.name ?? ''];
+  if (known === undefined) return query;
   const object = asObject({
     kind: known.kind,
     apiVersion: 'v1',
     ...optionsOf(query, known.fields),
     metadata: {},
   });
+  await connect(scope, name, known.kind, object);
+  return queryOf(query, asJson(object), known.fields);
+}
+
+/** Asks admission about a request that is passed on to what is behind a service or pod, at `path`. Throws as above. */
+export async function admitProxy(scope: Scope, name: string, path: string): Promise<void> {
+  const kind = scope.subresource?.kind ?? '';
+  await connect(scope, name, kind, asObject({ kind, apiVersion: 'v1', metadata: {}, ...(path && { path }) }));
+}
+
+async function connect(scope: Scope, name: string, kind: string, object: KubeObject): Promise<void> {
+  const { subresource = { name: '', verbs: [] }, server } = scope;
   const request: AdmissionRequest = {
     operation: 'CONNECT',
-    scope: { ...scope, subresource: { ...subresource, group: '', version: 'v1', kind: known.kind } },
+    scope: { ...scope, subresource: { ...subresource, group: '', version: 'v1', kind } },
     name,
     object,
     old: undefined,
@@ -48,7 +59,6 @@ export async function admitConnect(
   };
   await server.admission.mutate(request);
   await server.admission.validate(request);
-  return queryOf(query, asJson(object), known.fields);
 }
 
 function optionsOf(query: URLSearchParams, fields: Readonly<Record<string, Field>>): JsonObject {

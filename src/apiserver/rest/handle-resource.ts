@@ -6,6 +6,7 @@ import { clone, isObject, type JsonObject } from '../../schema/json.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import type { UserInfo } from '../auth/index.ts';
 import { hasProtobufForm } from '../protobuf/index.ts';
+import { proxiedPath } from '../proxy/index.ts';
 import {
   ALL_CLUSTERS,
   checkRoute,
@@ -34,7 +35,7 @@ import { namespacePrefix } from '../store/key.ts';
 import type { StreamSubresource } from '../streams/index.ts';
 import { scaleTable, tableOf } from '../table/index.ts';
 import { getComputed, listComputed } from './computed.ts';
-import { admitConnect } from './connect.ts';
+import { admitConnect, admitProxy } from './connect.ts';
 import { create } from './create.ts';
 import { decodeObject, reportStrict } from './decode.ts';
 import { deletedStatus, refusePreconditions, remove } from './delete.ts';
@@ -137,7 +138,7 @@ function isBuiltIn({ server, info }: ResourceRequest): boolean {
 
 /** Whether a path of this form addresses the resource at all. */
 function addresses(resource: Resource, info: RequestInfo): boolean {
-  if (info.parts.length > 3) return false;
+  if (info.parts.length > 3 && info.subresource !== 'proxy') return false;
   const inNamespace = info.namespace !== '';
   if (!resource.namespaced)
     return !inNamespace || (resource.resource === 'namespaces' && resource.group === '');
@@ -425,7 +426,8 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
     throw notFound(resource.group, resource.resource, info.name);
   }
   if (!subresource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
-  if (!resource.custom)
+  // What is proxied answers in its own forms.
+  if (!resource.custom && subresource.name !== 'proxy')
     checkRoute(asked.request.headers, false, subresource.name === 'log' ? ['text/plain'] : []);
   const scope: Scope = { ...parent, subresource };
   switch (subresource.name) {
@@ -450,6 +452,8 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
     case 'log':
     case 'portforward':
       return podStream(asked, scope, subresource.name);
+    case 'proxy':
+      return proxied(asked, scope);
     case 'binding':
     case 'eviction':
       return podAction(asked, parent, subresource);
@@ -506,6 +510,16 @@ async function podStream(
   if (!server.pods) throw notImplemented(resource, subresource, info.name);
   const query = await admitConnect(scope, info.name, info.query);
   return server.pods.answer(subresource, { cluster, namespace, name: info.name }, request, query);
+}
+
+/** HTTP to a port of a pod, or of one behind a service. */
+async function proxied({ request, info }: ResourceRequest, scope: Scope): Promise<Response> {
+  const { server, cluster, namespace, resource } = scope;
+  const kind = resource.resource;
+  if (!server.proxy || (kind !== 'services' && kind !== 'pods'))
+    throw notImplemented(resource, 'proxy', info.name);
+  await admitProxy(scope, info.name, proxiedPath(request.path)?.rest ?? '');
+  return server.proxy({ kind, cluster, namespace, id: info.name }, request);
 }
 
 /** POST of a Binding that names its pod by its own name. */

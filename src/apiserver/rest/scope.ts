@@ -1,6 +1,8 @@
+import type { Request, Response } from '../../kube/exchange.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type { UserInfo } from '../auth/index.ts';
+import type { ProxyTarget } from '../proxy/index.ts';
 import { ALL_CLUSTERS, type Body, type DeleteQuery } from '../request/index.ts';
 import type { Resource, StrategyContext, Subresource } from '../resource.ts';
 import { namespacePrefix, objectKey, resourcePrefix } from '../store/key.ts';
@@ -33,6 +35,8 @@ export interface RestServer {
   requestToken?(scope: Scope, name: string, body: Body, options: WriteOptions): KubeObject;
   /** Serves what kubelets serve of pods: logs, commands, ports. */
   readonly pods?: PodStreams;
+  /** Passes requests on to ports of pods. */
+  readonly proxy?: (target: ProxyTarget, request: Request) => Promise<Response>;
   /** The objects of a collection that is worked out rather than stored; `undefined` for all that are stored. */
   computed?(scope: Scope): KubeObject[] | undefined;
 }

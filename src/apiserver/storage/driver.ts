@@ -1,3 +1,5 @@
+import type { KubeObject } from '../../kube/object.ts';
+
 /**
  * Durable storage behind the store: one small interface, sibling implementations (memory, SQLite, etcd).
  *
@@ -32,6 +34,8 @@ export interface StoredValue {
   readonly value: Uint8Array;
   readonly createRevision: number;
   readonly modRevision: number;
+  /** What `value` is the text of, where the storage keeps it parsed. Nobody changes it: several servers may have it in hand. */
+  readonly object?: KubeObject;
 }
 
 export interface StoredChange {

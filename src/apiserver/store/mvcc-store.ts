@@ -83,8 +83,8 @@ export async function openStore(
     state.compactedRevision,
   );
   try {
-    for await (const { key, value, createRevision, modRevision } of driver.load())
-      index.set(key, storedRecord(key, value, modRevision, createRevision));
+    for await (const { key, value, createRevision, modRevision, object } of driver.load())
+      index.set(key, storedRecord(key, value, modRevision, createRevision, object));
     await loadHistory(driver, index, past, runtime.clock.monotonic());
   } catch (error) {
     await driver.close();

@@ -63,14 +63,15 @@ export function writtenRecord(
   return new ObjectRecord(key, revision, createRevision, bytes, whole, undefined);
 }
 
-/** A record as it was read from the storage. */
+/** A record as it was read from the storage, which may have it parsed. */
 export function storedRecord(
   key: string,
   bytes: Uint8Array,
   revision: number,
   createRevision: number,
+  object?: KubeObject,
 ): StoreRecord {
-  return new ObjectRecord(key, revision, createRevision, bytes, undefined, undefined);
+  return new ObjectRecord(key, revision, createRevision, bytes, object, undefined);
 }
 
 /** A record from the storage whose revision is known to its `metadata.resourceVersion` only. */

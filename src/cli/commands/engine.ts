@@ -1,12 +1,22 @@
 import { lookup } from 'node:dns/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { HttpsServer } from '../../apiserver/index.ts';
 import { impersonationHeaders, type SpokeIdentity } from '../../engine/access/index.ts';
-import { publishAccessNotice, publishedClientCa, startAccessListener } from '../../hub/access/index.ts';
+import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
+import {
+  type Access,
+  accessNotice,
+  followedMembers,
+  publishedClientCa,
+  startAccess,
+  startAccessListener,
+} from '../../hub/access/index.ts';
+import type { CredentialOptions } from '../../hub/credential/index.ts';
+import { linkAuthority } from '../../hub/join/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Request } from '../../kube/exchange.ts';
 import type { TunnelListener } from '../../link/index.ts';
+import { errorText } from '../../runtime/log.ts';
 import { PROCESS_TITLE } from '../../runtime/pid-file.ts';
 import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
 import { uuid } from '../../runtime/random.ts';
@@ -17,7 +27,8 @@ import { HUB_USER } from '../../spoke/hub-access.ts';
 import { hubDoor, hubDoorUpgrade } from '../../spoke/hub-door.ts';
 import { ensureSpokeNamespace } from '../../spoke/trust.ts';
 import { processAmbient } from '../ambient.ts';
-import { serverCertificates } from '../certificates.ts';
+import { linkCertificates, serverCertificates } from '../certificates.ts';
+import { checkEngagedFlags, type EngagedFlags, startEngaged } from '../engaged.ts';
 import { type Engine, startEngine } from '../engine.ts';
 import { leadHub, peersAt } from '../hub-replicas.ts';
 import { openCluster } from '../join/cluster-access.ts';
@@ -26,12 +37,12 @@ import { type JoinedHub, mergeJoins, readJoin, spokeNamed, tokenFor } from '../j
 import { followJoins, readJoins, saveJoin } from '../join/join-secrets.ts';
 import { type HubSource, pinFirst, startSpokeLink } from '../join/spoke-link.ts';
 import { fileCredentials, secretCredentials } from '../key-store.ts';
-import { hubKey, linkFileName, listenForSpokes } from '../link-ends.ts';
+import { hostOf, hubKey, linkFileName, listenForSpokes } from '../link-ends.ts';
 import { createLinks, type Links } from '../links.ts';
 import { loadSchedulerPlugins } from '../scheduler-plugins.ts';
 import { atollVersion } from '../version.ts';
 
-export interface EngineCommandOptions {
+export interface EngineCommandOptions extends EngagedFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly name?: string;
@@ -41,6 +52,8 @@ export interface EngineCommandOptions {
   readonly join?: readonly string[];
   readonly linkHost?: string;
   readonly linkPort?: number;
+  /** Of several engines of one spoke one at a time runs, by a Lease. */
+  readonly standBy?: boolean;
   /** Such as `10m`: after so long without its hub the spoke makes itself another's that it was told of. */
   readonly switchAfter?: string;
   /** `host:port` by which spokes reach this hub. */
@@ -50,6 +63,8 @@ export interface EngineCommandOptions {
   /** Where people get to the spokes, for a hub on an API server of someone else. */
   readonly accessHost?: string;
   readonly accessPort?: number;
+  /** `host:port` by which people reach that port, of whichever replica. */
+  readonly accessAddress?: string;
   /** What `create` on `spokeclusters/proxy` allows besides looking. */
   readonly writesWithoutGrant?: boolean;
   readonly allowLoopback: boolean;
@@ -67,6 +82,7 @@ const DATA_DIRECTORY = '.atoll-engine';
 
 /** Runs the engine against an API server that is there already (`--kubeconfig`, or in-cluster) until it is told to stop. */
 export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOptions): Promise<void> {
+  checkEngagedFlags(options);
   const switchAfterMs =
     options.switchAfter === undefined ? undefined : durationOf(options.switchAfter, '--switch-after');
   const given = mergeJoins((options.join ?? []).map(readJoin));
@@ -86,6 +102,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
   await pinFirst(runtime, client, [...given, ...known]);
   const schedulerPlugins = await loadSchedulerPlugins(options.schedulerPlugin ?? []);
   const links = createLinks(runtime);
+  const rules = { writesNeedGrant: options.writesWithoutGrant !== true };
   const listen = (): Promise<TunnelListener | undefined> =>
     listenAt(runtime, client, links, ownName, options);
   const { data } = options;
@@ -97,21 +114,11 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
       client,
       version: atollVersion(),
       links,
-      credentials: {
-        ambient: processAmbient(runtime),
-        resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address),
-        rules: {
-          allowLoopback: options.allowLoopback,
-          allowUnverifiedTls: options.allowUnverifiedTls === true,
-        },
-        ...(options.gatewayNamespace === undefined
-          ? {}
-          : { gateway: { namespace: options.gatewayNamespace } }),
-      },
+      credentials: credentialsOf(runtime, options),
       roles: role === 'hub' ? { hub: true } : { spoke: true },
       pinned: known.length > 0,
       graphs: graphSettingsOf(process.env, options.graphs),
-      access: { writesNeedGrant: options.writesWithoutGrant !== true },
+      access: options.peer === undefined && rules,
       schedulerPlugins,
     });
     const link =
@@ -126,10 +133,13 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
               data === undefined
                 ? secretCredentials(client, `link-${hubKey(lineage)}`)
                 : fileCredentials(join(data, 'link'), linkFileName(ownName, lineage)),
-            serve: hubDoor((user) => (request) => handler(actingAs(request, user))),
-            serveUpgrade: hubDoorUpgrade((user) => (request) => upgrade(actingAs(request, user))),
+            serve: hubDoor((user) => (request) => handler(actingAs(request, user)), cluster.asNobody.handler),
+            serveUpgrade: hubDoorUpgrade(
+              (user) => (request) => upgrade(actingAs(request, user)),
+              cluster.asNobody.upgrade,
+            ),
           });
-    const people = await listenForPeople(runtime, client, engine, ownName, options);
+    const people = await listenForPeople(runtime, client, engine.access(), ownName, options);
     return {
       engine,
       async stop(): Promise<void> {
@@ -140,17 +150,53 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
 
   const running =
     options.peer === undefined
-      ? await runAlone(begin, listen)
-      : await runReplica(runtime, client, begin, listen);
+      ? options.standBy === true
+        ? await runInTurn(runtime, client, begin)
+        : await runAlone(begin, listen)
+      : await runReplica(runtime, client, begin, listen, async () => {
+          // Whoever leads: what people have open here outlives a change of that.
+          const access = await startAccess(runtime, {
+            client,
+            members: followedMembers(runtime, client, links),
+            rules,
+          });
+          const people = await listenForPeople(runtime, client, access, ownName, options);
+          return {
+            async stop(): Promise<void> {
+              access.stop();
+              await people?.close();
+            },
+          };
+        });
+  // Each replica has its share of the clusters, whoever leads.
+  const identity = `${hostname()}-${uuid(runtime.random)}`;
+  const engaged = await startEngaged(runtime, {
+    ...{ client, version: atollVersion(), credentials: credentialsOf(runtime, options), flags: options },
+    graphs: graphSettingsOf(process.env, options.graphs),
+    ...(options.peer !== undefined && { worker: { identity, namespace: SYSTEM_NAMESPACE } }),
+  });
   log.info('ready', {
     server: cluster.url,
     ...(running.listener === undefined ? {} : { linkPort: running.listener.port }),
   });
   await untilStopped(log, async () => {
+    await engaged?.stop();
     await running.stop();
     await running.listener?.close();
     await cluster.close();
   });
+}
+
+function credentialsOf(runtime: Runtime, options: EngineCommandOptions): CredentialOptions {
+  return {
+    ambient: processAmbient(runtime),
+    resolve: async (host) => (await lookup(host, { all: true })).map((entry) => entry.address),
+    rules: {
+      allowLoopback: options.allowLoopback,
+      allowUnverifiedTls: options.allowUnverifiedTls === true,
+    },
+    ...(options.gatewayNamespace === undefined ? {} : { gateway: { namespace: options.gatewayNamespace } }),
+  };
 }
 
 interface Led {
@@ -173,12 +219,20 @@ async function runAlone(
   return { listener, stop: () => led.stop() };
 }
 
-/** Spokes may dial any replica: each listens. */
+/** One of several engines of a spoke, such as the next version of it beside the one before. */
+async function runInTurn(runtime: Runtime, client: Client, begin: () => Promise<Led>): Promise<RunningHub> {
+  const identity = `${hostname()}-${uuid(runtime.random)}`;
+  const replica = await leadHub(runtime, { client, identity, lease: 'atoll-spoke' }, begin);
+  return { listener: undefined, stop: () => replica.stop() };
+}
+
+/** Spokes may dial any replica, and people may ask any: each listens. */
 async function runReplica(
   runtime: Runtime,
   client: Client,
   begin: () => Promise<Led>,
   listen: () => Promise<TunnelListener | undefined>,
+  letIn: () => Promise<{ stop(): Promise<void> }>,
 ): Promise<RunningHub> {
   const listener = await listen();
   if (listener === undefined) throw new Error('--peer needs --link-port: replicas reach each other there');
@@ -188,7 +242,13 @@ async function runReplica(
     cutRefused(led, listener);
     return led;
   });
-  return { listener, stop: () => replica.stop() };
+  const people = await letIn();
+  return {
+    listener,
+    async stop(): Promise<void> {
+      await Promise.all([people.stop(), replica.stop()]);
+    },
+  };
 }
 
 function cutRefused({ engine }: Led, listener: TunnelListener | undefined): void {
@@ -255,17 +315,27 @@ function actingAs(request: Request, user: SpokeIdentity): Request {
 async function listenForPeople(
   runtime: Runtime,
   client: Client,
-  engine: Engine,
+  access: Access | undefined,
   name: string,
   options: EngineCommandOptions,
-): Promise<HttpsServer | undefined> {
-  const access = engine.access();
+): Promise<{ close(): Promise<void> } | undefined> {
   if (options.accessPort === undefined) return undefined;
   if (access === undefined) throw new Error('--access-port is for hubs');
   const host = options.accessHost ?? '127.0.0.1';
   const directory = join(options.data ?? DATA_DIRECTORY, 'access-pki');
   const reached = host === '0.0.0.0' || host === '::' ? hostname() : host;
-  const { authority, server } = await serverCertificates(runtime, directory, name, reached);
+  const given = options.accessAddress;
+  // Replicas have one authority: whoever believes one believes the others.
+  const isShared = options.peer !== undefined || given !== undefined;
+  const { authority, server } = isShared
+    ? await linkCertificates(
+        runtime,
+        directory,
+        name,
+        [reached, ...(given === undefined ? [] : [hostOf(given)])],
+        (own) => linkAuthority(client, own),
+      )
+    : await serverCertificates(runtime, directory, name, reached);
   const clientCa = await publishedClientCa(client);
   const listener = await startAccessListener(runtime, {
     client,
@@ -276,12 +346,25 @@ async function listenForPeople(
     key: server.key,
     ...(clientCa === undefined ? {} : { clientCa }),
   });
-  const url = `https://${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
-  await publishAccessNotice(client, { server: url, ca: authority.certificate });
+  const own = `${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
+  const notice = { server: `https://${given ?? own}`, ca: authority.certificate };
+  const told = accessNotice(client, options.peer !== undefined);
+  await told.publish(notice);
   runtime.log.info('people get to the spokes here', {
-    server: `${url}/clusters/<name>`,
-    certificateAuthority: join(directory, 'ca.crt'),
+    server: `https://${own}/clusters/<name>`,
+    certificateAuthority: isShared ? 'ConfigMap atoll-system/hub-access' : join(directory, 'ca.crt'),
     clientCertificates: clientCa !== undefined,
   });
-  return listener;
+  return {
+    async close(): Promise<void> {
+      // An address that all replicas share stays.
+      if (options.peer !== undefined && given === undefined)
+        await told
+          .withdraw(notice)
+          .catch((error: unknown) =>
+            runtime.log.warn('people are still told to come here', { error: errorText(error) }),
+          );
+      await listener.close();
+    },
+  };
 }

@@ -21,15 +21,15 @@ export function registerGraph(program: Command): void {
     .description('check, render, draw and compare ResourceGraphDefinitions, without a cluster');
   const validate = graph
     .command('validate')
-    .description('say what is wrong with definitions')
+    .description('say what is wrong with definitions and Graphs')
     .addOption(output());
   withFiles(validate)
     .addHelpText('after', '\nEnds with 0 where all are right, 1 where one is not, 2 for an error.')
     .action(() => run(async () => (await load()).validateGraphs(validate.opts<ValidateOptions>())));
   const render = graph
     .command('render')
-    .description('print the objects that an instance comes to')
-    .requiredOption('--instance <file>', 'file with the instance')
+    .description('print the objects that an instance, or a Graph, comes to')
+    .option('--instance <file>', 'file with the instance of a definition; a Graph is its own')
     .option(
       '--observed <file>',
       'file or directory with objects as they are in the cluster; may be repeated',
@@ -163,7 +163,11 @@ function withFiles(command: Command): Command {
       collect,
     )
     .option('--allow-unknown-kinds', 'take kinds whose schema is not known as they come', false)
-    .option('--feature-gates <gate>', 'CELOmitFunction=true switches omit() on; may be repeated', collect)
+    .option(
+      '--feature-gates <gate>',
+      'CELOmitFunction=true switches omit() on, DynamicTemplateKeys=true keys; may be repeated',
+      collect,
+    )
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 }
 

@@ -14,6 +14,7 @@ export interface JoinCommandOptions extends Omit<HubOptions, 'output'> {
   readonly usualKinds: boolean;
   readonly hubUsers?: readonly string[];
   readonly hubGroups?: readonly string[];
+  readonly hubUpgrades?: boolean;
   readonly bootstrap: boolean;
   readonly approve: boolean;
   readonly names?: readonly string[];
@@ -49,6 +50,7 @@ export function registerJoin(program: Command): void {
       'with -o yaml: users of the hub who may look into the cluster through it',
     )
     .option('--hub-groups <names...>', 'with -o yaml: groups of the hub that these users may be in')
+    .option('--hub-upgrades', 'with -o yaml: the hub may upgrade the engine there: atoll engine')
     .option('--bootstrap', 'make a token for many spokes, which have to be accepted one by one', false)
     .option('--approve', 'with --bootstrap: whoever comes with the token is accepted', false)
     .option('--names <names...>', 'with --bootstrap: names that spokes may take, whole or ending with *')

@@ -1,10 +1,11 @@
+import type { ClusterProvider } from '../../hub/provision/index.ts';
 import { errorText } from '../../runtime/log.ts';
 import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
 import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
-import { systemRuntime } from '../../runtime/runtime.ts';
+import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
 import { graphSettingsOf } from '../../spoke/graphs/settings.ts';
-import { fleetDirectory, readFleet } from '../fleet-directory.ts';
+import { type FleetDirectory, fleetDirectory, readFleet } from '../fleet-directory.ts';
 import { startMember } from '../member.ts';
 import { atollVersion } from '../version.ts';
 
@@ -44,9 +45,24 @@ export async function runMember(name: string, options: { dir: string; logLevel?:
     simulate: member.role === 'spoke',
     version: atollVersion(),
     graphs: graphSettingsOf(process.env),
+    ...(member.role === 'hub' ? { provider: providerAt(runtime, directory) } : {}),
   });
   await untilStopped(log, async () => {
     await running.stop();
     release();
   });
+}
+
+/** Not loaded before somebody wants a cluster: it takes memory. */
+function providerAt(runtime: Runtime, directory: FleetDirectory): ClusterProvider {
+  let loaded: Promise<ClusterProvider> | undefined;
+  const provider = (): Promise<ClusterProvider> => {
+    loaded ??= import('../provision/index.ts').then((room) => room.embeddedProvider(runtime, directory));
+    return loaded;
+  };
+  return {
+    name: 'embedded',
+    create: async (spoke) => (await provider()).create(spoke),
+    remove: async (spoke) => (await provider()).remove(spoke),
+  };
 }

@@ -150,7 +150,7 @@ async function planFleet(directory: FleetDirectory, options: UpOptions): Promise
   return fleet;
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -224,7 +224,7 @@ export function memberClient(directory: FleetDirectory, name: string): Client {
 }
 
 /** Has the hub expect its spokes, and gives each the data to join with; a token for those that have no certificate yet. */
-async function enrol(
+export async function enrol(
   runtime: Runtime,
   directory: FleetDirectory,
   client: Client,

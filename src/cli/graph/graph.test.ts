@@ -342,6 +342,57 @@ describe('graph preview', () => {
   });
 });
 
+describe('a Graph', () => {
+  const GRAPH = `apiVersion: kro.run/v1alpha1
+kind: Graph
+metadata: {name: baseline, namespace: team-a}
+spec:
+  nodes:
+  - id: settings
+    def: {tier: gold}
+  - id: quota
+    template: {apiVersion: v1, kind: ResourceQuota, metadata: {name: baseline}, spec: {hard: {pods: "50"}}}
+  - id: inner
+    graph:
+      nodes:
+      - id: note
+        template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "\${quota.metadata.name}-note"}, data: {tier: "\${settings.tier}"}}
+  - id: mark
+    patch: {apiVersion: v1, kind: ConfigMap, metadata: {name: shared}, data: {quota: "\${quota.metadata.name}"}}
+`;
+
+  it('is checked and rendered by itself, also among definitions', () => {
+    const path = file('graph.yaml', GRAPH);
+    expect(validateGraphs({ filename: [path] }), out).toBe(0);
+    expect(out).toBe('baseline: ok, a Graph of 4 nodes: settings, quota, inner.note, mark\n');
+    out = '';
+    expect(renderGraph({ filename: [path], namespace: 'default' })).toBe(0);
+    expect(parseYamlDocuments(out).map(({ result }) => result)).toMatchObject([
+      { value: { kind: 'ResourceQuota', metadata: { name: 'baseline', namespace: 'team-a' } } },
+      { value: { kind: 'ConfigMap', metadata: { name: 'baseline-note' }, data: { tier: 'gold' } } },
+    ]);
+    expect(err).toBe('# mark: WAITING_FOR_READINESS: ConfigMap team-a/shared does not exist\n');
+    out = '';
+    const observed = file(
+      'shared.yaml',
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared, namespace: team-a, uid: u}\n',
+    );
+    expect(renderGraph({ filename: [path], observed: [observed], namespace: 'default' })).toBe(0);
+    expect(out).toContain('data:\n  quota: baseline\n');
+    out = '';
+    const both = file('both.yaml', `${SHOP}---\n${GRAPH.replace('settings.tier', 'setting.tier')}`);
+    expect(validateGraphs({ filename: [both] })).toBe(1);
+    expect(out).toContain('shop: ok, Shop of 2 nodes');
+    expect(out).toContain(
+      "nodes[2].graph.nodes[0].template.data.tier (node note), ${setting.tier} at 1:1: undeclared reference to 'setting'",
+    );
+    expect(() => renderGraph({ filename: [both], namespace: 'default' })).toThrow('baseline is not right');
+    expect(() => renderGraph({ filename: [file('shop.yaml', SHOP)], namespace: 'default' })).toThrow(
+      'takes an instance: --instance FILE',
+    );
+  });
+});
+
 /** Definitions of the world outside, where they are at hand. */
 const EXAMPLES = join(import.meta.dirname, '../../../../shared/data/kro-examples');
 

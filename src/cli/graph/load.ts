@@ -1,5 +1,10 @@
-import { definitionOf, isGraphDefinition } from '../../dialects/kro/index.ts';
-import { type CompiledGraph, compileGraph, type GraphIssue } from '../../engine/graph/index.ts';
+import { definitionOf, graphOf, isGraphDefinition, isGraphObject } from '../../dialects/kro/index.ts';
+import {
+  type CompiledGraph,
+  compileGraph,
+  compileGraphObject,
+  type GraphIssue,
+} from '../../engine/graph/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { type Manifest, readManifestFiles } from '../diff/manifest-files.ts';
 import { isKindDefinition, kindsOf } from './known-kinds.ts';
@@ -12,7 +17,7 @@ export interface GraphOptions {
   readonly featureGates?: readonly string[];
 }
 
-/** A ResourceGraphDefinition of a file, and what became of it. */
+/** A ResourceGraphDefinition of a file, or a Graph, and what became of it. */
 export interface LoadedGraph {
   readonly name: string;
   /** File and line. */
@@ -25,6 +30,8 @@ export interface LoadedGraph {
 
 export interface LoadedFiles {
   readonly graphs: readonly LoadedGraph[];
+  /** Objects of the kind Graph. */
+  readonly objects: readonly LoadedGraph[];
   /** Everything else that the files hold. */
   readonly others: readonly Manifest[];
 }
@@ -39,6 +46,7 @@ export function loadGraphs(options: GraphOptions): LoadedFiles {
   const definitions = [...extra, ...manifests].map(({ object }) => object).filter(isKindDefinition);
   const compileWith = {
     omit: options.featureGates?.includes('CELOmitFunction=true') === true,
+    dynamicKeys: options.featureGates?.includes('DynamicTemplateKeys=true') === true,
     allowUnknownKinds: false,
   };
   const loaded = new Map<Manifest, LoadedGraph>();
@@ -61,10 +69,24 @@ export function loadGraphs(options: GraphOptions): LoadedFiles {
     if (good.length === 0) allowUnknownKinds = true;
     open = open.filter((manifest) => !loaded.has(manifest));
   }
+  const generated = [...loaded.values()].flatMap(({ graph }) => (graph ? [graph.definition] : []));
+  const schemas = kindsOf([...generated, ...definitions]);
+  const lastly = { ...compileWith, allowUnknownKinds: options.allowUnknownKinds === true, schemas };
   return {
     graphs: manifests.flatMap((manifest) => loaded.get(manifest) ?? []),
-    others: manifests.filter((manifest) => !loaded.has(manifest)),
+    objects: manifests
+      .filter(({ object }) => isGraphObject(object))
+      .map((manifest) => loadObject(manifest, lastly)),
+    others: manifests.filter((manifest) => !loaded.has(manifest) && !isGraphObject(manifest.object)),
   };
+}
+
+function loadObject({ object, at }: Manifest, options: Parameters<typeof compileGraph>[1]): LoadedGraph {
+  const base = { name: object.metadata.name ?? '', at, object };
+  const { definition, issues } = graphOf(object);
+  if (!definition) return { ...base, issues, warnings: [] };
+  const { graph, issues: found = [], warnings } = compileGraphObject(definition, options);
+  return { ...base, ...(graph && { graph }), issues: found, warnings };
 }
 
 function load({ object, at }: Manifest, options: Parameters<typeof compileGraph>[1]): LoadedGraph {
@@ -76,26 +98,30 @@ function load({ object, at }: Manifest, options: Parameters<typeof compileGraph>
   return { ...base, ...(graph && { graph }), issues: found, warnings };
 }
 
-/** The definitions of files, where there are any. */
-export function someGraphs(options: GraphOptions): LoadedFiles {
+/** The definitions of files, where there are any; where Graphs do as well, one of these is enough. */
+export function someGraphs(options: GraphOptions, withObjects = false): LoadedFiles {
   const files = loadGraphs(options);
-  if (files.graphs.length === 0)
+  if (files.graphs.length === 0 && !(withObjects && files.objects.length > 0))
     throw new Error(
-      `${options.filename.join(', ')}: there is no ResourceGraphDefinition (kro.run/v1alpha1) in it`,
+      `${options.filename.join(', ')}: there is no ResourceGraphDefinition (kro.run/v1alpha1)${withObjects ? ' and no Graph' : ''} in it`,
     );
   return files;
 }
 
 /** The compiled graphs of files; throws where one of them is wrong. */
-export function rightGraphs(options: GraphOptions): {
+export function rightGraphs(
+  options: GraphOptions,
+  withObjects = false,
+): {
   graphs: readonly CompiledGraph[];
+  objects: readonly LoadedGraph[];
   others: readonly Manifest[];
 } {
-  const { graphs, others } = someGraphs(options);
-  const wrong = graphs.filter(({ graph }) => graph === undefined);
+  const { graphs, objects, others } = someGraphs(options, withObjects);
+  const wrong = [...graphs, ...(withObjects ? objects : [])].filter(({ graph }) => graph === undefined);
   if (wrong.length > 0)
     throw new Error(
       `${wrong.map(({ at, name }) => `${at}: ${name}`).join(', ')} is not right; atoll graph validate says why`,
     );
-  return { graphs: graphs.flatMap(({ graph }) => (graph ? [graph] : [])), others };
+  return { graphs: graphs.flatMap(({ graph }) => (graph ? [graph] : [])), objects, others };
 }

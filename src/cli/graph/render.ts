@@ -20,8 +20,8 @@ import { documents } from './documents.ts';
 import { type GraphOptions, rightGraphs } from './load.ts';
 
 export interface RenderOptions extends GraphOptions {
-  /** The file with the instance. */
-  readonly instance: string;
+  /** The file with the instance; a Graph is one itself. */
+  readonly instance?: string;
   /** Files with objects as they are in the cluster. */
   readonly observed?: readonly string[];
   readonly namespace: string;
@@ -34,31 +34,23 @@ export interface RenderOptions extends GraphOptions {
 
 /** Prints what an instance comes to. Returns the exit code: 1 where the instance is not valid or a node fails. */
 export function renderGraph(options: RenderOptions): number {
-  const { graphs } = rightGraphs(options);
-  const instances = readManifestFiles([options.instance], false);
+  const { graphs, objects: graphObjects } = rightGraphs(options, true);
+  if (options.instance === undefined && graphObjects.length === 0)
+    throw new Error('what definitions come to takes an instance: --instance FILE');
+  const instances = options.instance === undefined ? [] : readManifestFiles([options.instance], false);
   const observed = (options.observed ?? []).length > 0 ? readManifestFiles(options.observed ?? [], true) : [];
   let failed = false;
   let found = 0;
   const objects: KubeObject[] = [];
   const reports: object[] = [];
-  for (const manifest of instances) {
-    const graph = graphOf(graphs, manifest.object);
-    if (!graph) continue;
+  const rendered = (graph: CompiledGraph, instance: KubeObject, alone: boolean): void => {
     found++;
-    const { instance, problems } = admitted(graph, manifest, options.namespace);
-    if (problems.length > 0) {
-      failed = true;
-      process.stderr.write(
-        harmless(`${problems.map((problem) => `${manifest.at}: ${problem}`).join('\n')}\n`),
-      );
-      continue;
-    }
     const step = renderInstance(
       graph,
       instance,
       observed.map(({ object }) => object),
       {
-        owner: { name: graph.name, uid: 'offline', version: atollVersion() },
+        owner: { name: graph.name, uid: 'offline', version: atollVersion(), alone },
         now: systemRuntime().clock.now(),
       },
     );
@@ -68,6 +60,22 @@ export function renderGraph(options: RenderOptions): number {
     if (options.explain !== true) process.stderr.write(harmless(waitingText(step)));
     if (isSuspended(instance))
       process.stderr.write('the instance is suspended: nothing of this would be applied\n');
+  };
+  for (const manifest of instances) {
+    const graph = graphOf(graphs, manifest.object);
+    if (!graph) continue;
+    const { instance, problems } = admitted(graph, manifest, options.namespace);
+    if (problems.length > 0) {
+      failed = true;
+      found++;
+      process.stderr.write(
+        harmless(`${problems.map((problem) => `${manifest.at}: ${problem}`).join('\n')}\n`),
+      );
+    } else rendered(graph, instance, false);
+  }
+  for (const { graph, object } of graphObjects) {
+    const { namespace = options.namespace, uid = 'offline', ...metadata } = object.metadata;
+    if (graph) rendered(graph, { ...object, metadata: { ...metadata, namespace, uid } }, true);
   }
   if (found === 0)
     throw new Error(

@@ -8,7 +8,8 @@ export interface ValidateOptions extends GraphOptions {
 
 /** Says what is wrong with the definitions of files. Returns the exit code: 1 where something is. */
 export function validateGraphs(options: ValidateOptions): number {
-  const { graphs } = someGraphs(options);
+  const files = someGraphs(options, true);
+  const graphs = [...files.graphs, ...files.objects];
   const report = { valid: graphs.every(({ graph }) => graph !== undefined), graphs: graphs.map(reportOf) };
   process.stdout.write(printed(report, options.output, () => harmless(graphs.map(textOf).join(''))));
   return report.valid ? 0 : 1;
@@ -34,7 +35,9 @@ function textOf({ name, at, graph, issues, warnings }: LoadedGraph): string {
   if (graph) {
     const nodes = graph.nodes.map(({ id }) => id).join(', ');
     const count = `${graph.nodes.length} ${graph.nodes.length === 1 ? 'node' : 'nodes'}`;
-    lines.push(`${name}: ok, ${graph.instance.kind} of ${count}${nodes === '' ? '' : `: ${nodes}`}`);
+    lines.push(
+      `${name}: ok, ${graph.gating === 'Scope' ? 'a Graph' : graph.instance.kind} of ${count}${nodes === '' ? '' : `: ${nodes}`}`,
+    );
   } else lines.push(`${name}: not valid`, ...issues.map((issue) => `${at}: ${issueText(issue)}`));
   return `${lines.join('\n')}\n`;
 }

@@ -2,8 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Client } from '../../kube/client.ts';
-import type { Handler, Upgrader } from '../../kube/exchange.ts';
-import { httpHandler } from '../../kube/http-handler.ts';
+import type { ClusterEndpoint } from '../../kube/cluster-endpoint.ts';
+import type { Handler, Request, Upgrader } from '../../kube/exchange.ts';
+import { type HttpHandler, httpHandler } from '../../kube/http-handler.ts';
 import { endpointFromKubeconfig } from '../../kube/kubeconfig-endpoint.ts';
 import { createClient } from '../../kube/rest-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -20,6 +21,8 @@ export interface ClusterAccess {
   /** Requests that ask for another protocol. */
   readonly upgrade: Upgrader;
   readonly client: Client;
+  /** A way in without any rights, for requests that bring a credential of their own. */
+  readonly asNobody: { readonly handler: Handler; readonly upgrade: Upgrader };
   close(): Promise<void>;
 }
 
@@ -41,13 +44,36 @@ export function openCluster(clock: Clock, userAgent: string, options: ClusterAcc
     ...(options.context === undefined ? {} : { context: options.context }),
   });
   const handler = httpHandler(endpoint);
+  const { token: _token, clientCertificate: _certificate, clientKey: _key, ...server } = endpoint;
+  const nobody = asNobody(server);
   return {
     url: endpoint.url,
+    asNobody: nobody,
     handler,
     upgrade: handler.upgrade,
     client: createClient(handler, { userAgent, clock }),
-    close: () => handler.close(),
+    close: async () => void (await Promise.all([handler.close(), nobody.close()])),
   };
+}
+
+/** Connected when the first request comes: most have none. */
+function asNobody(server: ClusterEndpoint): { handler: Handler; upgrade: Upgrader; close(): Promise<void> } {
+  let opened: HttpHandler | undefined;
+  const http = (): HttpHandler => {
+    opened ??= httpHandler(server);
+    return opened;
+  };
+  return {
+    handler: (request) => http()(unnamed(request)),
+    upgrade: (request) => http().upgrade(unnamed(request)),
+    close: async () => opened?.close(),
+  };
+}
+
+/** The name by which the link was asked is not this server's. */
+function unnamed(request: Request): Request {
+  const { host: _host, ...headers } = request.headers;
+  return { ...request, headers };
 }
 
 function inPod(clock: Clock, userAgent: string): ClusterAccess {
@@ -69,6 +95,10 @@ function inPod(clock: Clock, userAgent: string): ClusterAccess {
   return {
     url,
     handler,
+    asNobody: {
+      handler: (request) => http(unnamed(request)),
+      upgrade: (request) => http.upgrade(unnamed(request)),
+    },
     upgrade: (request) =>
       http.upgrade({ ...request, headers: { ...request.headers, authorization: bearer() } }),
     client: createClient(handler, { userAgent, clock }),

@@ -8,9 +8,11 @@ import type { AccessOptions } from '../hub-access.ts';
 import { ask } from '../output.ts';
 import { atollVersion } from '../version.ts';
 import { durationOf } from './duration.ts';
+import { ENGINE_LABEL } from './engine-release.ts';
 import { expectSpoke, joinedHub } from './expect-spoke.ts';
 import { joinDirectly } from './join-directly.ts';
 import { type JoinFile, joinWord } from './join-file.ts';
+import { labelsOf } from './labels.ts';
 import { manifestText, spokeManifests } from './spoke-manifests.ts';
 
 export type JoinOutput = 'command' | 'yaml' | 'file';
@@ -58,7 +60,10 @@ async function forOne(
 ): Promise<JoinFile> {
   const proxy = proxyOf(options);
   const lifetimeMs = durationOf(options.ttl, '--ttl');
-  const labels = labelsOf(options.labels);
+  const labels = {
+    ...labelsOf(options.labels),
+    ...(options.hubUpgrades === true ? { [ENGINE_LABEL]: 'dispatched' } : {}),
+  };
   // What is wrong with an address is told before anything is made.
   joinedHub(notice, { tokens: {}, addresses: options.address ?? [] });
   const { namespace, accept: accepted } = options;
@@ -105,6 +110,7 @@ function textOf(file: JoinFile, name: string | undefined, options: JoinCommandOp
       usualKinds: options.usualKinds,
       hubUsers: options.hubUsers ?? [],
       hubGroups: options.hubGroups ?? [],
+      hubUpgrades: options.hubUpgrades === true,
     }),
   );
 }
@@ -133,18 +139,6 @@ function named(name: string | undefined): string {
       `${JSON.stringify(name)} cannot be the name of a cluster: lower-case letters, digits, - and .`,
     );
   return name;
-}
-
-function labelsOf(pairs: readonly string[] = []): Record<string, string> {
-  return Object.fromEntries(
-    pairs
-      .flatMap((item) => item.split(','))
-      .map((pair): [string, string] => {
-        const at = pair.indexOf('=');
-        if (at < 1) throw new Error(`--labels ${JSON.stringify(pair)} is not of the form key=value`);
-        return [pair.slice(0, at), pair.slice(at + 1)];
-      }),
-  );
 }
 
 function proxyOf({ proxy, bypassProxy }: JoinCommandOptions): ProxySettings | undefined {

@@ -23,7 +23,7 @@ import { failureText } from '../output.ts';
 import { type ClusterAccessOptions, openCluster } from './cluster-access.ts';
 import { removeHubAccount } from './hub-account.ts';
 import { JOIN_SECRET_TYPE } from './join-secrets.ts';
-import { engineObjects } from './spoke-manifests.ts';
+import { ENGINE_NAMESPACE, engineObjects } from './spoke-manifests.ts';
 
 export interface LeaveOptions extends ClusterAccessOptions {
   readonly force: boolean;
@@ -92,12 +92,12 @@ export async function leaveHub(clock: Clock, client: Client, force: boolean): Pr
       removed.push(`${resource.kind} ${namespace === '' ? name : `${namespace}/${name}`}`);
     });
 
-  const engine = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'atoll-spoke', namespace: SYSTEM_NAMESPACE },
-  };
-  await remove(deployments, engine);
+  for (const namespace of [SYSTEM_NAMESPACE, ENGINE_NAMESPACE])
+    await remove(deployments, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'atoll-spoke', namespace },
+    });
   for (const record of records)
     for (const { ref, uid } of record.spec.owned)
       await attempt(refText(ref), async () => {

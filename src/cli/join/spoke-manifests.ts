@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { HUB_GROUPS, HUB_PREFIX } from '../../engine/access/index.ts';
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import type { JsonObject } from '../../schema/json.ts';
 import {
   HUB_USER,
   hubAccess,
@@ -10,6 +11,7 @@ import {
   SURVEYOR_USER,
   withMark,
 } from '../../spoke/hub-access.ts';
+import { DELETION_PROTECTED } from '../../spoke/protected.ts';
 import { ENGINE_KINDS } from '../engine.ts';
 import type { JoinedHub } from './join-file.ts';
 import { joinSecret } from './join-secrets.ts';
@@ -19,6 +21,10 @@ export const AGGREGATE_LABEL = 'rbac.atoll.dev/aggregate-to-spoke';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const ACCOUNT = 'atoll-spoke';
+/** Where the engine is that a hub may upgrade. Orders reach it, unlike the namespace of its memory. */
+export const ENGINE_NAMESPACE = 'atoll-engine';
+/** The engine is what would carry out that it is to go. */
+const PROTECTED = { annotations: { [DELETION_PROTECTED]: 'true' } };
 const ENGINE_ROLE = 'atoll:spoke-engine';
 const WORKLOADS_ROLE = 'atoll:spoke-workloads';
 const ALL = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
@@ -37,6 +43,8 @@ export interface SpokeManifestOptions {
   readonly hubUsers?: readonly string[];
   /** Groups of the hub that they are in: whoever acts as somebody needs the right to each of their groups. */
   readonly hubGroups?: readonly string[];
+  /** Whether the hub may upgrade the engine: then it is in a namespace that orders reach. */
+  readonly hubUpgrades?: boolean;
 }
 
 /** All that a real cluster needs to be a spoke: rights, join data, and the engine. Its definitions the engine brings along. */
@@ -47,14 +55,17 @@ export function spokeManifests({
   usualKinds,
   hubUsers = [],
   hubGroups = [],
+  hubUpgrades = false,
 }: SpokeManifestOptions): KubeObject[] {
+  const namespace = hubUpgrades ? ENGINE_NAMESPACE : SYSTEM_NAMESPACE;
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } },
+    ...(hubUpgrades ? [engineNamespace()] : []),
     ...hubObjects(),
-    ...rights(hubUsers, hubGroups),
+    ...rights(hubUsers, hubGroups, namespace),
     ...(usualKinds ? [usualKindsRole()] : []),
     joinSecret(hub),
-    deployment(cluster, image),
+    hubUpgrades ? upgradableEngine(cluster, image) : deployment(cluster, image, namespace),
   ];
 }
 
@@ -63,29 +74,38 @@ function hubObjects(): KubeObject[] {
   return [...hubAccess(), ...hubUserRoles().map(withMark), ...hubUserBindings()];
 }
 
-function rights(hubUsers: readonly string[] = [], hubGroups: readonly string[] = []): KubeObject[] {
+function rights(
+  hubUsers: readonly string[] = [],
+  hubGroups: readonly string[] = [],
+  namespace: string = SYSTEM_NAMESPACE,
+): KubeObject[] {
   const prefixed = (names: readonly string[]): string[] => names.map((name) => `${HUB_PREFIX}${name}`);
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: ACCOUNT, namespace: SYSTEM_NAMESPACE } },
+    {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: ACCOUNT, namespace, ...(namespace === ENGINE_NAMESPACE ? PROTECTED : {}) },
+    },
     role('Role', ENGINE_ROLE, ownRules()),
-    binding('Role', ENGINE_ROLE),
+    binding('Role', ENGINE_ROLE, namespace),
     role(
       'ClusterRole',
       ENGINE_ROLE,
       clusterRules([HUB_USER, SURVEYOR_USER, ...prefixed(hubUsers)], [...HUB_GROUPS, ...prefixed(hubGroups)]),
     ),
-    binding('ClusterRole', ENGINE_ROLE),
+    binding('ClusterRole', ENGINE_ROLE, namespace),
     {
       ...role('ClusterRole', WORKLOADS_ROLE, []),
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [AGGREGATE_LABEL]: 'true' } }] },
     },
-    binding('ClusterRole', WORKLOADS_ROLE),
+    binding('ClusterRole', WORKLOADS_ROLE, namespace),
   ];
 }
 
 /** The engine's own account and rights, in the order in which they can be taken away. */
 export function engineObjects(): KubeObject[] {
-  return [usualKindsRole(), ...rights()].reverse();
+  const apart = rights([], [], ENGINE_NAMESPACE).filter(({ kind }) => kind === 'ServiceAccount');
+  return [usualKindsRole(), ...rights(), ...apart].reverse();
 }
 
 /** One YAML text, in the order in which it can be applied. */
@@ -102,6 +122,8 @@ function ownRules(): Rule[] {
     { apiGroups: ['core.oam.dev'], resources: ['clusters', 'clusters/status'], verbs: ALL },
     // Whom it belongs to, its join data and its link key: its own namespace, which no hub may read.
     { apiGroups: [''], resources: ['configmaps', 'secrets'], verbs: ALL },
+    // Of engines one at a time answers for the cluster.
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ALL },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
   ];
 }
@@ -192,22 +214,49 @@ function role(kind: 'Role' | 'ClusterRole', name: string, rules: readonly Rule[]
   };
 }
 
-function binding(kind: 'Role' | 'ClusterRole', name: string): KubeObject {
+function binding(kind: 'Role' | 'ClusterRole', name: string, home: string): KubeObject {
   return {
     apiVersion: `${RBAC}/v1`,
     kind: `${kind}Binding`,
     metadata: { name, ...(kind === 'Role' ? { namespace: SYSTEM_NAMESPACE } : {}) },
     roleRef: { apiGroup: RBAC, kind, name },
-    subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE }],
+    subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: home }],
   };
 }
 
-function deployment(cluster: string, image: string): KubeObject {
+export function engineNamespace(): KubeObject {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: ENGINE_NAMESPACE, ...PROTECTED } };
+}
+
+/**
+ * The engine as a hub may upgrade it. The one before stays until the next has been there for a while, so that somebody is there to
+ * go back; the next one waits for the Lease meanwhile.
+ */
+export function upgradableEngine(cluster: string, image: string): KubeObject {
+  const engine = deployment(cluster, image, ENGINE_NAMESPACE, ['--stand-by']);
+  return {
+    ...engine,
+    metadata: { ...engine.metadata, ...PROTECTED },
+    spec: {
+      ...(engine['spec'] as JsonObject),
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      minReadySeconds: 20,
+      progressDeadlineSeconds: 300,
+    },
+  };
+}
+
+function deployment(
+  cluster: string,
+  image: string,
+  namespace: string,
+  more: readonly string[] = [],
+): KubeObject {
   const labels = { 'app.kubernetes.io/name': ACCOUNT };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: ACCOUNT, namespace: SYSTEM_NAMESPACE, labels },
+    metadata: { name: ACCOUNT, namespace, labels },
     spec: {
       replicas: 1,
       // Two engines would both answer for the cluster.
@@ -226,7 +275,7 @@ function deployment(cluster: string, image: string): KubeObject {
             {
               name: 'spoke',
               image,
-              args: ['spoke', '--name', cluster],
+              args: ['spoke', '--name', cluster, ...more],
               resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
               securityContext: {
                 allowPrivilegeEscalation: false,

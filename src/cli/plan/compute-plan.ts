@@ -14,6 +14,7 @@ import {
   planHash,
   planInputs,
 } from '../../engine/plan/change.ts';
+import { OF_DIVISION, patchOrigin } from '../../engine/render/override.ts';
 import type { Client } from '../../kube/client.ts';
 import { type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 import { deepEqual } from '../../schema/json.ts';
@@ -84,7 +85,7 @@ export async function computePlan(
     const wanted = await wantedOn(content, whole, pairs, spokeClient);
     const { cluster } = content;
     if (wanted.size === 0) return { cluster, changes: [] };
-    const seen = await lookAt(spokeClient(cluster), wanted);
+    const seen = await lookAt(spokeClient(cluster), wanted, cluster);
     if (seen.away === undefined && seen.unproven) note(cluster, UNPROVEN);
     const changes = [...wanted].flatMap(([key, item]): ObjectChange[] => {
       const look = seen.away === undefined ? seen.looks.get(key) : undefined;
@@ -100,7 +101,10 @@ export async function computePlan(
   });
   const touched = planned.filter(({ changes }) => changes.length > 0);
   tellStages(pairs, after.clusters, new Set(touched.map(({ cluster }) => cluster)), note);
-  const inputs = planInputs(what, pairs.map(pairDigest), touched);
+  const of = (planned: (pair: Pair) => Planned | undefined): unknown[] =>
+    pairs.map(planned).flatMap((one) => (one === undefined ? [] : [plannedDigest(one)]));
+  const hubs = { before: of(({ before: had }) => had), after: of(({ after: has }) => has) };
+  const inputs = planInputs(what, hubs, touched);
   const owners = new Map(contents.map(({ cluster, owners: of }) => [cluster, of]));
   return {
     hash: planHash(inputs),
@@ -174,16 +178,9 @@ function keyOf({ propagation }: Planned): string {
   return refKey(refOf(propagation));
 }
 
-/** What the hub has and makes of it. Generations and times of what is asked for do not count. */
-function pairDigest({ before, after }: Pair): unknown {
-  const of = (planned: Planned | undefined): unknown =>
-    planned && [
-      nameOf(planned.propagation),
-      planned.plan.revision,
-      planned.blockers,
-      planned.plan.decision.chosen,
-    ];
-  return [of(before), of(after)];
+/** What the hub has of a propagation and makes of it. Generations and times of what is asked for do not count. */
+function plannedDigest({ propagation, plan, blockers }: Planned): unknown {
+  return [nameOf(propagation), plan.revision, blockers, plan.decision.chosen];
 }
 
 function shown(
@@ -214,7 +211,7 @@ function overridesOf(
 ): string[] {
   const key = refKey(ref);
   const patches = owners?.get(key)?.plan.patches.get(cluster) ?? [];
-  return patches.flatMap(({ target, override, name }) =>
-    refKey(target) === key && override >= 0 ? [name ?? `overrides[${override}]`] : [],
+  return patches.flatMap((patch) =>
+    refKey(patch.target) === key && patch.override !== OF_DIVISION ? [patch.name ?? patchOrigin(patch)] : [],
   );
 }

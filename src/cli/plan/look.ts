@@ -1,6 +1,7 @@
 import { DISPATCH_LABEL } from '../../engine/dispatch/dispatch.ts';
 import { strategyOf } from '../../engine/dispatch/index.ts';
 import { isImmutable, type ObjectLook } from '../../engine/plan/change.ts';
+import { applyOn } from '../../engine/plan/plan.ts';
 import { forApply, forCreation, forUpdate, retainedFields } from '../../engine/retain/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -29,7 +30,11 @@ export type Seen =
 const MANAGER = 'atoll';
 
 /** Looks at objects on one cluster, through the hub and with the user's own rights there. Writes nothing. */
-export async function lookAt(client: Client, wanted: ReadonlyMap<string, Wanted>): Promise<Seen> {
+export async function lookAt(
+  client: Client,
+  wanted: ReadonlyMap<string, Wanted>,
+  cluster: string,
+): Promise<Seen> {
   try {
     await client.getJson('/version');
   } catch (error) {
@@ -39,7 +44,7 @@ export async function lookAt(client: Client, wanted: ReadonlyMap<string, Wanted>
   let unproven = false;
   for (const [key, item] of wanted) {
     try {
-      const { look, forbidden } = await lookAtOne(client, item);
+      const { look, forbidden } = await lookAtOne(client, item, cluster);
       looks.set(key, look);
       unproven ||= forbidden === true;
     } catch (error) {
@@ -58,6 +63,7 @@ function whyAway(error: unknown): string {
 async function lookAtOne(
   client: Client,
   { object, after, owner }: Wanted,
+  cluster: string,
 ): Promise<{ look: ObjectLook; forbidden?: true }> {
   const { namespace = '', name = '' } = object.metadata;
   let resource: ResourceId;
@@ -76,7 +82,7 @@ async function lookAtOne(
   }
   const seen = live === undefined ? {} : { live };
   if (!after) return { look: seen };
-  const strategy = strategyOf(owner?.plan.apply ?? {}, object);
+  const strategy = strategyOf(owner ? applyOn(owner.plan, cluster) : {}, object);
   if (live && (strategy.strategy === 'CreateOnly' || strategy.strategy === 'ReadOnly'))
     return { look: { live, tried: live } };
   if (live && strategy.adopt !== 'Always' && live.metadata.labels?.[DISPATCH_LABEL] === undefined)

@@ -169,7 +169,11 @@ describe('an object that others may see', () => {
 
   it('does not show what a Dispatch is from, which may set values of Secrets', () => {
     const origin = packOrigin([
-      { kind: 'Propagation', spec: { overrides: [SECRET] } } as unknown as KubeObject,
+      {
+        kind: 'Propagation',
+        metadata: { name: 'p' },
+        spec: { overrides: [SECRET] },
+      } as unknown as KubeObject,
     ]);
     expect(shown({ kind: 'Dispatch', metadata: { name: 'd' }, spec: { origin } })).not.toContain(origin);
   });

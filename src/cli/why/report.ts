@@ -3,6 +3,8 @@ import type { Dispatch, ObjectState } from '../../engine/dispatch/index.ts';
 import type { PatchOperation } from '../../engine/intent.ts';
 import { selectorText } from '../../engine/place/decide.ts';
 import { rejectionIn, rejectionText } from '../../engine/place/decision.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
+import { stands } from '../../engine/plan/standing.ts';
 import { neverPropagated } from '../../engine/select/select.ts';
 import { type ClusterSummary, type ClusterWord, summariseCluster } from '../../engine/summarise/summarise.ts';
 import { type Condition, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
@@ -68,6 +70,8 @@ export interface LastKnown {
 
 export interface OverrideLine {
   readonly override: number;
+  /** What people call it, or the policy that it stands in. */
+  readonly name?: string;
   readonly operations: readonly PatchOperation[];
 }
 
@@ -155,8 +159,9 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
   const blocked = plan.blocked.get(name);
   const overrides = (plan.patches.get(name) ?? [])
     .filter((patch) => refKey(patch.target) === key)
-    .map(({ override, operations }) => ({
+    .map(({ override, name, operations }) => ({
       override,
+      ...(name === undefined ? {} : { name }),
       operations: operations.map((operation) => redactOperation(facts.object, operation)),
     }));
   const base = {
@@ -175,7 +180,13 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
   // Where content is rolled out each cluster has a generation of its own, and the hub says who is behind.
   const ownGeneration =
     propagation.status?.revisions === undefined ? undefined : seen?.spec.position.generation;
-  const wantedGeneration = ownGeneration ?? propagation.status?.dispatchGeneration ?? 0;
+  const newest = propagation.status?.dispatchGeneration ?? 0;
+  // What was told before and still says all stands.
+  const standing =
+    seen && stands(seen.spec, name, withAuthor(plan, seen), newest)
+      ? seen.spec.position.generation
+      : undefined;
+  const wantedGeneration = ownGeneration ?? standing ?? newest;
   const dispatch = dispatchChain(reading, wantedGeneration, key);
   const health = seen === undefined ? undefined : healthIn(seen, key);
   if (!chosen) {
@@ -204,6 +215,12 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
     ...(dispatch.live || line === undefined ? {} : { lastKnown: lastKnownOf(line) }),
     ...(health === undefined ? {} : { health }),
   };
+}
+
+/** Who wrote a propagation only the hub's engine asks for. */
+function withAuthor(plan: Plan, { spec }: Dispatch): Plan {
+  const { author: _author, ...apply } = plan.apply;
+  return { ...plan, apply: { ...apply, ...(spec.author === undefined ? {} : { author: spec.author }) } };
 }
 
 function lastKnownOf({ lastSynced, dispatchedRevision, appliedRevision, objects }: ClusterLine): LastKnown {

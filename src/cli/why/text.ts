@@ -1,4 +1,5 @@
 import type { PatchOperation } from '../../engine/intent.ts';
+import { OF_CLUSTER, OF_POLICY, patchOrigin } from '../../engine/render/override.ts';
 import { refText } from '../../kube/object.ts';
 import { parseTime } from '../../runtime/clock.ts';
 import { propagationText } from '../fleet-reading.ts';
@@ -115,9 +116,14 @@ function clusterPart(chain: ClusterChain, now: number, paint: Paint): string {
     if (chain.blocked !== undefined)
       out += line('overrides', paint('bad', `${chain.blocked}; the cluster keeps what it has`));
     else if (chain.overrides.length === 0) out += line('overrides', 'none change it here');
-    for (const { override, operations } of chain.overrides)
-      for (const operation of operations)
-        out += line(override < 0 ? 'replicas' : `overrides[${override}]`, operationText(operation));
+    for (const from of chain.overrides)
+      for (const operation of from.operations) {
+        const said = operationText(operation);
+        out +=
+          from.override === OF_POLICY || from.override === OF_CLUSTER
+            ? line(from.override === OF_POLICY ? 'policy' : 'patches', `${patchOrigin(from)}: ${said}`)
+            : line(patchOrigin(from), said);
+      }
   }
   if (chain.dispatch) out += dispatchPart(chain, chain.dispatch, now, paint, line);
   if (chain.health) {

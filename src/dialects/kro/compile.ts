@@ -8,6 +8,7 @@ import {
 } from '../../engine/graph/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import { distributedRevisionOf } from './revision-marks.ts';
 import { withTargets } from './target.ts';
 import type { GraphRevision, ResourceGraphDefinition, ResourceGraphDefinitionSpec } from './types.ts';
 
@@ -21,7 +22,17 @@ export type ReadDefinition =
 
 /** What a ResourceGraphDefinition says, in the engine's form. An object that no API server admitted is looked at for its outline. */
 export function definitionOf(object: KubeObject): ReadDefinition {
-  return definitionOfSpec(object.metadata.name ?? '', object['spec'] as JsonValue | undefined);
+  const read = definitionOfSpec(object.metadata.name ?? '', object['spec'] as JsonValue | undefined);
+  const hubNode =
+    distributedRevisionOf(object) === undefined && read.definition?.resources.find(({ hub }) => hub);
+  if (!hubNode) return read;
+  const issue = {
+    node: hubNode.id,
+    path: 'target.hub',
+    message: 'it is written by a hub, in definitions that it hands on',
+    expected: 'no target: what only the hub serves is made there by itself',
+  };
+  return { issues: [issue] };
 }
 
 export function definitionOfSpec(name: string, spec: JsonValue | undefined): ReadDefinition {

@@ -7,6 +7,8 @@ import { findCondition, isTrue } from '../../kube/conditions.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { formatJsonPointer } from '../../schema/json-pointer.ts';
+import { composedNodes, cycleMessage, type HubOnlyKind, hubKindOf, withHubNodes } from './composition.ts';
+import { DISTRIBUTE_LABEL, hasTargets } from './definition-place.ts';
 import {
   DISTRIBUTED_REVISION,
   distributedRevisionOf,
@@ -16,10 +18,7 @@ import {
   pinOf,
 } from './revision-marks.ts';
 import { type GraphRollout, rolloutOf } from './rollout.ts';
-import type { GraphRevision, ResourceGraphDefinition } from './types.ts';
-
-/** On a definition: `"false"` keeps it at the hub. */
-export const DISTRIBUTE_LABEL = 'kro.run/distribute';
+import type { GraphRevision, ResourceGraphDefinition, ResourceGraphDefinitionSpec } from './types.ts';
 
 /** What distributing a definition may know beside it. */
 export interface DistributionContext {
@@ -29,7 +28,18 @@ export interface DistributionContext {
   readonly rollouts: readonly GraphRollout[];
   /** Whether clusters may have it by now: then what becomes of it at the hub stops nothing. */
   readonly begun: boolean;
+  /** Kinds that only the hub serves, so that instances of clusters have theirs there; none where nothing is said. */
+  readonly composition?: Composition | undefined;
   readonly author?: Author | undefined;
+}
+
+export interface Composition {
+  /** By `group/kind`. */
+  readonly kinds: ReadonlyMap<string, HubOnlyKind>;
+  /** The CustomResourceDefinitions of the hub. */
+  readonly definitions: readonly KubeObject[];
+  /** The way from the definition back to it, where there is one. */
+  readonly cycle?: readonly string[] | undefined;
 }
 
 /** What a definition comes to on the fleet. */
@@ -67,6 +77,8 @@ export function compileDistribution(
   const target = wanted === undefined ? newestServed(object, known) : known.find(numbered(wanted));
   if (everywhere && !context.begun) problems.push(...servingProblems(object));
   if (!target) problems.push(missing(wanted, known, object));
+  const sent = target ? { ...object, spec: target.spec.snapshot.spec } : object;
+  const specOf = forClusters(sent, context.composition, problems);
   const overrides: Override[] = [];
   const pins: CompiledDistribution['pins'][number][] = [];
   // Of several that mean a cluster the first holds; later overrides win.
@@ -74,7 +86,7 @@ export function compileDistribution(
     const pinned = known.find(numbered(revision));
     if (!pinned) problems.push(missing(revision, known, object));
     else {
-      overrides.push({ ...clusters, patch: patchTo(pinned) });
+      overrides.push({ ...clusters, patch: patchTo(pinned, specOf) });
       pins.unshift({ match: compileMatch(clusters, 'pins', problems), revision });
       if (target && target !== pinned) problems.push(...conflicts(target, pinned));
     }
@@ -87,7 +99,7 @@ export function compileDistribution(
     intent: {
       source: { apiVersion: object.apiVersion, kind: object.kind, namespace: '', name, uid, generation },
       ...(context.author === undefined ? {} : { author: context.author }),
-      objects: target ? [definitionAt(object, target)] : [],
+      objects: target ? [definitionAt(object, target, specOf)] : [],
       placement: everywhere
         ? {
             ...(clusterNames === undefined ? {} : { clusterNames }),
@@ -118,11 +130,6 @@ export function distributionConcernedBy(object: ResourceGraphDefinition, changed
   const { name } = object.metadata;
   if (changed.kind === 'GraphRevision') return (changed as GraphRevision).spec.snapshot.name === name;
   return changed.kind === 'RGDRollout' && (changed as GraphRollout).spec.graph === name;
-}
-
-/** Whether a definition puts objects on clusters that it names. */
-export function hasTargets({ spec }: ResourceGraphDefinition): boolean {
-  return spec.target !== undefined || (spec.resources ?? []).some(({ target }) => target !== undefined);
 }
 
 function isRevisionOf({ metadata, spec }: GraphRevision, { metadata: { name, uid } }: KubeObject): boolean {
@@ -178,7 +185,12 @@ function missing(
 const PASSED_ON = new Set([KIND_REMOVAL, ON_DELETION, INSTANCES_PER_MINUTE]);
 const HUB_MARKS = /^(atoll\.dev\/|kubectl\.kubernetes\.io\/)/;
 
-function definitionAt(object: ResourceGraphDefinition, { spec }: GraphRevision): KubeObject {
+/** A definition as one of its revisions says it, under its number, for another cluster. */
+export function definitionAt(
+  object: ResourceGraphDefinition,
+  { spec }: GraphRevision,
+  specOf: SpecOf = (written) => written,
+): KubeObject {
   const { metadata, apiVersion, kind } = portable(object);
   const kept = Object.entries(metadata.annotations ?? {}).filter(
     ([key]) => !HUB_MARKS.test(key) || PASSED_ON.has(key),
@@ -190,13 +202,33 @@ function definitionAt(object: ResourceGraphDefinition, { spec }: GraphRevision):
       ...metadata,
       annotations: { ...Object.fromEntries(kept), [DISTRIBUTED_REVISION]: String(spec.revision) },
     },
-    spec: spec.snapshot.spec as unknown as JsonValue,
+    spec: specOf(spec.snapshot.spec) as unknown as JsonValue,
   };
 }
 
-function patchTo({ spec }: GraphRevision): NonNullable<Override['patch']> {
+type SpecOf = (spec: ResourceGraphDefinitionSpec) => ResourceGraphDefinitionSpec;
+
+/** What a definition says on clusters; where it would say nothing that they can follow, that is a problem. */
+function forClusters(
+  object: ResourceGraphDefinition,
+  composition: Composition | undefined,
+  problems: string[],
+): SpecOf {
+  if (!composition || composition.kinds.size === 0) return (spec) => spec;
+  const { kinds, definitions, cycle } = composition;
+  for (const { id, of } of composedNodes(object, kinds))
+    if (!hubKindOf(of, definitions))
+      problems.push(`the hub does not serve ${of.kind} in version ${of.version} yet, which node ${id} is of`);
+  if (cycle) problems.push(cycleMessage(cycle));
+  return (spec) =>
+    withHubNodes(spec, (of) =>
+      kinds.has(`${of.group}/${of.kind}`) ? hubKindOf(of, definitions) : undefined,
+    );
+}
+
+function patchTo({ spec }: GraphRevision, specOf: SpecOf): NonNullable<Override['patch']> {
   return [
-    { op: 'replace', path: '/spec', value: spec.snapshot.spec as unknown as JsonValue },
+    { op: 'replace', path: '/spec', value: specOf(spec.snapshot.spec) as unknown as JsonValue },
     {
       op: 'replace',
       path: formatJsonPointer(['metadata', 'annotations', DISTRIBUTED_REVISION]),

@@ -12,13 +12,26 @@ export {
   isGraphDefinition,
   type ReadDefinition,
 } from './compile.ts';
+export { graphOf, isGraphObject, type ReadGraph } from './compile-graph.ts';
+export {
+  apiVersionOfKind,
+  COMPOSITION,
+  type ComposedNode,
+  composedNodes,
+  compositionCycles,
+  cycleMessage,
+  type HubOnlyKind,
+  hubOnlyKinds,
+  namespacePolicyOf,
+} from './composition.ts';
+export { DISTRIBUTE_LABEL, hasTargets } from './definition-place.ts';
 export {
   type CompiledDistribution,
+  type Composition,
   compileDistribution,
-  DISTRIBUTE_LABEL,
   type DistributionContext,
+  definitionAt,
   distributionConcernedBy,
-  hasTargets,
   revisionFor,
 } from './distribute.ts';
 export {
@@ -27,6 +40,28 @@ export {
   graphOnClusters,
   rolloutStatus,
 } from './distribution-report.ts';
+export type {
+  AskedDefinition,
+  DefinitionSource,
+  EngagedReports,
+  EngagedWork,
+  EngineState,
+  GraphOnEngaged,
+} from './engaged.ts';
+export { GRAPH } from './graph-kind.ts';
+export {
+  COMPOSITION_LABEL,
+  HOW_TO_GIVE_UP,
+  HUB_OBJECT_KIND,
+  HUB_REPLY,
+  HUB_REPLY_KIND,
+  type HubChild,
+  type HubObject,
+  type HubObjectStatus,
+  type HubReply,
+  type HubReplyState,
+  hubObjectStatus,
+} from './hub-object.ts';
 export { countsIn, type InstanceTally, tallyCondition } from './instance-tally.ts';
 export {
   GRAPH_REVISION,
@@ -36,12 +71,15 @@ export {
 } from './kinds.ts';
 export {
   compileRemoteObject,
+  type DirectObject,
+  isDirect,
   isGivenUp,
   REMOTE_OBJECT_KIND,
   type RemoteFindings,
   type RemoteObject,
   type RemoteObjectStatus,
   remoteObjectStatus,
+  type SecretName,
 } from './remote-object.ts';
 export {
   type DefinitionFindings,
@@ -77,6 +115,7 @@ export {
   revisionsInUse,
   rolloutOf,
 } from './rollout.ts';
+export { KUBECONFIG_TARGETS_READY, type SecretAim, secretAims } from './secret-targets.ts';
 export { TARGETS_READY, type TargetFacts, targetsCondition } from './target-report.ts';
 export type {
   GraphRevision,

@@ -110,13 +110,47 @@ const externalRef = record(
 const target = record(
   {
     cluster: record(
-      { name: text('Name of a cluster of the fleet; expressions may be used.', { minLength: 1 }) },
+      {
+        name: text('Name of a cluster of the fleet; expressions may be used.', { minLength: 1 }),
+        kubeconfigSecretName: text(
+          'Secret with a kubeconfig, where the hub runs graphs on clusters without an engine; expressions may be used.',
+          { minLength: 1 },
+        ),
+        kubeconfigSecretNamespace: text('Its namespace; kro-system where nothing is said.', { minLength: 1 }),
+      },
       'The cluster.',
-      { required: ['name'] },
+      {
+        'x-kubernetes-validations': [
+          {
+            rule: 'has(self.name) != has(self.kubeconfigSecretName)',
+            message: 'exactly one of name and kubeconfigSecretName must be given',
+          },
+          {
+            rule: '!has(self.kubeconfigSecretNamespace) || has(self.kubeconfigSecretName)',
+            message: 'kubeconfigSecretNamespace means nothing without kubeconfigSecretName',
+          },
+        ],
+      },
     ),
   },
   'Another cluster than that of the instance. Nodes see the objects as they are there.',
   { required: ['cluster'] },
+);
+
+const targetOfNode = record(
+  {
+    ...target.properties,
+    hub: record(
+      { scope: text('Namespaced or Cluster.'), schema: free('OpenAPI.') },
+      'A kind that only the hub serves. Written by the hub, in what it hands on to clusters.',
+    ),
+  },
+  target.description,
+  {
+    'x-kubernetes-validations': [
+      { rule: 'has(self.cluster) != has(self.hub)', message: 'the name of a cluster must be given' },
+    ],
+  },
 );
 
 const resource = record(
@@ -125,7 +159,7 @@ const resource = record(
     template: free('The object, with expressions.'),
     def: free('Values that other nodes use, with expressions. No object is made of it.'),
     externalRef,
-    target,
+    target: targetOfNode,
     readyWhen: list(text(), 'Expressions that are all true where the node is ready.'),
     includeWhen: list(text(), 'Expressions that are all true where the node is wanted.'),
     propagateWhen: list(text(), 'Expressions that are all true where a change may be applied.'),

@@ -5,7 +5,7 @@ import type { Author } from '../../engine/intent.ts';
 import { type ClusterObservation, summariseCluster } from '../../engine/summarise/summarise.ts';
 import type { CustomKind } from '../../kube/custom-resource.ts';
 import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
-import type { JsonObject } from '../../schema/json.ts';
+import { type JsonObject, stringAt } from '../../schema/json.ts';
 import { anything, flag, integer, list, record, text } from '../../schema/schema-of.ts';
 
 /** An object of a graph on another cluster than that of the instance. The graph engine writes it; the hub carries it there. */
@@ -19,6 +19,21 @@ export interface RemoteObject extends KubeObject {
     readonly returns?: readonly string[];
   };
   readonly status?: RemoteObjectStatus;
+}
+
+/** One on a cluster that the hub reaches by a kubeconfig in a Secret of its own. */
+export interface DirectObject extends KubeObject {
+  readonly spec: Omit<RemoteObject['spec'], 'cluster'> & { readonly kubeconfigSecret: SecretName };
+  readonly status?: RemoteObjectStatus;
+}
+
+export interface SecretName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function isDirect(object: KubeObject): object is DirectObject {
+  return stringAt(object, 'spec', 'kubeconfigSecret', 'name') !== undefined;
 }
 
 export interface RemoteObjectStatus {
@@ -43,12 +58,25 @@ export const REMOTE_OBJECT_KIND: CustomKind = {
   spec: record(
     {
       cluster: text('Name of the cluster.', { minLength: 1, maxLength: 253 }),
+      kubeconfigSecret: record(
+        { namespace: text(), name: text() },
+        'Of the hub: with it the hub itself writes the object on that cluster.',
+        { required: ['namespace', 'name'] },
+      ),
       object: { ...anything('The object.'), type: 'object' },
       reads: flag('It is there already and is only looked at.'),
       returns: list(text(), 'Its fields that are told beside its status.'),
     },
     undefined,
-    { required: ['cluster', 'object'] },
+    {
+      required: ['object'],
+      'x-kubernetes-validations': [
+        {
+          rule: 'has(self.cluster) != has(self.kubeconfigSecret)',
+          message: 'exactly one of cluster and kubeconfigSecret must be given',
+        },
+      ],
+    },
   ),
   status: record({
     observedGeneration: integer(undefined, { format: 'int64' }),
@@ -59,6 +87,7 @@ export const REMOTE_OBJECT_KIND: CustomKind = {
   }),
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.cluster' },
+    { name: 'Secret', type: 'string', jsonPath: '.spec.kubeconfigSecret.name', priority: 1 },
     { name: 'Kind', type: 'string', jsonPath: '.spec.object.kind' },
     { name: 'Name', type: 'string', jsonPath: '.spec.object.metadata.name' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },

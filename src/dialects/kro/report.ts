@@ -7,6 +7,7 @@ import {
 } from '../../engine/graph/index.ts';
 import { isTrue, setCondition } from '../../kube/conditions.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
+import { COMPOSITION } from './composition.ts';
 import { type InstanceTally, tallyCondition } from './instance-tally.ts';
 import { TARGETS_READY } from './target-report.ts';
 import type { ResourceGraphDefinition, ResourceGraphDefinitionStatus } from './types.ts';
@@ -53,7 +54,7 @@ export function definitionStatus(
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   // Types that are written no longer are dropped.
   let conditions: Condition[] = (object.status?.conditions ?? []).filter(({ type }) =>
-    ['Ready', DISTRIBUTED, TARGETS_READY, ...PARTS].includes(type),
+    ['Ready', DISTRIBUTED, TARGETS_READY, COMPOSITION, ...PARTS].includes(type),
   );
   const values: Readonly<Record<(typeof PARTS)[number], Finding<string>>> = {
     GraphRevisionsResolved: findings.revisions,

@@ -19,6 +19,8 @@ export interface FederatedFindings {
   readonly removing?: readonly ClusterObservation[];
   /** From compiling: clusters whose overrides cannot be applied. */
   readonly blocked?: ReadonlyMap<string, string>;
+  /** Clusters that are told nothing as long as the hub cannot write down what they are told. */
+  readonly unrecorded?: readonly string[];
   /** From compiling and deciding: why there is no proper placement. */
   readonly reason?: AggregateReason;
   /** Status of the object, by cluster, where it is collected; a cluster without one is one to look at. */
@@ -31,7 +33,7 @@ export function clusterWord(
   target: ObjectRef,
 ): ClusterStatusWord | undefined {
   const { status } = observation;
-  if (!observation.live) return 'ClusterNotReady';
+  if (!observation.live) return unseenWord(observation);
   const has = (status?.appliedGeneration ?? 0) > 0;
   const failed = has ? 'UpdateFailed' : 'CreationFailed';
   const { epoch = 0, generation = 0 } = status?.position ?? {};
@@ -51,6 +53,11 @@ export function clusterWord(
   if ((status?.appliedGeneration ?? 0) < observation.wantedGeneration)
     return has ? 'UpdateTimedOut' : 'CreationTimedOut';
   return undefined;
+}
+
+/** Where what the hub has of a cluster is not what is there now. */
+function unseenWord({ unread }: ClusterObservation): ClusterStatusWord {
+  return unread === true ? 'CachedRetrievalFailed' : 'ClusterNotReady';
 }
 
 /** Why nothing could be tried, as the spoke says it of all that it was told. */
@@ -79,7 +86,7 @@ function wordIn(
 
 /** In one word what becomes of an order to take an object away. */
 function removalWord(observation: ClusterObservation, target: ObjectRef): ClusterStatusWord {
-  if (!observation.live) return 'ClusterNotReady';
+  if (!observation.live) return unseenWord(observation);
   if (observation.dispatchTimedOut === true) return 'DeletionTimedOut';
   return unsentWord(observation) ?? wordIn(observation.status?.objects, target) ?? 'WaitingForRemoval';
 }
@@ -101,10 +108,12 @@ export function reportFederated(
   for (const observation of found.observations) {
     const { cluster } = observation;
     const word = clusterWord(observation, target);
-    const own = blocked?.has(cluster) === true && word !== 'ClusterNotReady' ? 'ApplyOverridesFailed' : word;
-    words.set(cluster, own);
+    const seen = observation.live;
+    words.set(cluster, blocked?.has(cluster) === true && seen ? 'ApplyOverridesFailed' : word);
     if (remote && !remote.has(cluster)) collected = false;
   }
+  for (const cluster of found.unrecorded ?? [])
+    if (words.get(cluster) !== 'ClusterNotReady') words.set(cluster, 'VersionRetrievalFailed');
   const clusters = [...words]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, word]) => {

@@ -1,4 +1,5 @@
 import type { ClusterFacts } from '../../engine/intent.ts';
+import { parsePlane } from '../../engine/render/cluster-patches.ts';
 import type { ApiEnablement, ClusterTaint, SpokeCluster } from './types.ts';
 
 const CLOUDS = new Set(['aws', 'azure', 'gcp']);
@@ -29,6 +30,12 @@ export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
     ...(status?.taints ?? []),
     ...(status?.policyTaints ?? []).map(({ policy: _policy, ...taint }) => taint),
   ];
+  const patches = (spec.patches ?? []).map(({ plane, component, properties }, index) => ({
+    name: `SpokeCluster ${metadata.namespace ?? ''}/${metadata.name ?? ''} patches[${index}]`,
+    plane: parsePlane(plane, metadata.namespace ?? ''),
+    component,
+    properties,
+  }));
   return {
     name: metadata.name ?? '',
     labels: metadata.labels ?? {},
@@ -37,6 +44,8 @@ export function clusterFactsOf(spoke: SpokeCluster): ClusterFacts {
     ...(taints.length === 0 ? {} : { taints }),
     ...(spec.unschedulable === true ? { unschedulable: true } : {}),
     ...(Object.keys(allocatable).length === 0 ? {} : { resources: { allocatable } }),
+    ...(spec.mode === 'adopt' ? { adopts: true as const } : {}),
+    ...(patches.length === 0 ? {} : { patches }),
     ...(apiEnablements === undefined ? {} : { apis: { kinds: served(apiEnablements), complete: true } }),
   };
 }

@@ -236,6 +236,30 @@ export const SPOKE_CLUSTER: CustomKind = {
       },
       'When rollouts (docs/rollouts.md) may change the cluster.',
     ),
+    patches: list(
+      record(
+        {
+          plane: text(
+            'An intent, such as a Propagation: its name in this namespace, or namespace/name; the kind may stand before it, Kind/namespace/name.',
+            { minLength: 1, maxLength: 512 },
+          ),
+          component: text('An object of it: name, Kind/name or Kind/namespace/name.', {
+            minLength: 1,
+            maxLength: 512,
+          }),
+          properties: {
+            type: 'object',
+            description:
+              'Merged into the object: maps by key, lists as a whole, after all overrides. null takes a field away.',
+            'x-kubernetes-preserve-unknown-fields': true,
+          },
+        },
+        undefined,
+        { required: ['plane', 'component', 'properties'] },
+      ),
+      'What is different on this cluster of what is dispatched to it. The last of several that say something of a field wins.',
+      { maxItems: 64 },
+    ),
     infraProvisioning: record({
       blueprintRef: blueprintRef('Blueprint that the hub reconciles before it dispatches.'),
     }),

@@ -45,6 +45,8 @@ export interface SpokeFindings {
   readonly properties?: Record<string, string>;
   /** Those that people set. */
   readonly taints?: readonly ClusterTaint[];
+  /** What became of its patches; absent where it has none. */
+  readonly patches?: { readonly ok: boolean; readonly reason: string; readonly message: string };
   /** Whether the spoke is there, damped. */
   readonly liveness?: Liveness;
 }
@@ -54,6 +56,9 @@ export interface SpokeFindings {
  * looks after itself, and moving workloads elsewhere is somebody's decision.
  */
 export { UNREACHABLE_TAINT };
+
+/** Whether `spec.patches` changes what it says. There where there are patches only. */
+export const PATCHES_APPLIED = 'PatchesApplied';
 
 /**
  * The status of a SpokeCluster (spec chapters 1.1b and 2.2). What is known of an unreachable spoke is kept, with the time
@@ -133,6 +138,8 @@ export function reportSpoke(
   if (found.taints && found.taints.length > 0)
     next.observedTaints = found.taints.map((taint) => withTime(taint, previous?.observedTaints, time));
   else if (found.taints) delete next.observedTaints;
+  if (found.patches) set(PATCHES_APPLIED, found.patches.ok, found.patches.reason, found.patches.message);
+  else conditions = conditions.filter(({ type }) => type !== PATCHES_APPLIED);
   next.conditions = conditions;
   return next;
 }

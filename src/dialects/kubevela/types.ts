@@ -1,4 +1,5 @@
 import type { Condition, KubeObject, ObjectRef } from '../../kube/object.ts';
+import type { JsonObject } from '../../schema/json.ts';
 
 export interface ClusterInfo {
   kubernetesVersion?: string;
@@ -101,6 +102,14 @@ export interface SpokeClusterSpec {
     readonly enforceWindow?: boolean;
     readonly allowEmergencyUpdates?: boolean;
   };
+  /** Merged into what goes to this cluster, after everything else. */
+  readonly patches?: readonly {
+    /** An intent, such as a Propagation: `name` in this namespace, or `namespace/name`, each with its kind before it or without. */
+    readonly plane: string;
+    /** An object of it: `name`, `Kind/name` or `Kind/namespace/name`. */
+    readonly component: string;
+    readonly properties: JsonObject;
+  }[];
   readonly blueprintRef?: { readonly name: string; readonly revision?: string };
 }
 

@@ -38,6 +38,8 @@ export function describePlacement(
   chosen: number,
   unknown: readonly string[],
   shortage?: string,
+  /** How many clusters each rule leaves out. */
+  rejected: string = '',
 ): PropagationFindings['placement'] {
   if (problem !== undefined) return { ok: false, reason: 'InvalidPlacement', message: problem };
   if (unknown.length > 0)
@@ -50,7 +52,7 @@ export function describePlacement(
     return {
       ok: false,
       reason: 'NoCluster',
-      message: 'no cluster matches the placement; see: kubectl get spokeclusters -A --show-labels',
+      message: `no cluster matches the placement${rejected === '' ? '' : ` (${rejected})`}; see: kubectl get spokeclusters -A --show-labels`,
     };
   if (shortage !== undefined) return { ok: false, reason: 'Shortage', message: shortage };
   return { ok: true, reason: 'Placed', message: `${chosen} clusters are chosen` };

@@ -116,7 +116,7 @@ const analysis = record(
   { required: ['metrics'] },
 );
 
-/** `spec.rollout`. Where the engine knows more (baselines, incidents), nothing drives it at a hub, so it is not offered. */
+/** `spec.rollout`. Where the engine knows more (baselines), nothing drives it at a hub, so it is not offered. */
 export const rolloutSchema: OpenApiSchema = record(
   {
     stages: list(stage, 'In order. Clusters that none means come last.', { maxItems: 64 }),
@@ -162,6 +162,24 @@ export const rolloutSchema: OpenApiSchema = record(
       'When clusters may be changed.',
     ),
     analysis,
+    pauseOnIncidents: list(
+      text(undefined, { minLength: 1, maxLength: 63 }),
+      'Severities of Incidents (of the namespace, and of atoll-system) that pause it as long as one is open.',
+      { maxItems: 16 },
+    ),
+    skipStages: list(
+      record(
+        {
+          stages: list(text(), 'Names of stages.', { minItems: 1, maxItems: 64 }),
+          clusterNames,
+          clusterSelector,
+        },
+        undefined,
+        { required: ['stages'] },
+      ),
+      'Clusters that belong to the next stage that means them instead.',
+      { maxItems: 64 },
+    ),
     rollback: record(
       {
         automatic: flag('When a cluster fails. Without it the rollout stops and waits for someone.'),

@@ -23,3 +23,4 @@ export {
   type SpokeContractSpec,
 } from './kind.ts';
 export { CONTRACT_REASONS, type ContractReason, type ContractRefusal, refusalText } from './reasons.ts';
+export { allowsService, CONTRACTS_PATH, serviceRefusal } from './services.ts';

@@ -56,6 +56,8 @@ export interface SpokeContractSpec {
   readonly paused?: boolean;
   readonly hold?: boolean;
   readonly windows?: readonly WindowSpec[];
+  /** Services that the hub's users may reach, by their names in the path of the proxy; none without. */
+  readonly services?: readonly { readonly namespace: string; readonly names: readonly string[] }[];
   readonly rate?: { readonly objectsPerMinute?: number; readonly bytesPerHour?: number | string };
 }
 
@@ -173,6 +175,22 @@ const spec = record(
       ),
       'New orders are carried out while one of them is open; what was carried out is kept up at all times.',
       { maxItems: 32 },
+    ),
+    services: list(
+      record(
+        {
+          namespace: text(undefined, { minLength: 1, maxLength: 63 }),
+          names: list(
+            text(undefined, { minLength: 1, maxLength: 320 }),
+            'As in the path of the proxy: name, name:port or scheme:name:port.',
+            { minItems: 1, maxItems: 256 },
+          ),
+        },
+        undefined,
+        { required: ['namespace', 'names'] },
+      ),
+      'Services that users of the hub may reach through it, with a grant of port-forward. None where it is left out.',
+      { maxItems: 64 },
     ),
     rate: record(
       {

@@ -1,20 +1,39 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { KubeObject } from '../../kube/object.ts';
 import { canonicalJson, isObject } from '../../schema/json.ts';
+import { portable } from '../render/portable.ts';
 
 /** Larger than any propagation that a server takes. */
 const MAX_ORIGIN_BYTES = 4 * 1024 * 1024;
 
-/** Objects of the hub that a dispatch comes from, kept on the spoke: with them a lost hub is rebuilt. */
+const packedOf = new WeakMap<KubeObject, Buffer>();
+
+/**
+ * Objects of the hub that a dispatch comes from, kept on the spoke: with them a lost hub is rebuilt. Each is a line in a gzip member
+ * of its own, packed once for all the dispatches that it stands in. '' where there is none.
+ */
 export function packOrigin(objects: readonly KubeObject[]): string {
-  return gzipSync(canonicalJson(objects), { level: 9 }).toString('base64');
+  return Buffer.concat(objects.map(packed)).toString('base64');
 }
 
-/** Throws an Error where it holds no list of objects. */
+function packed(object: KubeObject): Buffer {
+  const known = packedOf.get(object);
+  if (known) return known;
+  const made = gzipSync(`${canonicalJson(portable(object))}\n`, { level: 9 });
+  packedOf.set(object, made);
+  return made;
+}
+
+/** Throws an Error where it holds anything but objects. A list on one line counts as its objects. */
 export function unpackOrigin(packed: string): KubeObject[] {
-  const text = gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength: MAX_ORIGIN_BYTES });
-  const content: unknown = JSON.parse(text.toString('utf8'));
-  if (!Array.isArray(content) || !content.every((item) => isObject(item) && isObject(item['metadata'])))
-    throw new Error('the origin of a dispatch does not hold a list of objects');
+  const text = gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength: MAX_ORIGIN_BYTES }).toString(
+    'utf8',
+  );
+  const content = text
+    .split('\n')
+    .filter((line) => line !== '')
+    .flatMap((line): unknown => JSON.parse(line) as unknown);
+  if (!content.every((item) => isObject(item) && isObject(item['metadata'])))
+    throw new Error('the origin of a dispatch does not hold objects');
   return content as KubeObject[];
 }

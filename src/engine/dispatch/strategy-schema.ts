@@ -69,7 +69,13 @@ export const applyStrategySchema: OpenApiSchema = record(
 export const objectStrategySchema: OpenApiSchema = record(
   {
     target: record(
-      { apiVersion: text(), kind: text(), name: text(), labelSelector: labelSelectorSchema },
+      {
+        apiVersion: text(),
+        kind: text(),
+        name: text(),
+        namespace: text(),
+        labelSelector: labelSelectorSchema,
+      },
       'Which of the objects.',
     ),
     ...choices,

@@ -5,6 +5,7 @@ import { applyJsonPatch } from '../../schema/json-patch.ts';
 import { takeUpTo } from './capacity.ts';
 import {
   type ClusterCapacity,
+  completionsOf,
   createReservations,
   divide,
   divideCompletions,
@@ -230,10 +231,23 @@ describe('reservations', () => {
 
 describe('what is divided', () => {
   it('[A44] splits completions by the name of clusters, and leaves work queues alone', () => {
-    expect(divideCompletions(100, { c: 2, a: 5, b: 3 }, 'k')).toEqual({ a: 50, b: 30, c: 20 });
-    expect(divideCompletions(100, { b: 3, c: 2, a: 5 }, 'k')).toEqual({ a: 50, b: 30, c: 20 });
-    expect(divideCompletions(undefined, { a: 5 }, 'k')).toBeUndefined();
-    expect(divideCompletions(4, { a: 0, b: 0 }, 'k')).toEqual({ a: 2, b: 2 });
+    const shares = (...of: Parameters<typeof divideCompletions>): object => divideCompletions(...of).shares;
+    expect(shares(100, { c: 2, a: 5, b: 3 }, 'k')).toEqual({ a: 50, b: 30, c: 20 });
+    expect(shares(100, { b: 3, c: 2, a: 5 }, 'k')).toEqual({ a: 50, b: 30, c: 20 });
+    expect(shares(4, { a: 0, b: 0 }, 'k')).toEqual({ a: 2, b: 2 });
+    const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'j' } };
+    expect(completionsOf({ ...job, spec: { parallelism: 3 } })).toBeUndefined();
+    expect(completionsOf({ ...job, kind: 'CronJob', spec: { completions: 3 } })).toBeUndefined();
+    expect(completionsOf({ ...job, spec: { completions: 3 } })).toBe(3);
+  });
+
+  it('never changes the completions of a cluster, and gives those of one that left to a new one', () => {
+    const before = { a: 50, b: 30, c: 20 };
+    expect(divideCompletions(100, { a: 1, b: 9, c: 0 }, 'k', before).shares).toEqual(before);
+    expect(divideCompletions(100, { a: 5, c: 2 }, 'k', before)).toEqual({ shares: before, lost: 30 });
+    const moved = divideCompletions(100, { a: 5, c: 2, d: 1, e: 2 }, 'k', before);
+    expect(moved).toEqual({ shares: { a: 50, c: 20, d: 10, e: 20 }, lost: 0 });
+    expect(divideCompletions(10, { a: 5, b: 5 }, 'k', before).shares).toEqual({ a: 5, b: 5 });
   });
 
   it('[F42] is at any path of any kind', () => {

@@ -21,7 +21,7 @@ export {
   type NodeToleration,
   type ReplicaNeeds,
 } from './capacity.ts';
-export { divideCompletions } from './completions.ts';
+export { COMPLETIONS, completionsOf, divideCompletions } from './completions.ts';
 export { divide } from './divide.ts';
 export {
   type CapacityReport,

@@ -43,6 +43,12 @@ export interface ScaleSubresource {
 export interface GraphResource {
   readonly id: string;
   readonly template?: JsonObject;
+  /** Of a Graph: its template is added to an object that is there already, to all of it or to its status, by a manager of the node's own. */
+  readonly patches?: 'object' | 'status';
+  /** Of a Graph: nodes with a scope of their own, which see those around them. */
+  readonly graph?: { readonly nodes: readonly GraphResource[] };
+  /** What the body is called where it was written, if not `template` or `externalRef`. */
+  readonly word?: 'patch' | 'ref';
   readonly externalRef?: ExternalRef;
   /** Values that other nodes use, computed once for each instance. No object is made of it. */
   readonly def?: JsonObject;
@@ -54,8 +60,17 @@ export interface GraphResource {
   readonly target?: GraphTarget;
   /** With a target: the template names what is there, and is not written. The dialect says it of an `externalRef`. */
   readonly reads?: true;
+  /** Only the hub serves its kind, so its objects are made there. The dialect says it of what a hub sent. */
+  readonly hub?: HubKind;
   /** One variable each; several make the product. */
   readonly forEach?: readonly JsonObject[];
+}
+
+/** A kind that only the hub serves, as the hub says. */
+export interface HubKind {
+  readonly scope: 'Namespaced' | 'Cluster';
+  /** OpenAPI; whatever is written is taken where there is none. */
+  readonly schema?: JsonObject;
 }
 
 /** What the graph reads and never writes. */
@@ -69,9 +84,18 @@ export interface ExternalRef {
   };
 }
 
+/** Nodes that are brought about for themselves: no API is made, and nobody else is an instance. */
+export interface GraphObjectDefinition {
+  readonly name: string;
+  readonly nodes: readonly GraphResource[];
+}
+
 /** A cluster of the fleet, by a name that may be an expression. */
 export interface GraphTarget {
-  readonly cluster: { readonly name: string };
+  readonly cluster:
+    | { readonly name: string }
+    /** By a Secret of the hub with a kubeconfig. */
+    | { readonly kubeconfigSecretName: string; readonly kubeconfigSecretNamespace?: string };
 }
 
 export const DEFAULT_GROUP = 'kro.run';

@@ -16,6 +16,7 @@ export {
   type CompiledGraph,
   type CompileOptions,
   compileGraph,
+  compileGraphObject,
   ENGINE_CONDITIONS,
   type ForEachDimension,
   type GraphNode,
@@ -31,9 +32,11 @@ export {
   DEFAULT_GROUP,
   type ExternalRef,
   type GraphDefinition,
+  type GraphObjectDefinition,
   type GraphResource,
   type GraphSchema,
   type GraphTarget,
+  type HubKind,
   type ScaleSubresource,
 } from './definition.ts';
 export type { GraphMeter } from './expression/index.ts';
@@ -50,7 +53,11 @@ export {
   EMPTY_INVENTORY,
   FINALIZER,
   type GraphOwner,
+  graphStatus,
   groupKindOf,
+  HUB_OBJECT,
+  HUB_OBJECT_FINALIZER,
+  hubObjectText,
   type InstanceState,
   type InstanceStatus,
   type InstanceStep,
@@ -73,8 +80,11 @@ export {
   type NodeState,
   type ObjectQuery,
   type Observed,
+  type Origin,
   observedObjects,
   ownerLabels,
+  patchManager,
+  placeOnHub,
   pruneWaves,
   REMOTE_OBJECT,
   type Read,
@@ -92,6 +102,8 @@ export {
   stepInstance,
   unionInventory,
   WISHES,
+  withdrawal,
+  writerKey,
 } from './instance/index.ts';
 export { type GraphIssue, issueText } from './issue.ts';
 export {

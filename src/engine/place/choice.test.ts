@@ -6,7 +6,7 @@ import { decisionGroups } from './decision-groups.ts';
 import { cluster, everywhere, regions, why } from './fleet.fixture.ts';
 import { createFleetIndex } from './fleet-index.ts';
 import type { ClusterFacts, Placement, Taint } from './placement.ts';
-import { requiredApis, servedApis } from './required-apis.ts';
+import { requiredApis } from './required-apis.ts';
 
 const T0 = Date.parse('2026-01-01T00:00:00Z');
 const stamp = (seconds: number): string => new Date(T0 + seconds * 1000).toISOString();
@@ -298,11 +298,6 @@ describe('what clusters serve', () => {
     expect(requiredApis([crd, object('example.com/v1', 'Widget')])).toEqual([
       'apiextensions.k8s.io/v1/CustomResourceDefinition',
     ]);
-    const resources = [
-      { kind: 'Pod', name: 'pods' },
-      { kind: 'Eviction', name: 'pods/eviction' },
-    ];
-    expect(servedApis([{ groupVersion: 'v1', resources }])).toEqual(['v1/Pod']);
   });
 });
 

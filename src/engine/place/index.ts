@@ -58,4 +58,4 @@ export type {
   Toleration,
 } from './placement.ts';
 export { createPlacer, type Placer } from './placer.ts';
-export { requiredApis, servedApis } from './required-apis.ts';
+export { requiredApis } from './required-apis.ts';

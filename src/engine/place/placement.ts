@@ -1,4 +1,5 @@
 import type { LabelSelector } from '../../schema/label-selector.ts';
+import type { ClusterPatch } from '../render/cluster-patches.ts';
 
 /** Clusters that are meant. All that is given must hold; a match that gives nothing means no cluster. */
 export interface ClusterMatch {
@@ -147,6 +148,10 @@ export interface ClusterFacts {
   readonly apis?: { readonly kinds: readonly string[]; readonly complete: boolean };
   /** Scores that others gave it, by the object that holds them. */
   readonly scores?: Readonly<Record<string, ExternalScores>>;
+  /** Not for placement: what is there is taken over, where an intent does not say otherwise. */
+  readonly adopts?: true;
+  /** Not for placement: what is changed of what goes there. */
+  readonly patches?: readonly ClusterPatch[];
 }
 
 export interface ExternalScores {

@@ -1,5 +1,5 @@
 import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
-import { listAt, stringAt } from '../../schema/json.ts';
+import { stringAt } from '../../schema/json.ts';
 
 /** What a cluster has to serve to take some objects, `apps/v1/Deployment`; not what they bring along themselves. */
 export function requiredApis(objects: readonly KubeObject[]): readonly string[] {
@@ -20,19 +20,4 @@ export function requiredApis(objects: readonly KubeObject[]): readonly string[] 
     required.add(`${apiVersion}/${kind}`);
   }
   return [...required].sort();
-}
-
-/** The kinds that a cluster's discovery lists, in the same words: its versions with the resources of each. */
-export function servedApis(resourceLists: readonly unknown[]): readonly string[] {
-  const served = new Set<string>();
-  for (const resources of resourceLists) {
-    const groupVersion = stringAt(resources, 'groupVersion');
-    if (groupVersion === undefined) continue;
-    for (const resource of listAt(resources, 'resources')) {
-      const kind = stringAt(resource, 'kind');
-      const name = stringAt(resource, 'name') ?? '';
-      if (kind !== undefined && !name.includes('/')) served.add(`${groupVersion}/${kind}`);
-    }
-  }
-  return [...served].sort();
 }

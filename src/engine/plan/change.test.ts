@@ -102,21 +102,25 @@ describe('a plan as a whole', () => {
   });
 
   it('has another hash when anything that it follows from is another, and says what', () => {
-    const inputs = planInputs('f', 'h', [{ cluster: 'a', changes: [change('create')] }]);
-    expect(planHash(planInputs('f', 'h', [{ cluster: 'a', changes: [change('create')] }]))).toBe(
-      planHash(inputs),
-    );
+    const created = [{ cluster: 'a', changes: [change('create')] }];
+    const hub = { before: 'h', after: 'i' };
+    const inputs = planInputs('f', hub, created);
+    expect(planHash(planInputs('f', hub, created))).toBe(planHash(inputs));
     const others = [
-      planInputs('g', 'h', [{ cluster: 'a', changes: [change('create')] }]),
-      planInputs('f', 'i', [{ cluster: 'a', changes: [change('create')] }]),
-      planInputs('f', 'h', [{ cluster: 'a', changes: [change('create', 'blue')] }]),
-      planInputs('f', 'h', [{ cluster: 'a', away: 'x', changes: [change('create')] }]),
-      planInputs('f', 'h', []),
+      planInputs('g', hub, created),
+      planInputs('g', { ...hub, after: 'j' }, created),
+      planInputs('f', { before: 'x', after: 'j' }, created),
+      planInputs('f', { ...hub, after: 'j' }, created),
+      planInputs('f', hub, [{ cluster: 'a', changes: [change('create', 'blue')] }]),
+      planInputs('f', hub, [{ cluster: 'a', away: 'x', changes: [change('create')] }]),
+      planInputs('f', hub, []),
     ];
-    expect(new Set([inputs, ...others].map(planHash)).size).toBe(6);
+    expect(new Set([inputs, ...others].map(planHash)).size).toBe(8);
     expect(others.map((other) => movedInputs(inputs, other))).toEqual([
       ['what is asked for is something else'],
+      ['what is asked for is something else'],
       ['the hub has something else, or places it elsewhere'],
+      ['the hub would make something else of it'],
       ['it comes to something else on a'],
       ['it comes to something else on a'],
       ['it comes to something else on a'],

@@ -139,16 +139,23 @@ export function blastRadius(clusters: readonly ClusterChanges[], ofClusters: num
 export interface PlanInputs {
   /** What was asked for: files, or the name of what is to be carried out. */
   readonly asked: string;
-  /** What the hub has and makes of it. */
+  /** What the hub has and makes of it, without what is asked for. */
   readonly hub: string;
+  /** What the hub is to make of it. */
+  readonly outcome?: string;
   /** By cluster, what is there and what it comes to. */
   readonly clusters: Readonly<Record<string, string>>;
 }
 
-export function planInputs(asked: unknown, hub: unknown, clusters: readonly ClusterChanges[]): PlanInputs {
+export function planInputs(
+  asked: unknown,
+  hub: { readonly before: unknown; readonly after: unknown },
+  clusters: readonly ClusterChanges[],
+): PlanInputs {
   return {
     asked: digestOf(asked),
-    hub: digestOf(hub),
+    hub: digestOf(hub.before),
+    outcome: digestOf(hub.after),
     clusters: Object.fromEntries(
       clusters.map(({ cluster, away, changes }) => [
         cluster,
@@ -173,6 +180,9 @@ export function movedInputs(before: PlanInputs, now: PlanInputs): string[] {
   const moved: string[] = [];
   if (before.asked !== now.asked) moved.push('what is asked for is something else');
   if (before.hub !== now.hub) moved.push('the hub has something else, or places it elsewhere');
+  // What else is asked for comes to something else: that says nothing of the hub.
+  else if (before.outcome !== now.outcome && before.asked === now.asked)
+    moved.push('the hub would make something else of it');
   const names = new Set([...Object.keys(before.clusters), ...Object.keys(now.clusters)]);
   const clusters = [...names].filter((name) => before.clusters[name] !== now.clusters[name]).sort();
   if (clusters.length > 0) {

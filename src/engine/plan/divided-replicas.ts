@@ -1,18 +1,24 @@
 import { type KubeObject, refKey, refOf, refText } from '../../kube/object.ts';
 import {
+  COMPLETIONS,
+  completionsOf,
   type DivisionCluster,
   type DivisionOptions,
   divide,
+  divideCompletions,
   preferencesOf,
   readReplicas,
   replicasPatch,
   replicasPathOf,
 } from '../divide/index.ts';
 import type { ClusterFacts } from '../intent.ts';
-import type { ObjectPatch } from '../render/override.ts';
+import { type ObjectPatch, OF_DIVISION } from '../render/override.ts';
 import { parseFieldPath, readField } from '../retain/index.ts';
 
-/** How many replicas each cluster has of each object, by the object's key and the cluster's name: what the next division starts from. */
+/**
+ * How many replicas each cluster has of each object, by the object's key and the cluster's name: what the next division starts
+ * from. Completions of Jobs are beside it, under the key with ` completions` behind it.
+ */
 export type ReplicaRecord = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 /** How many more replicas of an object a cluster takes; `undefined` where that is not known. */
@@ -36,9 +42,6 @@ export interface DividedReplicas {
   /** What could not be divided, and why; such objects keep the number that they state. */
   readonly problems: readonly string[];
 }
-
-/** Stands in `ObjectPatch.override` for patches that come from the division. */
-export const FROM_DIVISION: number = -1;
 
 const NOTHING: DividedReplicas = { patches: new Map(), record: {}, problems: [] };
 
@@ -100,11 +103,24 @@ export function divideReplicas(
       const operations = replicasPatch(object, path, replicas);
       if (!operations) continue;
       const present = patches.get(name);
-      const patch = { target: ref, operations, override: FROM_DIVISION };
+      const patch = { target: ref, operations, override: OF_DIVISION };
       if (present) present.push(patch);
       else patches.set(name, [patch]);
     }
     record[refKey(ref)] = own;
+    const completions = completionsOf(object);
+    if (completions === undefined) continue;
+    const key = `${refKey(ref)} completions`;
+    const divided = divideCompletions(completions, own, `${ref.namespace}/${ref.name}`, previous[key]);
+    if (divided.lost > 0)
+      problems.push(
+        `${refText(ref)}: ${divided.lost} of its completions were of clusters that it left, and no Job that is there can take them; they go to the next cluster that is new, or with a new Job`,
+      );
+    record[key] = divided.shares;
+    for (const { name } of clusters) {
+      const operations = replicasPatch(object, COMPLETIONS, divided.shares[name] ?? 0) ?? [];
+      patches.get(name)?.push({ target: ref, operations, override: OF_DIVISION });
+    }
   }
   return { patches, record, problems };
 }

@@ -3,6 +3,7 @@ import { digestOf } from '../digest.ts';
 import { type Bundle, type DispatchSpec, packBundles, type Tombstone } from '../dispatch/index.ts';
 import type { ClusterFacts, Intent, SourceRef } from '../intent.ts';
 import { type Decision, decide } from '../place/decide.ts';
+import { type ClusterPatchProblem, compileClusterPatches } from '../render/cluster-patches.ts';
 import { type LocalFacts, localFactsOf } from '../render/local-facts.ts';
 import { compileOverrides, type ObjectPatch } from '../render/override.ts';
 import { dependsOnFacts, type Rendered, render } from '../render/render.ts';
@@ -25,6 +26,10 @@ export interface Plan {
   readonly blocked: ReadonlyMap<string, string>;
   /** Overrides that change nothing anywhere, or fail; one text each, without repetition. */
   readonly overrideProblems: readonly string[];
+  /** Clusters on which the intent takes over what is there, though it says nothing of that. */
+  readonly adopting?: ReadonlySet<string>;
+  /** Patches of clusters themselves that could not be applied, by cluster. */
+  readonly clusterProblems?: ReadonlyMap<string, readonly ClusterPatchProblem[]>;
   readonly deletionBudget: number | string;
   /** For whom, and how, a spoke writes the objects: the part of a dispatch that says so, empty where nothing is said. */
   readonly apply: Pick<
@@ -51,22 +56,28 @@ export function planIntent(
   const facts = new Map<string, LocalFacts>();
   const blocked = new Map<string, string>();
   const problems = new Map<string, string[]>();
+  const clusterProblems = new Map<string, readonly ClusterPatchProblem[]>();
   for (const cluster of chosen) {
     const { name } = cluster;
     const first = divided.patches.get(name);
     const result = compileOverrides(intent.objects, intent.overrides, cluster, first);
-    for (const { override, message } of result.problems) {
-      const text = `overrides[${override}]: ${message}`;
+    for (const { where, message } of result.problems) {
+      const text = `${where}: ${message}`;
       problems.set(text, [...(problems.get(text) ?? []), name]);
     }
     if (result.problems.length > 0)
-      blocked.set(
-        name,
-        result.problems.map(({ override, message }) => `overrides[${override}]: ${message}`).join('; '),
-      );
+      blocked.set(name, result.problems.map(({ where, message }) => `${where}: ${message}`).join('; '));
     else {
-      patches.set(name, result.patches);
-      if (dependsOnFacts(result.patches)) facts.set(name, localFactsOf(cluster));
+      const own = compileClusterPatches(intent.source, intent.objects, cluster, result.patches);
+      if (own.problems.length > 0) clusterProblems.set(name, own.problems);
+      const blocking = own.problems.filter(({ blocks }) => blocks);
+      if (blocking.length > 0) {
+        blocked.set(name, blocking.map((problem) => `${problem.patch.name}: ${problem.message}`).join('; '));
+        continue;
+      }
+      const all = own.patches.length === 0 ? result.patches : [...result.patches, ...own.patches];
+      patches.set(name, all);
+      if (dependsOnFacts(all)) facts.set(name, localFactsOf(cluster));
     }
   }
   const revision = digestOf(intent.objects);
@@ -87,7 +98,10 @@ export function planIntent(
     ...(intent.returnFields === undefined ? {} : { returnFields: intent.returnFields }),
     ...((intent.objectStrategies ?? []).length === 0 ? {} : { objectApply: intent.objectStrategies }),
   };
-  const perCluster = Object.fromEntries([...patches].map(([name, list]) => [name, digestOf(list)]));
+  const adopting = new Set(chosen.filter(({ adopts }) => adopts === true).map(({ name }) => name));
+  const perCluster = Object.fromEntries(
+    [...patches].map(([name, list]) => [name, digestOf(adopting.has(name) ? { list, adopts: true } : list)]),
+  );
   return {
     source: intent.source,
     decision,
@@ -96,6 +110,8 @@ export function planIntent(
     objects: intent.objects.map(refOf),
     patches,
     ...(facts.size === 0 ? {} : { facts }),
+    ...(adopting.size === 0 ? {} : { adopting }),
+    ...(clusterProblems.size === 0 ? {} : { clusterProblems }),
     replicas: divided.record,
     replicaProblems: divided.problems,
     blocked,
@@ -107,6 +123,12 @@ export function planIntent(
     // Plans that say nothing of it have the digest that they had before there was anything to say.
     digest: digestOf({ revision, perCluster, ...apply }),
   };
+}
+
+/** How a cluster is told to write the objects. */
+export function applyOn({ apply, adopting }: Plan, cluster: string): Plan['apply'] {
+  if (adopting?.has(cluster) !== true || apply.apply?.adopt !== undefined) return apply;
+  return { ...apply, apply: { ...apply.apply, adopt: 'Always' } };
 }
 
 /** The objects of an intent as they shall be on one cluster, as far as it is known at the hub. */

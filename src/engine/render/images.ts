@@ -1,4 +1,4 @@
-import type { ImageOverride } from '../intent.ts';
+import type { ImageOverride, ImagePartOverride } from '../intent.ts';
 
 interface ImageParts {
   name: string;
@@ -33,9 +33,31 @@ export function changedImage(image: string, changes: readonly ImageOverride[]): 
 
 function withRegistry(name: string, registry: string | undefined): string {
   if (registry === undefined) return name;
+  const [, path] = splitRegistry(name);
+  return registry === '' ? path : `${registry}/${path}`;
+}
+
+/** A name without its tag as registry, `''` where there is none, and repository. */
+function splitRegistry(name: string): [registry: string, repository: string] {
   const slash = name.indexOf('/');
   const first = slash < 0 ? '' : name.slice(0, slash);
   // As container runtimes tell a registry from the first part of a repository.
-  const path = /[.:]/.test(first) || first === 'localhost' ? name.slice(slash + 1) : name;
-  return registry === '' ? path : `${registry}/${path}`;
+  const isRegistry = /[.:]/.test(first) || first === 'localhost';
+  return isRegistry ? [first, name.slice(slash + 1)] : ['', name];
+}
+
+/** An image with one of its parts changed. Of tag and digest the digest counts where there is one. */
+export function withImagePart(image: string, { part, op, value = '' }: ImagePartOverride): string {
+  const { name, tag, digest } = splitImage(image);
+  const [registry, path] = splitRegistry(name);
+  const changed = (before: string): string => (op === 'add' ? before + value : op === 'remove' ? '' : value);
+  const kept = `${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`;
+  const version = part === 'Tag' ? versionText(changed(digest ?? tag ?? '')) : kept;
+  const host = part === 'Registry' ? changed(registry) : registry;
+  return `${host === '' ? '' : `${host}/`}${part === 'Repository' ? changed(path) : path}${version}`;
+}
+
+function versionText(version: string): string {
+  if (version === '') return '';
+  return /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,}$/.test(version) ? `@${version}` : `:${version}`;
 }

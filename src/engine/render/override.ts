@@ -18,12 +18,26 @@ import { type ContainerPart, shorthandOperations } from './shorthands.ts';
 export interface ObjectPatch {
   readonly target: ObjectRef;
   readonly operations: readonly PatchOperation[];
-  /** Which override of the intent they come from, for explanations (0-based); below 0 the division of replicas. */
+  /** Which override of the intent they come from, for explanations (0-based); {@link OF_DIVISION} or {@link OF_POLICY} else. */
   readonly override: number;
-  /** What people call that override. */
+  /** What people call that override, or the policy that it stands in. */
   readonly name?: string;
   /** What the hub knows of the cluster and expressions of the operations ask for. */
   readonly stated?: StatedFacts;
+}
+
+/** Patches that come from the division of replicas. */
+export const OF_DIVISION = -1;
+/** Patches of a policy apart from the intent. */
+export const OF_POLICY = -2;
+/** Patches of the cluster's entry in the inventory, which come last. */
+export const OF_CLUSTER = -3;
+
+/** Where patches come from, for people. */
+export function patchOrigin({ override, name }: Pick<ObjectPatch, 'override' | 'name'>): string {
+  if (override === OF_DIVISION) return 'replicas';
+  if (override === OF_CLUSTER) return name ?? 'the cluster';
+  return override === OF_POLICY ? (name ?? 'a policy') : `overrides[${override}]`;
 }
 
 export interface CompiledOverrides {
@@ -33,7 +47,8 @@ export interface CompiledOverrides {
 }
 
 export interface OverrideProblem {
-  readonly override: number;
+  /** Which override it is, as people know it: `overrides[0]`, or the name of a policy. */
+  readonly where: string;
   readonly message: string;
 }
 
@@ -62,19 +77,29 @@ export function compileOverrides(
     states.set(target, state);
     return state;
   };
-  overrides.forEach((override, index) => {
+  let position = -1;
+  for (const override of overrides) {
+    const { policy } = override;
+    if (!policy) position += 1;
+    const index = policy ? OF_POLICY : position;
+    const name = policy?.name ?? override.name;
+    const labelled = { override: index, ...(name === undefined ? {} : { name }) };
     // By far the most of many overrides name other clusters.
-    if (override.clusterNames?.includes(cluster.name) === false) return;
-    if (saysWhich(override) && rejectionOf(override, cluster) !== undefined) return;
-    const targets = objects.filter((object) => isTarget(override.target, object));
+    if (override.clusterNames?.includes(cluster.name) === false) continue;
+    if (policy?.exceptOn?.includes(cluster.name) === true) continue;
+    if (saysWhich(override) && rejectionOf(override, cluster) !== undefined) continue;
+    const where = patchOrigin(labelled);
+    const targets = policy
+      ? objects.filter((object) => isNamed(policy.objects, object))
+      : objects.filter((object) => isTarget(override.target, object));
     if (targets.length === 0) {
       // All of no objects is no mistake: the last one was deleted.
       if (override.target !== undefined)
         problems.push({
-          override: index,
+          where,
           message: `its target (${targetText(override.target)}) is none of the selected objects`,
         });
-      return;
+      continue;
     }
     const found = new Set<ContainerPart>();
     for (const target of targets) {
@@ -88,25 +113,36 @@ export function compileOverrides(
       const patch: ObjectPatch = {
         target: refOf(target),
         operations,
-        override: index,
-        ...(override.name === undefined ? {} : { name: override.name }),
+        ...labelled,
         ...(stated === undefined ? {} : { stated }),
       };
       const patched = applyPatches(current, [patch], facts);
       if ('problem' in patched)
-        problems.push({ override: index, message: `${refText(refOf(target))}: ${patched.problem}` });
+        problems.push({ where, message: `${refText(refOf(target))}: ${patched.problem}` });
       else {
         states.set(target, patched.object);
         patches.push(patch);
       }
     }
+    if (policy) continue;
     for (const part of ['images', 'command', 'args'] as const) {
       const wanted = override[part] ?? [];
       if (wanted.length > 0 && !found.has(part))
-        problems.push({ override: index, message: nothingFound(part, override) });
+        problems.push({ where, message: nothingFound(part, override) });
     }
-  });
+  }
   return { patches, problems };
+}
+
+const keysOf = new WeakMap<readonly ObjectRef[], ReadonlySet<string>>();
+
+function isNamed(refs: readonly ObjectRef[], object: KubeObject): boolean {
+  let keys = keysOf.get(refs);
+  if (!keys) {
+    keys = new Set(refs.map(refKey));
+    keysOf.set(refs, keys);
+  }
+  return keys.has(refKey(refOf(object)));
 }
 
 function nothingFound(part: ContainerPart, override: Override): string {
@@ -123,6 +159,7 @@ export function isTarget(target: OverrideTarget | undefined, object: KubeObject)
   if (!target) return true;
   if (target.kind !== undefined && target.kind !== object.kind) return false;
   if (target.name !== undefined && target.name !== object.metadata.name) return false;
+  if (target.namespace !== undefined && target.namespace !== (object.metadata.namespace ?? '')) return false;
   if (
     target.apiVersion !== undefined &&
     parseApiVersion(target.apiVersion).group !== parseApiVersion(object.apiVersion).group

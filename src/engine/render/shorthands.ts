@@ -1,8 +1,14 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
-import { formatJsonPointer } from '../../schema/json-pointer.ts';
-import type { EntriesOverride, Override, PatchOperation, WordsOverride } from '../intent.ts';
-import { changedImage } from './images.ts';
+import { formatJsonPointer, parseJsonPointer } from '../../schema/json-pointer.ts';
+import type {
+  EntriesOverride,
+  ImagePartOverride,
+  Override,
+  PatchOperation,
+  WordsOverride,
+} from '../intent.ts';
+import { changedImage, withImagePart } from './images.ts';
 
 /** Parts of an override that look for containers, and find some or none. */
 export type ContainerPart = 'images' | 'command' | 'args';
@@ -23,7 +29,7 @@ const POD_SPEC_PATHS = [
 
 /** Patch operations, so that a spoke needs to know one form only. In the order of the parts in {@link Override}. */
 export function shorthandOperations(object: KubeObject, override: Override): Shorthands {
-  const { images = [], command = [], args = [], labels, annotations } = override;
+  const { images = [], imageParts = [], command = [], args = [], labels, annotations } = override;
   const operations: PatchOperation[] = [];
   const found = new Set<ContainerPart>();
   if (images.length + command.length + args.length > 0) {
@@ -49,6 +55,7 @@ export function shorthandOperations(object: KubeObject, override: Override): Sho
         if (operation) operations.push(operation);
       }
   }
+  for (const change of imageParts) operations.push(...imagePartOperations(object, change));
   operations.push(...entriesOperations(object.metadata.labels, '/metadata/labels', labels));
   operations.push(...entriesOperations(object.metadata.annotations, '/metadata/annotations', annotations));
   return { operations, found: [...found] };
@@ -70,6 +77,30 @@ function containersOf(object: KubeObject): { container: JsonObject; path: string
     }
   }
   return out;
+}
+
+/** Of an image at a path that is not there the patch fails, and says so. */
+function imagePartOperations(object: KubeObject, change: ImagePartOverride): PatchOperation[] {
+  const at = change.path;
+  const images = containersOf(object)
+    .map(({ container, path }) => ({ image: container['image'], path: `${path}/image` }))
+    .filter(({ path }) => at === undefined || at === path);
+  if (at !== undefined && images.length === 0) images.push({ image: valueAt(object, at), path: at });
+  return images.flatMap(({ image, path }): PatchOperation[] => {
+    const value = typeof image === 'string' ? withImagePart(image, change) : '';
+    return value === image || (typeof image !== 'string' && at === undefined)
+      ? []
+      : [{ op: 'replace', path, value }];
+  });
+}
+
+function valueAt(object: KubeObject, path: string): JsonValue | undefined {
+  let value: JsonValue | undefined = object as unknown as JsonObject;
+  for (const token of parseJsonPointer(path) ?? []) {
+    if (Array.isArray(value)) value = /^(0|[1-9]\d*)$/.test(token) ? value[Number(token)] : undefined;
+    else value = isObject(value) && Object.hasOwn(value, token) ? value[token] : undefined;
+  }
+  return value;
 }
 
 function wordsOperation(

@@ -78,5 +78,6 @@ export {
   type RolloutGate,
   type RolloutStage,
   type RolloutStrategy,
+  skippedStages,
   strategyProblems,
 } from './strategy.ts';

@@ -165,6 +165,8 @@ export type RolloutEvent =
       readonly clusters: readonly RolloutCluster[];
       readonly strategy: RolloutStrategy;
       readonly baselines?: Readonly<Record<string, number>>;
+      /** Severities of incidents that are open now; as before where nothing is said. */
+      readonly incidents?: readonly string[];
     }
   | { readonly type: 'observe'; readonly observations: readonly Observation[] }
   /** The value of a metric, of the stage or of one cluster. */

@@ -91,7 +91,7 @@ type Start = Extract<RolloutEvent, { type: 'start' }>;
 
 function start(
   before: RolloutState | undefined,
-  { revision, clusters: given, strategy, baselines }: Start,
+  { revision, clusters: given, strategy, baselines, incidents = before?.incidents ?? [] }: Start,
   now: number,
 ): { state: RolloutState; effects: readonly RolloutEffect[] } {
   const same = before !== undefined && before.target === revision;
@@ -114,10 +114,13 @@ function start(
     same &&
     rules.length === before.stages.length &&
     rules.every(({ name }, index) => before.stages[index]?.name === name);
+  const skips = new Map(given.map(({ name, skipStages = [] }) => [name, skipStages]));
   const assigned = new Map(
-    sameStages
-      ? Object.entries(before.clusters).map(([name, { stage }]): [string, number] => [name, stage])
-      : [],
+    Object.entries(sameStages ? before.clusters : {}).flatMap(([name, { stage, phase }]) => {
+      // Whoever has not started moves on when it is to skip its stage.
+      const moves = phase === 'Pending' && skips.get(name)?.includes(rules[stage]?.name ?? '') === true;
+      return moves ? [] : [[name, stage] as const];
+    }),
   );
   const stages = assignStages(rules, given, assigned);
   const stable = before?.stable;
@@ -142,6 +145,7 @@ function start(
       facts,
       phase: before.phase === 'Succeeded' && behind ? 'Progressing' : before.phase,
       stages: sameStages ? before.stages : rules.map(({ name }) => freshStage(name)),
+      incidents,
       baselines: baselines ?? before.baselines,
       ...(paused ? { paused } : {}),
     };
@@ -157,7 +161,7 @@ function start(
     clusters,
     facts,
     nextStartAt: before?.nextStartAt ?? 0,
-    incidents: before?.incidents ?? [],
+    incidents,
     baselines: baselines ?? {},
     ...(paused ? { paused } : {}),
   };

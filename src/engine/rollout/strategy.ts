@@ -1,5 +1,5 @@
 import { percentProblems } from '../../schema/int-or-percent.ts';
-import { type LabelSelector, selectorFromObject } from '../../schema/label-selector.ts';
+import { type LabelSelector, matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
 import { parseCondition } from './analysis.ts';
 import { gateProblems } from './gates.ts';
 import { type MaintenanceWindow, windowProblems } from './maintenance-window.ts';
@@ -31,6 +31,15 @@ export interface RolloutStrategy {
   readonly rollback?: RollbackPolicy;
   /** Severities of incidents that pause, such as `P1`. */
   readonly pauseOnIncidents?: readonly string[];
+  /** Clusters that do not belong to some stages: to the next one that means them instead. */
+  readonly skipStages?: readonly StageSkip[];
+}
+
+/** Both must hold where both are given. */
+export interface StageSkip {
+  readonly stages: readonly string[];
+  readonly clusterNames?: readonly string[];
+  readonly clusterSelector?: LabelSelector;
 }
 
 export interface RolloutStage {
@@ -124,6 +133,18 @@ export interface RolloutCluster {
   readonly conditions?: Readonly<Record<string, string>>;
 }
 
+/** The stages that a cluster does not belong to. */
+export function skippedStages(
+  { skipStages = [] }: RolloutStrategy,
+  { name, labels }: Pick<RolloutCluster, 'name' | 'labels'>,
+): readonly string[] {
+  return skipStages.flatMap(({ stages, clusterNames, clusterSelector }) => {
+    if (clusterNames?.includes(name) === false) return [];
+    if (clusterSelector && !matchesSelector(selectorFromObject(clusterSelector).selector, labels)) return [];
+    return clusterNames === undefined && clusterSelector === undefined ? [] : stages;
+  });
+}
+
 /** What is wrong with a strategy, each with its place; empty where nothing is. */
 export function strategyProblems(strategy: RolloutStrategy): readonly string[] {
   const problems: string[] = [];
@@ -168,6 +189,15 @@ export function strategyProblems(strategy: RolloutStrategy): readonly string[] {
     for (const [gate, { expression }] of (stage.gates ?? []).entries())
       for (const problem of gateProblems(expression))
         problems.push(`${at}gates[${gate}].expression: ${problem}`);
+  }
+  for (const [index, { stages, clusterNames, clusterSelector }] of (strategy.skipStages ?? []).entries()) {
+    const at = `skipStages[${index}]`;
+    if (clusterNames === undefined && clusterSelector === undefined)
+      problems.push(`${at}: must say which clusters, by clusterNames or clusterSelector`);
+    if (clusterSelector)
+      for (const { detail } of selectorFromObject(clusterSelector).issues)
+        problems.push(`${at}.clusterSelector: ${detail}`);
+    for (const name of stages) if (!names.has(name)) problems.push(`${at}.stages: there is no stage ${name}`);
   }
   for (const [index, metric] of (strategy.analysis?.metrics ?? []).entries()) {
     if (!parseCondition(metric.condition))

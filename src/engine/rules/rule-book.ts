@@ -153,6 +153,8 @@ function judge(cases: readonly HealthCase[], object: KubeObject): Health | undef
 /** The rules of a cluster, by kind. */
 export interface RuleBook {
   of(object: { readonly apiVersion: string; readonly kind: string }): KindRule | undefined;
+  /** Why it is not known which fields of a kind belong to its cluster: the rule that says so is not valid. */
+  unknownFields(object: { readonly apiVersion: string; readonly kind: string }): string | undefined;
   /** Takes a rule in, or out where it has no spec. Of several for a kind the first by name holds. */
   set(name: string, spec: ResourceRuleSpec | undefined): readonly string[];
 }
@@ -160,7 +162,13 @@ export interface RuleBook {
 export function createRuleBook(): RuleBook {
   const rules = new Map<string, { readonly kind: string; readonly rule: KindRule }>();
   let byKind = new Map<string, KindRule>();
+  const broken = new Map<string, { readonly kind: string; readonly why: string }>();
   return {
+    unknownFields(object): string | undefined {
+      if (broken.size === 0) return undefined;
+      const { group, kind } = gvkOf(object);
+      return [...broken.values()].find((one) => one.kind === `${group}/${kind}`)?.why;
+    },
     of(object): KindRule | undefined {
       if (byKind.size === 0) return undefined;
       const { group, kind } = gvkOf(object);
@@ -168,9 +176,16 @@ export function createRuleBook(): RuleBook {
     },
     set(name, spec): readonly string[] {
       const compiled = spec && compileRule(spec);
-      if (spec && compiled?.rule)
-        rules.set(name, { kind: `${spec.target.group ?? ''}/${spec.target.kind}`, rule: compiled.rule });
+      const kind = `${spec?.target.group ?? ''}/${spec?.target.kind ?? ''}`;
+      if (compiled?.rule) rules.set(name, { kind, rule: compiled.rule });
       else rules.delete(name);
+      const saysFields = (spec?.fields ?? []).length > 0 || spec?.replicasPath !== undefined;
+      if (compiled?.problems && saysFields)
+        broken.set(name, {
+          kind,
+          why: `the ResourceRule ${name} is not valid, so which fields are the cluster's is not known: ${compiled.problems[0]}`,
+        });
+      else broken.delete(name);
       byKind = new Map(
         [...rules].sort(([a], [b]) => (a < b ? 1 : -1)).map(([, { kind, rule }]) => [kind, rule]),
       );

@@ -7,6 +7,8 @@ export interface ClusterObservation {
   readonly live: boolean;
   /** Why it does not, where `live` is false. */
   readonly staleReason?: string;
+  /** The spoke is connected and its state cannot be read. */
+  readonly unread?: boolean;
   /** Milliseconds since the epoch until when the state was seen; undefined while it is, and when it never was. */
   readonly observedAt?: number;
   /** Generation and revision that the hub wants there now. */

@@ -2,22 +2,17 @@ import type { PlacedSpace, Space, Spaces } from '../../apiserver/index.ts';
 import { splitCluster } from '../../apiserver/request/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { badRequest } from '../../kube/status-error.ts';
-import type { Link } from '../../link/link.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { Fleet } from '../fleet.ts';
-import type { Inventory } from '../inventory/index.ts';
 import { fleetAccess } from './fleet/index.ts';
 import { startGrants } from './grants.ts';
 import { installGrants } from './install.ts';
-import { type AccessibleFleet, type AccessRules, spokeAccess } from './spoke-access.ts';
+import type { Members } from './members.ts';
+import { type AccessRules, spokeAccess } from './spoke-access.ts';
 
 export interface AccessOptions {
   /** The hub's own API server. */
   readonly client: Client;
-  readonly fleet: Fleet;
-  readonly inventory: Inventory;
-  /** The link of a spoke whose session has not begun yet. */
-  readonly tunnel?: (spoke: string) => Link | undefined;
+  readonly members: Members;
   readonly rules?: AccessRules;
 }
 
@@ -29,6 +24,8 @@ export interface Access {
 }
 
 const CLUSTERS = '/clusters/';
+/** As `/clusters/`, for whoever shows a token of the spoke. */
+const BY_TOKEN = '/by-token/';
 const FLEET = '/fleet';
 /** Where clients of the cluster gateway of KubeVela look for a cluster. */
 const GATEWAYS = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/';
@@ -36,35 +33,19 @@ const GATEWAY_PROXY = /^([^/?]+)\/proxy(?=[/?]|$)/;
 
 /** Opens the way to the spokes. Until grants are known there are none. */
 export async function startAccess(runtime: Runtime, options: AccessOptions): Promise<Access> {
-  const { client, fleet: sessions, inventory } = options;
+  const { client, members } = options;
   const { problem } = await installGrants(runtime.clock, client);
   const grants = startGrants(runtime, client, problem);
-  const fleet: AccessibleFleet = {
-    cluster: (name) => inventory.get(name),
-    names: () => inventory.clusters().map(({ name }) => name),
-    link: (name) => sessions.session(name)?.link ?? options.tunnel?.(name),
-  };
-  const members = new Set<() => void>();
-  const tellMembers = (): void => {
-    for (const listener of [...members]) listener();
-  };
-  inventory.onChange(tellMembers);
-  sessions.onChange(({ dispatch, cluster }) => {
-    if (dispatch === undefined && cluster === undefined) tellMembers();
-  });
-  const spokes = spokeAccess(runtime, fleet, grants, options.rules);
-  const serveFleet = fleetAccess(runtime, {
-    fleet,
-    spokes,
-    onMembers(listener) {
-      members.add(listener);
-      return () => void members.delete(listener);
-    },
-  });
+  const spokes = spokeAccess(runtime, members, grants, options.rules);
+  const serveFleet = fleetAccess(runtime, { fleet: members, spokes, onMembers: members.onChange });
 
   const spokeSpace = (name: string): Space => ({
     attributes: (request) => spokes.right(name, request),
     serve: (request, caller) => spokes.serve(name, request, caller),
+  });
+  const tokenSpace = (name: string): Space => ({
+    attributes: (request) => spokes.right(name, request),
+    serve: (request, caller) => spokes.serveByToken(name, request, caller),
   });
   const fleetSpace: Space = { serve: serveFleet };
 
@@ -72,7 +53,11 @@ export async function startAccess(runtime: Runtime, options: AccessOptions): Pro
     spaces(path): PlacedSpace | undefined {
       if (path.startsWith(CLUSTERS)) {
         const { cluster, rest } = splitCluster(path);
-        return fleet.cluster(cluster) ? { space: spokeSpace(cluster), path: rest } : undefined;
+        return members.cluster(cluster) ? { space: spokeSpace(cluster), path: rest } : undefined;
+      }
+      if (path.startsWith(BY_TOKEN)) {
+        const { cluster, rest } = splitCluster(CLUSTERS + path.slice(BY_TOKEN.length));
+        return members.cluster(cluster) ? { space: tokenSpace(cluster), path: rest } : undefined;
       }
       if (path === FLEET || path.startsWith(`${FLEET}/`) || path.startsWith(`${FLEET}?`))
         return { space: fleetSpace, path: rooted(path.slice(FLEET.length)) };
@@ -87,7 +72,7 @@ export async function startAccess(runtime: Runtime, options: AccessOptions): Pro
     },
     stop(): void {
       grants.stop();
-      members.clear();
+      members.stop();
     },
   };
 }

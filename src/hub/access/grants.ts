@@ -33,6 +33,8 @@ export interface Grants {
 const RESOURCE = resourceIdOf(ACCESS_GRANT);
 /** Uses are written down this long after the first that is not, all together. */
 const COUNT_AFTER_MS = 10_000;
+/** Whoever counts at the same time is one of few. */
+const COUNT_ATTEMPTS = 8;
 /** Timers of JavaScript go no further; a clock that was set may have changed what time it is, too. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -83,13 +85,12 @@ export function startGrants(runtime: Runtime, client: Client, problem?: string):
   function write(grant: AccessGrant, status: AccessGrantStatus): void {
     client
       .patch(RESOURCE, '', nameOf(grant), 'merge', { status }, { subresource: 'status' })
-      .catch((error: unknown) => {
-        if (!stopped && !hasCode(error, 404))
-          log.warn('the status of a grant could not be written', {
-            grant: nameOf(grant),
-            why: errorText(error),
-          });
-      });
+      .catch((error: unknown) => complain(nameOf(grant), error));
+  }
+
+  function complain(grant: string, error: unknown): void {
+    if (stopped || hasCode(error, 404)) return;
+    log.warn('the status of a grant could not be written', { grant, why: errorText(error) });
   }
 
   function count(grant: AccessGrant, { user, cluster, namespace, what }: GrantedAct, now: number): void {
@@ -105,17 +106,35 @@ export function startGrants(runtime: Runtime, client: Client, problem?: string):
 
   function writeUses(): void {
     counting = undefined;
-    for (const [name, { count, at, last }] of uses) {
+    for (const [name, used] of uses) {
       const grant = copy.get('', name);
       if (!grant) continue;
+      const { count, last } = used;
       recorder.record(grant, 'Normal', 'GrantUsed', `${last} (${count} times in ${COUNT_AFTER_MS / 1000} s)`);
-      write(grant, {
-        uses: (grant.status?.uses ?? 0) + count,
-        lastUsedAt: formatTime(at),
-        lastUse: last,
-      });
+      addUses(name, used).catch((error: unknown) => complain(name, error));
     }
     uses.clear();
+  }
+
+  /** Replicas of a hub count what was asked of each: the sum is lost by none. */
+  async function addUses(name: string, { count, at, last }: Uses): Promise<void> {
+    for (let left = COUNT_ATTEMPTS; ; left--) {
+      const { metadata, status } = await client.get<AccessGrant>(RESOURCE, '', name);
+      const counted = { uses: (status?.uses ?? 0) + count, lastUsedAt: formatTime(at), lastUse: last };
+      try {
+        await client.patch(
+          RESOURCE,
+          '',
+          name,
+          'merge',
+          { metadata: { resourceVersion: metadata.resourceVersion ?? '' }, status: counted },
+          { subresource: 'status' },
+        );
+        return;
+      } catch (error) {
+        if (!hasCode(error, 409) || left <= 1) throw error;
+      }
+    }
   }
 
   return {

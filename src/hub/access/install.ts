@@ -5,6 +5,7 @@ import { keepApplied } from '../../kube/keep-applied.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { whatIsWritten } from '../policies/match-constraints.ts';
 
 const POLICY = 'atoll.dev-access-grants';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
@@ -23,16 +24,7 @@ export function grantPolicy(): KubeObject[] {
       metadata: { name: POLICY },
       spec: {
         failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
-            {
-              apiGroups: ['atoll.dev'],
-              apiVersions: ['*'],
-              operations: ['CREATE', 'UPDATE'],
-              resources: ['accessgrants'],
-            },
-          ],
-        },
+        matchConstraints: whatIsWritten(['atoll.dev'], ['accessgrants']),
         variables: [
           {
             name: 'before',

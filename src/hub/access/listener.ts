@@ -74,7 +74,7 @@ export function startAccessListener(runtime: Runtime, options: AccessListenerOpt
       throw failure(
         404,
         'NotFound',
-        'there is no such cluster, or path: this port leads to /clusters/<name>, /fleet and /metrics only',
+        'there is no such cluster, or path: this port leads to /clusters/<name>, /by-token/<name>, /fleet and /metrics only',
       );
     const { space, path } = placed;
     const inner: Request = { ...request, path };

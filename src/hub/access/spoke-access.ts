@@ -1,3 +1,4 @@
+import { bearerToken } from '../../apiserver/auth/index.ts';
 import type { AskedRight, SpaceCaller } from '../../apiserver/index.ts';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
@@ -9,10 +10,12 @@ import {
   impersonationHeaders,
   userOnSpoke,
 } from '../../engine/access/index.ts';
+import { allowsService, CONTRACTS_PATH, serviceRefusal } from '../../engine/contract/index.ts';
 import {
   isUpgraded,
   type Request,
   type Response,
+  readBody,
   type Upgraded,
   upgradeProtocol,
 } from '../../kube/exchange.ts';
@@ -21,9 +24,13 @@ import { upgradedResponse } from '../../kube/wire/index.ts';
 import type { Link } from '../../link/link.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { listAt } from '../../schema/json.ts';
+import { parseJson } from '../../schema/json-text.ts';
 import { type AskedOfSpoke, askedOfSpoke } from './asked.ts';
 import type { Grants } from './grants.ts';
 import { forwardedAnswer, spokeHeaders } from './headers.ts';
+
+const CONTRACTS_LIMIT = 16 * 1024 * 1024;
 
 /** What access needs to know of the fleet. */
 export interface AccessibleFleet {
@@ -46,7 +53,16 @@ export interface SpokeAccess {
   right(name: string, request: Request): AskedRight;
   /** Passes a request on that the hub has authorized. Throws the `StatusError` of a refusal, 404 for an unknown cluster. */
   serve(name: string, request: Request, caller: SpaceCaller): Promise<Response>;
+  /**
+   * Passes a request on, and the token with it, for the spoke to say whose that is. The hub has to know the caller by a client
+   * certificate: a token that it was known by would be given away. Throws as above.
+   */
+  serveByToken(name: string, request: Request, caller: SpaceCaller): Promise<Response>;
 }
+
+/** By what somebody was known; of certificates it begins so. */
+const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
+const BY_CERTIFICATE = 'X509SHA256=';
 
 export function spokeAccess(
   runtime: Runtime,
@@ -93,6 +109,25 @@ export function spokeAccess(
     return impersonationHeaders(identity);
   }
 
+  async function pass(
+    name: string,
+    link: Link,
+    asked: AskedOfSpoke,
+    forwarded: Request,
+    act?: GrantedAct,
+  ): Promise<Response> {
+    const from = { path: forwarded.path, isOwnToken: forwarded.headers['authorization'] !== undefined };
+    if (upgradeProtocol(forwarded) === undefined)
+      return forwardedAnswer(name, await reached(name, asked, () => link.handler(forwarded)), from);
+    if (link.upgrade === undefined)
+      throw failure(501, 'NotImplemented', `the link to the cluster ${name} carries no streams`);
+    const { upgrade } = link;
+    const answer = await reached(name, asked, () => upgrade(forwarded));
+    if (!isUpgraded(answer)) return forwardedAnswer(name, answer, from);
+    if (act) cutWithGrant(grants, act, answer);
+    return upgradedResponse(answer);
+  }
+
   return {
     right(name, request) {
       const { verb } = askedOfSpoke(request);
@@ -117,18 +152,42 @@ export function spokeAccess(
             };
       const headers = { ...spokeHeaders(request), ...(await identityOf(name, asked, caller)) };
       if (act) granted(act);
-      const forwarded: Request = { ...request, headers };
-      if (upgradeProtocol(forwarded) === undefined)
-        return forwardedAnswer(name, await reached(name, asked, () => link.handler(forwarded)));
-      if (link.upgrade === undefined)
-        throw failure(501, 'NotImplemented', `the link to the cluster ${name} carries no streams`);
-      const { upgrade } = link;
-      const answer = await reached(name, asked, () => upgrade(forwarded));
-      if (!isUpgraded(answer)) return forwardedAnswer(name, answer);
-      if (act) cutWithGrant(grants, act, answer);
-      return upgradedResponse(answer);
+      await namedService(name, link, request, asked);
+      return pass(name, link, asked, { ...request, headers }, act);
+    },
+    async serveByToken(name, request, { user }) {
+      const asked = askedOfSpoke(request);
+      clusterOf(name);
+      const token = bearerToken(request);
+      if (token === undefined)
+        throw failure(401, 'Unauthorized', `a token of the cluster ${name} is needed here, as bearer token`);
+      if (user.extra?.[CREDENTIAL_ID]?.some((id) => id.startsWith(BY_CERTIFICATE)) !== true)
+        throw failure(
+          403,
+          'Forbidden',
+          `forbidden: with a token of the cluster ${name}, show the hub a client certificate; a token that the hub knows you by is not passed on`,
+        );
+      const headers = { ...spokeHeaders(request), authorization: `Bearer ${token}` };
+      return pass(name, linkOf(name, asked), asked, { ...request, headers });
     },
   };
+}
+
+/**
+ * Throws the 403 of a service that no contract of the spoke names. A spoke that dials sees to that itself; one whose kubeconfig the
+ * hub has cannot tell the hub's requests from others.
+ */
+async function namedService(name: string, link: Link, { path }: Request, asked: AskedOfSpoke): Promise<void> {
+  const { resource, subresource, namespace, name: id } = asked.info;
+  if (resource !== 'services' || subresource !== 'proxy' || path.startsWith('/clusters/')) return;
+  const headers = { accept: 'application/json' };
+  const answer = await reached(name, asked, () =>
+    link.handler({ method: 'GET', path: CONTRACTS_PATH, headers }),
+  );
+  const body = parseJson(Buffer.from(await readBody(answer, CONTRACTS_LIMIT)).toString('utf8'));
+  const contracts = answer.status === 200 ? listAt(body, 'items') : [];
+  if (!allowsService(contracts, namespace, id))
+    throw failure(403, 'Forbidden', serviceRefusal(namespace, id));
 }
 
 /** `get` or `create` on a subresource of a SpokeCluster, in whose namespace a role is enough. */

@@ -3,4 +3,4 @@
  * into every dispatch. Nobody brings to a cluster what they may not read at the hub. Answers are remembered for a minute.
  */
 export { type Authorized, authorize } from './authorize.ts';
-export { type ReadingRights, readingRights } from './reading-rights.ts';
+export { type ReadingRights, readingRights, type WritingRights, writingRights } from './reading-rights.ts';

@@ -11,6 +11,22 @@ export interface ReadingRights {
   unreadable(author: Author, refs: readonly ObjectRef[]): Promise<ReadonlySet<string>>;
 }
 
+/** What people may change at the hub. */
+export interface WritingRights {
+  /** The objects that an author may not `update`, by key. Throws where the API server does not answer. */
+  unwritable(author: Author, refs: readonly ObjectRef[]): Promise<ReadonlySet<string>>;
+}
+
+type Refused = ReadingRights['unreadable'];
+
+export function readingRights(client: Client, clock: Clock): ReadingRights {
+  return { unreadable: refusedTo(client, clock, 'get') };
+}
+
+export function writingRights(client: Client, clock: Clock): WritingRights {
+  return { unwritable: refusedTo(client, clock, 'update') };
+}
+
 const ALLOWED_MS = 60_000;
 const DENIED_MS = 10_000;
 /** Answers that are remembered, the newest ones. */
@@ -25,10 +41,10 @@ interface Answer {
 }
 
 /** The whole group of a kind in a namespace is asked about first, and single objects where that is refused. */
-export function readingRights(client: Client, clock: Clock): ReadingRights {
+function refusedTo(client: Client, clock: Clock, verb: 'get' | 'update'): Refused {
   const answers = new Map<string, Answer>();
 
-  function mayGet(
+  function may(
     author: Author,
     who: string,
     resource: ResourceId,
@@ -71,7 +87,7 @@ export function readingRights(client: Client, clock: Clock): ReadingRights {
         user: author.username,
         groups: [...(author.groups ?? [])],
         resourceAttributes: {
-          verb: 'get',
+          verb,
           group: resource.group,
           version: resource.version,
           resource: resource.resource,
@@ -83,31 +99,29 @@ export function readingRights(client: Client, clock: Clock): ReadingRights {
     return at(await client.create(REVIEWS, question), 'status', 'allowed') === true;
   }
 
-  return {
-    async unreadable(author, refs): Promise<ReadonlySet<string>> {
-      const who = digestOf(author);
-      const groups = new Map<string, ObjectRef[]>();
-      for (const ref of refs) {
-        const key = `${parseApiVersion(ref.apiVersion).group}/${ref.kind}/${ref.namespace}`;
-        const group = groups.get(key);
-        if (group) group.push(ref);
-        else groups.set(key, [ref]);
-      }
-      const out = new Set<string>();
-      const single: { ref: ObjectRef; resource: ResourceId }[] = [];
-      await eachOf([...groups.values()], async (group) => {
-        const [first] = group;
-        if (!first) return;
-        const resource = await client.resourceFor(first.apiVersion, first.kind);
-        if (await mayGet(author, who, resource, first, '')) return;
-        for (const ref of group) single.push({ ref, resource });
-      });
-      for (const { ref } of single.slice(MOST_NAMES)) out.add(refKey(ref));
-      await eachOf(single.slice(0, MOST_NAMES), async ({ ref, resource }) => {
-        if (!(await mayGet(author, who, resource, ref, ref.name))) out.add(refKey(ref));
-      });
-      return out;
-    },
+  return async (author, refs) => {
+    const who = digestOf(author);
+    const groups = new Map<string, ObjectRef[]>();
+    for (const ref of refs) {
+      const key = `${parseApiVersion(ref.apiVersion).group}/${ref.kind}/${ref.namespace}`;
+      const group = groups.get(key);
+      if (group) group.push(ref);
+      else groups.set(key, [ref]);
+    }
+    const out = new Set<string>();
+    const single: { ref: ObjectRef; resource: ResourceId }[] = [];
+    await eachOf([...groups.values()], async (group) => {
+      const [first] = group;
+      if (!first) return;
+      const resource = await client.resourceFor(first.apiVersion, first.kind);
+      if (await may(author, who, resource, first, '')) return;
+      for (const ref of group) single.push({ ref, resource });
+    });
+    for (const { ref } of single.slice(MOST_NAMES)) out.add(refKey(ref));
+    await eachOf(single.slice(0, MOST_NAMES), async ({ ref, resource }) => {
+      if (!(await may(author, who, resource, ref, ref.name))) out.add(refKey(ref));
+    });
+    return out;
   };
 }
 

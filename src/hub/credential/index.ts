@@ -27,6 +27,7 @@ export type {
   GatewayOptions,
   Materialized,
 } from './credential.ts';
+export { CredentialError } from './credential.ts';
 
 const PROVIDERS: Readonly<Record<string, CredentialProvider>> = {
   kubeconfig: kubeconfigCredential,

@@ -17,8 +17,10 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { spokeContracts } from '../contract/index.ts';
 import type { Fleet } from '../fleet.ts';
+import type { IntentRecords } from '../intents/records.ts';
 import type { Inventory } from '../inventory/index.ts';
 import { authorOf } from '../policies/dialect-author-policy.ts';
+import { startCompositions, startCycles } from './composition/index.ts';
 
 const DEFINITIONS = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
 /** Changes of the fleet come in swarms. */
@@ -30,6 +32,7 @@ export interface GraphTargetsOptions {
   readonly client: Client;
   readonly fleet: Fleet;
   readonly inventory: Inventory;
+  readonly records: IntentRecords;
 }
 
 export interface GraphTargets {
@@ -39,9 +42,11 @@ export interface GraphTargets {
 /** Keeps the condition of definitions that name clusters; costs nothing where there are none. */
 export function startGraphTargets(
   runtime: Runtime,
-  { client, fleet, inventory }: GraphTargetsOptions,
+  { client, fleet, inventory, records }: GraphTargetsOptions,
 ): GraphTargets {
   const definitions = startInformer<ResourceGraphDefinition>(runtime, client, DEFINITIONS);
+  const compositions = startCompositions(runtime, { client, fleet, definitions, records });
+  const cycles = startCycles(runtime, client, definitions);
   const contracts = spokeContracts(runtime, fleet, checkAll);
   const loop = startController(runtime, { name: 'graph targets', reconcile });
 
@@ -101,7 +106,7 @@ export function startGraphTargets(
   return {
     async stop(): Promise<void> {
       definitions.stop();
-      await loop.stop();
+      await Promise.all([loop.stop(), compositions.stop(), cycles.stop()]);
     },
   };
 }

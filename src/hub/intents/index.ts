@@ -5,6 +5,7 @@ import type { KubeFed } from '../kubefed/index.ts';
 import { openGraphSources } from './graphs/index.ts';
 import type { IntentSource } from './intent-source.ts';
 import { openKubeFedSources } from './kubefed/index.ts';
+import type { KubeStellar } from './kubestellar/index.ts';
 import { openPropagations } from './propagations.ts';
 import type { IntentRecords } from './records.ts';
 
@@ -30,13 +31,14 @@ export interface Dialects {
   /** The memory of those whose own status has no room for it. */
   readonly records: IntentRecords;
   readonly kubefed: KubeFed;
+  readonly kubestellar: KubeStellar;
 }
 
 /** `onChange` hears of keys whose wish changed. */
 export function openIntents(
   runtime: Runtime,
   client: Client,
-  { records, kubefed }: Dialects,
+  { records, kubefed, kubestellar }: Dialects,
   onChange: (key: string) => void,
 ): Intents {
   const kubefedSources = openKubeFedSources(runtime, client, records, kubefed, onChange);
@@ -45,6 +47,7 @@ export function openIntents(
     openPropagations(runtime, client, onChange),
     ...kubefedSources.sources,
     ...openGraphSources(runtime, client, records, onChange),
+    kubestellar.open(onChange) as unknown as IntentSource,
   ];
   return {
     get(key: string): IntentObject | undefined {

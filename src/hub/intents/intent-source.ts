@@ -97,6 +97,8 @@ export interface IntentSource<T extends KubeObject = KubeObject> {
   writeRecord(object: T, record: IntentRecord): Promise<void>;
   /** Tells the object what became of it; writes on change only. */
   report(object: T, findings: IntentFindings): Promise<Result | undefined>;
+  /** Tells the object that the hub cannot read which clusters there are, and so decides nothing; writes on change only. */
+  tellUnread?(object: T): Promise<void>;
   /** A no-op where the object is gone. */
   setFinalizers(object: T, finalizers: readonly string[]): Promise<void>;
   stop(): void;

@@ -5,5 +5,6 @@
  * A change is told once it is stored: as an Event on the SpokeCluster, and in counters.
  */
 export type { ClosableLink, Inventory, LinkSource } from './inventory.ts';
+export { followClusters } from './known-clusters.ts';
 export { DETACH_FINALIZER, startInventory } from './start-inventory.ts';
 export { INVENTORY_EVENTS, INVENTORY_METRICS } from './transitions.ts';

@@ -1,5 +1,7 @@
+import type { SpokeFindings } from '../../dialects/kubevela/report.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import type { ClusterFacts } from '../../engine/intent.ts';
+import type { PlaneName } from '../../engine/render/cluster-patches.ts';
 import type { ClusterEndpoint } from '../../kube/cluster-endpoint.ts';
 import type { Link } from '../../link/link.ts';
 
@@ -34,8 +36,14 @@ export interface Inventory {
   askHolder(holds: (name: string) => boolean): void;
   /** Looks at a cluster again, because something about it changed elsewhere. */
   recheck(name: string): void;
-  /** Calls back when clusters come, go, are relabelled or tainted. */
-  onChange(listener: () => void): void;
+  /** Calls back when clusters come, go, are relabelled or tainted; with `only` where nothing but patches for these intents changed. */
+  onChange(listener: (only?: readonly PlaneName[]) => void): void;
+  /** Tells who knows what became of the patches of a cluster. */
+  askPatches(ask: (spoke: SpokeCluster) => SpokeFindings['patches']): void;
+  /** Why it is not known which clusters there are, where they could not be read since this hub started. */
+  readonly unread: string | undefined;
+  /** Resolves once they were read, or could not be. */
+  whenTried(): Promise<void>;
   whenSynced(): Promise<void>;
   stop(): Promise<void>;
 }

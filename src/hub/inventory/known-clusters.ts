@@ -3,9 +3,11 @@ import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import { UNREACHABLE_TAINT } from '../../dialects/kubevela/report.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import type { ClusterFacts } from '../../engine/intent.ts';
+import type { PlaneName } from '../../engine/render/cluster-patches.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
+import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
 
@@ -18,6 +20,8 @@ export interface ClusterChange {
   readonly type: 'added' | 'updated' | 'deleted';
   /** Whether the wish is another: what was found before may not hold. */
   readonly restated: boolean;
+  /** Set where it is about the patches of the cluster only: of which intents they are, before or now. */
+  readonly planes?: readonly PlaneName[];
 }
 
 /** The SpokeClusters that there are. Names are the fleet's: of several of one name the oldest is the cluster. */
@@ -34,6 +38,10 @@ export interface KnownClusters {
   facts(): readonly ClusterFacts[];
   /** Clusters of other names that say that they have this id. */
   withId(id: string, exceptName: string): readonly SpokeCluster[];
+  /** Why it is not known which clusters there are, where that is known. */
+  readonly unread: string | undefined;
+  /** Resolves once they were read, or could not be. */
+  whenTried(): Promise<void>;
   whenSynced(): Promise<void>;
   stop(): void;
 }
@@ -45,7 +53,15 @@ export function followClusters(
   /** Hears of every change, also of those that the hub writes itself. */
   onSeen: (key: string) => void = () => undefined,
 ): KnownClusters {
-  const objects = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS);
+  let failure: string | undefined;
+  const objects = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS, {
+    onFailure(error) {
+      failure = errorText(error);
+      tried.resolve();
+    },
+  });
+  const tried = Promise.withResolvers<void>();
+  objects.whenSynced().then(tried.resolve, tried.resolve);
   /** Keys by name: no event of a spoke looks at the whole fleet. */
   const named = keyIndex();
   const byId = keyIndex();
@@ -64,14 +80,18 @@ export function followClusters(
     }
     if (type === 'deleted' && named.of(object.metadata.name ?? '').length === 0)
       facts.delete(object.metadata.name ?? '');
-    const restated = type !== 'updated' || !deepEqual(object.spec, previous?.spec);
+    const restated = type !== 'updated' || !deepEqual(withoutPatches(object), withoutPatches(previous));
+    const { patches = [], ...known } = clusterFactsOf(object);
+    const { patches: before = [], ...knownBefore } = clusterFactsOf(previous ?? object);
     const isRelevant =
       restated ||
       object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
       !deepEqual(object.metadata.labels, previous?.metadata.labels) ||
-      !deepEqual(clusterFactsOf(object), clusterFactsOf(previous ?? object));
+      !deepEqual(known, knownBefore);
     onSeen(key);
     if (isRelevant) onChange({ key, object, type, restated });
+    else if (!deepEqual(patches, before))
+      onChange({ key, object, type, restated, planes: [...before, ...patches].map(({ plane }) => plane) });
   });
 
   function ownerOf(name: string): SpokeCluster | undefined {
@@ -121,6 +141,10 @@ export function followClusters(
         .map(get)
         .filter((object) => object !== undefined)
         .filter(({ metadata }) => metadata.name !== exceptName),
+    get unread() {
+      return objects.synced ? undefined : failure;
+    },
+    whenTried: () => tried.promise,
     whenSynced: () => objects.whenSynced(),
     stop: () => objects.stop(),
   };
@@ -141,6 +165,11 @@ export function isUnreachable(spoke: SpokeCluster | undefined): boolean {
 /** What a cluster said last of who it is. */
 export function idOf(spoke: SpokeCluster): string | undefined {
   return spoke.status?.clusterInfo?.id;
+}
+
+function withoutPatches(spoke: SpokeCluster | undefined): unknown {
+  const { patches: _patches, ...spec } = spoke?.spec ?? {};
+  return spec;
 }
 
 function stays({ metadata }: SpokeCluster): boolean {

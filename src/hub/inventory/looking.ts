@@ -5,6 +5,7 @@ import type { Link } from '../../link/link.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Credentials, Materialized } from '../credential/index.ts';
 import type { Fleet } from '../fleet.ts';
+import type { Provisioning } from '../provision/index.ts';
 import { type DirectLinks, directLinks } from './direct-links.ts';
 import type { GatewayRegistration } from './gateway-registration.ts';
 import type { LinkSource } from './inventory.ts';
@@ -45,13 +46,15 @@ export interface LookingOptions {
   readonly links: LinkSource;
   /** Absent where clusters are not registered with a cluster gateway. */
   readonly gateway?: GatewayRegistration;
+  /** Absent where nothing makes clusters. */
+  readonly provisioning?: Provisioning;
 }
 
 type Registered = NonNullable<SpokeFindings['registered']>;
 
 export function startLooking(runtime: Runtime, options: LookingOptions): Looking {
   const { clock } = runtime;
-  const { credentials, known, fleet, links, gateway } = options;
+  const { credentials, known, fleet, links, gateway, provisioning } = options;
   const direct: DirectLinks = directLinks(links);
   const sightings = createSightings();
   const probing = createProbing(runtime, fleet);
@@ -63,11 +66,13 @@ export function startLooking(runtime: Runtime, options: LookingOptions): Looking
     const owner = known.ownerOf(name);
     const takenBy = owner?.metadata.uid === spoke.metadata.uid ? undefined : owner?.metadata.namespace;
     const sighting = sightings.of(name);
-    const unmade = unmadeOf(spoke);
-    if (unmade && takenBy === undefined) {
+    const unmade = takenBy === undefined ? unmadeOf(spoke, provisioning) : undefined;
+    if (unmade) {
       closeDirect(name);
       fleet.detach(name);
-      return { found: { generation, registered: unmade, ...lastSynced(sighting) } };
+      const { againInMs, ...registered } = unmade;
+      const found = { generation, registered, ...lastSynced(sighting) };
+      return { found, ...(againInMs === undefined ? {} : { againInMs }) };
     }
     const credential = await credentials.materialize(spoke);
     // A credential that was taken back, or replaced by another kind, is used no more.
@@ -185,15 +190,21 @@ export function startLooking(runtime: Runtime, options: LookingOptions): Looking
   };
 }
 
-/** Why a cluster cannot be used that was to be made, or taken over from whoever made it: nothing here does either. */
-function unmadeOf({ spec }: SpokeCluster): Registered | undefined {
-  const { mode = 'connect' } = spec;
-  if (mode === 'connect') return undefined;
-  const missing =
-    mode === 'provision'
-      ? 'mode provision needs a provisioner that makes the cluster, and this hub has none: make it by other means and use mode connect'
-      : 'mode adopt needs a provisioner that takes over what was made elsewhere, and this hub has none: to use the cluster as it is, use mode connect';
-  return { ok: false, reason: 'NoProvisioner', message: missing };
+/** Why a cluster cannot be used yet that is to be made. The mode alone decides whether anything is: no other one comes this far. */
+function unmadeOf(
+  spoke: SpokeCluster,
+  provisioning: Provisioning | undefined,
+): (Registered & { readonly againInMs?: number }) | undefined {
+  if (spoke.spec.mode !== 'provision') return undefined;
+  if (!provisioning) {
+    const message =
+      'mode provision needs a provisioner that makes the cluster, and this hub has none: make it by other means and use mode connect';
+    return { ok: false, reason: 'NoProvisioner', message };
+  }
+  const made = provisioning.ensure(spoke);
+  if (made.phase === 'Ready') return undefined;
+  const { phase, message, againInMs } = made;
+  return { ok: false, reason: phase, message, ...(againInMs === undefined ? {} : { againInMs }) };
 }
 
 function credentialText(spoke: SpokeCluster, { way }: Materialized): string {

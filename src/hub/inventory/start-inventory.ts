@@ -1,6 +1,7 @@
-import { reportSpoke, sameButForProbing } from '../../dialects/kubevela/report.ts';
+import { reportSpoke, type SpokeFindings, sameButForProbing } from '../../dialects/kubevela/report.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { settlesInMs } from '../../engine/liveness/index.ts';
+import type { PlaneName } from '../../engine/render/cluster-patches.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
@@ -9,6 +10,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { type CredentialOptions, credentials as openCredentials } from '../credential/index.ts';
 import type { Fleet } from '../fleet.ts';
 import { followTaintPolicies } from '../placement/taint-policies.ts';
+import { type ClusterProvider, createProvisioning } from '../provision/index.ts';
 import { gatewayRegistration } from './gateway-registration.ts';
 import type { Inventory, LinkSource } from './inventory.ts';
 import { type ClusterChange, followClusters, isUnreachable, SPOKE_CLUSTERS } from './known-clusters.ts';
@@ -24,6 +26,9 @@ export const DETACH_FINALIZER = 'atoll.dev/detach';
 const START_GRACE_MS = 12_000;
 /** Until the copy here shows what was just written. */
 const CATCH_UP_MS = 20;
+const SOON_MS = 20;
+/** What a spoke says of itself and of its orders is summed up once for a burst of it. */
+const PULL_MS = 500;
 /** Nothing is looked at more often than this, whatever a credential says of its end. */
 const SHORTEST_INTERVAL_MS = 5_000;
 
@@ -33,21 +38,25 @@ export function startInventory(
   fleet: Fleet,
   links: LinkSource,
   credentialOptions: CredentialOptions,
+  provider?: ClusterProvider,
 ): Inventory {
   const { clock } = runtime;
-  const listeners: (() => void)[] = [];
+  const listeners: ((only?: readonly PlaneName[]) => void)[] = [];
   const startedAt = clock.monotonic();
   let holds: (name: string) => boolean = () => false;
+  let patchesOf: (spoke: SpokeCluster) => SpokeFindings['patches'] = () => undefined;
   // A probe mostly waits, and on a spoke that hangs it waits for its whole timeout: that must not hold up the others.
   const loop = startController(runtime, { name: 'inventory', concurrency: 512, reconcile });
   const known = followClusters(runtime, client, onChange, (key) => profiles.seen(key));
   const profiles = mirrorProfiles(runtime, client, known);
   const { gateway } = credentialOptions;
+  const provisioning = provider && createProvisioning(runtime, provider, enqueueName);
   const looking = startLooking(runtime, {
     credentials: openCredentials({ ...credentialOptions, client, now: () => clock.now() }),
     known,
     fleet,
     links,
+    ...(provisioning === undefined ? {} : { provisioning }),
     ...(gateway === undefined ? {} : { gateway: gatewayRegistration(runtime, client, gateway.namespace) }),
   });
   const transitions = followTransitions(runtime, client);
@@ -67,18 +76,20 @@ export function startInventory(
     return [...counts].map(([connection, value]) => ({ labels: { connection }, value }));
   });
   links.onTunnel((spoke) => enqueueName(spoke));
-  fleet.onChange(({ spoke }) => enqueueName(spoke));
+  fleet.onChange(({ spoke, dispatch, cluster }) =>
+    enqueueName(spoke, dispatch === undefined && cluster !== true ? SOON_MS : PULL_MS),
+  );
 
-  function onChange({ key, object, type, restated }: ClusterChange): void {
+  function onChange({ key, object, type, restated, planes }: ClusterChange): void {
     if (restated) looking.invalidate(object.metadata.name ?? '');
     loop.enqueue(key);
     // One that was kept out for being the same may be in now.
     if (type === 'deleted') for (const name of looking.duplicates()) enqueueName(name);
-    for (const listener of listeners) listener();
+    for (const listener of listeners) listener(planes);
   }
 
-  function enqueueName(name: string): void {
-    for (const key of known.keysOf(name)) loop.enqueue(key, 20);
+  function enqueueName(name: string, afterMs = SOON_MS): void {
+    for (const key of known.keysOf(name)) loop.enqueue(key, afterMs);
   }
 
   async function reconcile(key: string): Promise<Result | void> {
@@ -101,7 +112,8 @@ export function startInventory(
     }
     const looked = await looking.look(spoke);
     const { found } = looked;
-    const told = { ...found, taints: spoke.spec.taints ?? [] };
+    const patches = patchesOf(spoke);
+    const told = { ...found, taints: spoke.spec.taints ?? [], ...(patches && { patches }) };
     const { status, dueMs } = taintPolicies.apply(spoke, reportSpoke(told, spoke.status, clock.now()));
     if (status.connection !== 'Connected' && mayStillCome(spoke, name)) {
       // A hub that starts again has not lost the spokes that are on their way: it says nothing of them yet.
@@ -137,11 +149,17 @@ export function startInventory(
     );
   }
 
+  /** Whether the cluster itself was made here, and goes with its object. */
+  function isTakenAway({ spec }: SpokeCluster): boolean {
+    return provisioning !== undefined && spec.mode === 'provision' && spec.deletionPolicy === 'cleanup';
+  }
+
   /** Whether nothing of this hub is left on a cluster that leaves, or nothing can be done about it. */
   function mayGo(spoke: SpokeCluster, name: string): boolean {
     const policy = spoke.spec.deletionPolicy ?? 'detach';
     const isOwner = known.ownerOf(name)?.metadata.uid === spoke.metadata.uid;
-    if (policy === 'orphan' || !isOwner || !holds(name)) return true;
+    // What is on a cluster that goes itself need not be taken away before.
+    if (policy === 'orphan' || !isOwner || !holds(name) || isTakenAway(spoke)) return true;
     // What is to be taken away must be; letting go can be left to the spoke, which keeps what it has.
     return policy === 'detach' && isUnreachable(spoke);
   }
@@ -149,6 +167,7 @@ export function startInventory(
   async function letGo(spoke: SpokeCluster): Promise<void> {
     if (spoke.metadata.finalizers?.includes(DETACH_FINALIZER) !== true) return;
     await looking.release(spoke);
+    if (isTakenAway(spoke)) await provisioning?.remove(spoke);
     if (await setFinalizers(spoke, (finalizer) => finalizer !== DETACH_FINALIZER))
       transitions.detached(spoke, spoke.spec.deletionPolicy === 'orphan' ? 'orphaned' : 'released');
   }
@@ -184,9 +203,16 @@ export function startInventory(
     askHolder(ask): void {
       holds = ask;
     },
+    askPatches(ask): void {
+      patchesOf = ask;
+    },
     recheck: enqueueName,
     unreachable: (name) => isUnreachable(known.ownerOf(name)),
     onChange: (listener) => void listeners.push(listener),
+    get unread() {
+      return known.unread;
+    },
+    whenTried: () => known.whenTried(),
     whenSynced: () => known.whenSynced(),
     async stop(): Promise<void> {
       removeGauge();

@@ -25,9 +25,10 @@ export const INVENTORY_METRICS: Readonly<
 };
 
 /** Everything that the inventory tells in Events; reasons of failures are those of the conditions. */
-export const INVENTORY_EVENTS: Readonly<Record<'connected' | 'detached', string>> = {
+export const INVENTORY_EVENTS: Readonly<Record<'connected' | 'detached' | 'provisioning', string>> = {
   connected: 'ProbeSucceeded',
   detached: 'Detached',
+  provisioning: 'Provisioning',
 };
 
 /** Tells what became of a cluster, once for each change: in Events, and in counters. */
@@ -58,8 +59,10 @@ export function followTransitions(runtime: Runtime, client: Client): Transitions
         const previous = before?.conditions?.find(({ type }) => type === condition.type);
         if (!isTransition(previous, condition)) continue;
         const { type, status, reason, message } = condition;
-        if (status === 'False') failures.add({ condition: type, reason });
-        if (status === 'False' && TOLD.includes(type)) recorder.record(spoke, 'Warning', reason, message);
+        const isUnderWay = reason === INVENTORY_EVENTS.provisioning;
+        if (status === 'False' && !isUnderWay) failures.add({ condition: type, reason });
+        if (status === 'False' && TOLD.includes(type))
+          recorder.record(spoke, isUnderWay ? 'Normal' : 'Warning', reason, message);
         if (status === 'True' && type === 'Connected')
           recorder.record(spoke, 'Normal', INVENTORY_EVENTS.connected, message);
       }

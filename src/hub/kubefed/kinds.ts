@@ -37,20 +37,25 @@ export function madeFrom(from: unknown): string {
 }
 
 /** Whether a definition is somebody else's, or is up to date. */
-export function isMade(present: KubeObject | undefined, digest: string): boolean {
-  const made = present?.metadata.annotations?.[MADE_ANNOTATION];
+export function isMade(
+  present: KubeObject | undefined,
+  digest: string,
+  annotation: string = MADE_ANNOTATION,
+): boolean {
+  const made = present?.metadata.annotations?.[annotation];
   return present !== undefined && (made === undefined || made === digest);
 }
 
-/** Serves a kind, unless somebody else serves it already. `digest` as of {@link madeFrom}. */
+/** Serves a kind, unless somebody else serves it already. `digest` as of {@link madeFrom}, `annotation` says where it is written. */
 export async function installKind(
   client: Client,
   kind: AnyCustomKind,
   digest: string = madeFrom(kind),
+  annotation: string = MADE_ANNOTATION,
 ): Promise<void> {
   const definition = customResourceDefinition({
     ...kind,
-    annotations: { ...kind.annotations, [MADE_ANNOTATION]: digest },
+    annotations: { ...kind.annotations, [annotation]: digest },
   });
   const { name = '' } = definition.metadata;
   let present: KubeObject | undefined;
@@ -59,6 +64,6 @@ export async function installKind(
   } catch (error) {
     if (!hasCode(error, 404)) throw error;
   }
-  if (!isMade(present, digest))
+  if (!isMade(present, digest, annotation))
     await client.apply(customResourceDefinitions, definition, { fieldManager: FIELD_MANAGER, force: true });
 }

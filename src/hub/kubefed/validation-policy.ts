@@ -6,9 +6,11 @@ import {
 } from '../../dialects/kubefed/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { AnyCustomKind } from '../../kube/custom-resource.ts';
+import { keepApplied } from '../../kube/keep-applied.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { whatIsWritten } from '../policies/match-constraints.ts';
 
 const apiVersion = 'admissionregistration.k8s.io/v1';
 
@@ -255,17 +257,8 @@ function objectsOf({ name, groups, resources, variables = [], rules, action }: P
       spec: {
         // What is only warned of must hold up nothing.
         failurePolicy: action === 'Deny' ? 'Fail' : 'Ignore',
-        matchConstraints: {
-          resourceRules: [
-            {
-              apiGroups: [...groups],
-              apiVersions: ['*'],
-              operations: ['CREATE', 'UPDATE'],
-              resources: [...resources],
-            },
-          ],
-        },
-        variables: variables.map((variable) => ({ ...variable })),
+        matchConstraints: whatIsWritten(groups, resources),
+        ...(variables.length > 0 && { variables: variables.map((variable) => ({ ...variable })) }),
         validations: rules.map(({ expression, message }) => ({ expression, message, reason: 'Invalid' })),
       },
     },
@@ -286,11 +279,7 @@ export async function installValidation(
 ): Promise<void> {
   const policies = [typeConfigPolicy(), clusterPolicy(), configPolicy(), federatedPolicy(groups)];
   try {
-    for (const object of policies.flatMap(objectsOf))
-      await client.apply(await client.resourceFor(object.apiVersion, object.kind), object, {
-        fieldManager: 'atoll',
-        force: true,
-      });
+    for (const object of policies.flatMap(objectsOf)) await keepApplied(client, object, 'atoll');
   } catch (error) {
     // What is not valid is told in a status where nobody refuses it.
     if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 404)) throw error;

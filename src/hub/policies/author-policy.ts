@@ -1,6 +1,7 @@
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../../dialects/propagation/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { ROLLOUT_ACTION } from '../rollouts/kinds.ts';
+import { whatIsWritten } from './match-constraints.ts';
 
 /** Kinds with an author in `spec.author`. */
 const AUTHORED = [PROPAGATION, CLUSTER_PROPAGATION, ROLLOUT_ACTION];
@@ -12,16 +13,10 @@ const CHANGES = { name: 'spec-changes', expression: 'oldObject == null || object
 const AUTHOR =
   "{'username': dyn(request.userInfo.username), 'groups': dyn(has(request.userInfo.groups) ? request.userInfo.groups : [])}";
 
-const matchConstraints = {
-  resourceRules: [
-    {
-      apiGroups: [...new Set(AUTHORED.map(({ group }) => group))],
-      apiVersions: ['*'],
-      operations: ['CREATE', 'UPDATE'],
-      resources: AUTHORED.map(({ plural }) => plural),
-    },
-  ],
-};
+const matchConstraints = whatIsWritten(
+  [...new Set(AUTHORED.map(({ group }) => group))],
+  AUTHORED.map(({ plural }) => plural),
+);
 
 /** Writes the author into what is written: the API server knows who it is, the object cannot. */
 export function authorStamp(version: string): KubeObject[] {

@@ -1,5 +1,6 @@
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { whatIsWritten } from './match-constraints.ts';
 
 const NAME = 'atoll.dev-credentials';
 const apiVersion = 'admissionregistration.k8s.io/v1';
@@ -14,16 +15,7 @@ export function credentialPolicy(): KubeObject[] {
       metadata: { name: NAME },
       spec: {
         failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
-            {
-              apiGroups: [SPOKE_CLUSTER.group],
-              apiVersions: ['*'],
-              operations: ['CREATE', 'UPDATE'],
-              resources: [SPOKE_CLUSTER.plural],
-            },
-          ],
-        },
+        matchConstraints: whatIsWritten([SPOKE_CLUSTER.group], [SPOKE_CLUSTER.plural]),
         validations: [
           {
             expression: `!has(object.spec.credential) || !has(object.spec.credential.kubeconfig) || !has(${REF}) || !has(${REF}.namespace) || ${REF}.namespace == '' || ${REF}.namespace == request.namespace`,

@@ -4,6 +4,7 @@ import { keepApplied } from '../../kube/keep-applied.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { whatIsWritten } from './match-constraints.ts';
 
 /** Who wrote the spec of an object last, as the API server knew them. Kinds of others have no field for it. */
 export const AUTHOR_ANNOTATION = 'atoll.dev/author';
@@ -51,18 +52,8 @@ export interface AuthoredKinds {
   readonly resources?: readonly string[];
 }
 
-function matchConstraints({ groups, resources = ['*'] }: AuthoredKinds): object {
-  return {
-    resourceRules: [
-      {
-        apiGroups: [...groups],
-        apiVersions: ['*'],
-        operations: ['CREATE', 'UPDATE'],
-        resources: [...resources],
-      },
-    ],
-  };
-}
+const matchConstraints = ({ groups, resources = ['*'] }: AuthoredKinds): object =>
+  whatIsWritten(groups, resources);
 
 function stamp(version: string, kinds: AuthoredKinds): KubeObject[] {
   const pointer = (annotation: string): string => `/metadata/annotations/${annotation.replace('/', '~1')}`;

@@ -37,8 +37,10 @@ export type ClusterOrder =
       readonly plan: Plan | undefined;
       readonly generation: number;
       readonly digest: string;
-      /** Why this is not the newest content yet. */
+      /** Why this is not the newest content yet, or is held. */
       readonly behind?: string;
+      /** Not to be taken by a spoke that has not taken it: its window ended. */
+      readonly hold?: true;
     }
   /** Nothing is said to it: it keeps what it has. */
   | { readonly withheld: string; readonly generation: number };

@@ -8,6 +8,7 @@
  */
 
 export type { ClusterOrder, RolledOut, RolloutRequest } from './entry.ts';
+export { INCIDENT, type Incident } from './incidents.ts';
 export {
   INTENT_REVISION,
   INTENT_ROLLOUT,

@@ -80,12 +80,15 @@ export function createOrdering(store: RolloutStore, log: Logger): Ordering {
         continue;
       }
       const progress = record.state?.clusters[name];
+      const plan = plans.get(revision);
       if (progress?.phase === 'Held') {
-        orders.set(name, { withheld: progress.message ?? 'its window ended', generation });
+        // A spoke that hears of it only now must not begin outside of its window.
+        const behind = progress.message ?? 'its window ended';
+        orders.set(name, { plan, generation, digest, behind, hold: true });
         continue;
       }
       orders.set(name, {
-        plan: plans.get(revision),
+        plan,
         generation,
         digest,
         ...(revision === target || revision === NO_REVISION

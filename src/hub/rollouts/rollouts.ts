@@ -23,6 +23,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { canonicalJson } from '../../schema/json.ts';
 import { type ActionOutcome, eventOf, followRolloutActions, outcomeOf } from './actions.ts';
 import type { RolledOut, RolloutEntry, RolloutRequest } from './entry.ts';
+import { followIncidents } from './incidents.ts';
 import type { RolloutAction } from './kinds.ts';
 import type { Measure } from './measuring.ts';
 import { createOrdering, withRevisionOf } from './orders.ts';
@@ -69,6 +70,13 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
   const { clock, random, log } = runtime;
   const store = createRolloutStore(options.client);
   const actions = followRolloutActions(runtime, options.client, options.onAction);
+  const incidents = followIncidents(runtime, options.client, (namespace) => {
+    for (const [key, { request }] of entries) {
+      const { rollout, source } = request.intent;
+      if ((rollout?.pauseOnIncidents ?? []).length === 0) continue;
+      if (namespace === undefined || source.namespace === namespace) options.onAction(key);
+    }
+  });
   const recorder = startEventRecorder(runtime, options.client, { component: 'atoll-rollout' });
   const ordering = createOrdering(store, log);
   const entries = new Map<string, RolloutEntry>();
@@ -127,6 +135,8 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
   async function pass(entry: RolloutEntry, holding: ReadonlySet<string>): Promise<RolledOut> {
     const { request } = entry;
     const { key, dispatch, intent, recorded } = request;
+    await incidents.whenSynced();
+    const open = incidents.openIn(intent.source.namespace);
     const now = clock.now();
     const live = contentOf(intent);
     const wanted = revisionDigest(live);
@@ -180,6 +190,8 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
         revision: digest,
         clusters: request.clusters.map((cluster) => withRevisionOf(cluster, record)),
         strategy: intent.rollout,
+        // Those that it does not pause for say nothing to it.
+        incidents: open.filter((severity) => intent.rollout?.pauseOnIncidents?.includes(severity) === true),
       });
       // Who joins is looked at now: nothing that happens there may tell of it later.
       if (Object.keys(record.state?.clusters ?? {}).some((name) => known?.[name] === undefined)) {
@@ -353,6 +365,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     },
     stop(): void {
       actions.stop();
+      incidents.stop();
       recorder.stop();
     },
   };

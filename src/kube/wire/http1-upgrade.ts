@@ -1,10 +1,4 @@
-import {
-  request as httpRequest,
-  type IncomingMessage,
-  validateHeaderName,
-  validateHeaderValue,
-} from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import {
@@ -16,7 +10,7 @@ import {
   upgradeProtocol,
 } from '../exchange.ts';
 import { internalError, StatusError } from '../status-error.ts';
-import { text } from './header-texts.ts';
+import { text, validateHeaderName, validateHeaderValue } from './header-texts.ts';
 import { ExchangeError } from './http2-client.ts';
 import { joinStreams, switchingProtocols } from './raw-stream.ts';
 
@@ -38,11 +32,12 @@ const ANSWER_LIMIT = 1024 * 1024;
  */
 export function http1Upgrader(
   peer: string,
-  open: (signal: AbortSignal | undefined) => Promise<Socket>,
+  open: (signal: AbortSignal | undefined) => Promise<Duplex>,
 ): Upgrader {
   return async (request) => {
     const { signal } = request;
-    let socket: Socket;
+    const { request: httpRequest } = await import('node:http');
+    let socket: Duplex;
     try {
       socket = await open(signal);
     } catch (error) {

@@ -1,10 +1,9 @@
-import { validateHeaderValue } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import { type Handler, type Request, type Response, type Upgrader, upgradeProtocol } from '../exchange.ts';
 import { failure } from '../status-error.ts';
-import { text } from './header-texts.ts';
+import { text, validateHeaderValue } from './header-texts.ts';
 import { http2RawStream } from './raw-stream.ts';
 import { UPGRADE_METHOD_HEADER } from './upgrade-stream.ts';
 

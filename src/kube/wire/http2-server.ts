@@ -1,4 +1,3 @@
-import { validateHeaderValue } from 'node:http';
 import {
   constants,
   type IncomingHttpHeaders,
@@ -10,7 +9,7 @@ import type { Duplex } from 'node:stream';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import type { Handler, Upgrader } from '../exchange.ts';
 import { type ExchangeLimits, type ExchangeServer, exchangeServer } from './exchange-server.ts';
-import { CONNECTION_HEADERS, plainHeaders, text } from './header-texts.ts';
+import { CONNECTION_HEADERS, plainHeaders, text, validateHeaderValue } from './header-texts.ts';
 import { serveUpgradeStream } from './upgrade-stream.ts';
 import { withWarningLines } from './warning-lines.ts';
 

@@ -1,7 +1,7 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { constants, type Http2Stream } from 'node:http2';
 import { Duplex, duplexPair } from 'node:stream';
 import { type Handler, type Response, type Upgraded, type Upgrader, upgradeProtocol } from '../exchange.ts';
+import { validateHeaderName, validateHeaderValue } from './header-texts.ts';
 
 /**
  * Joins two streams until both are over: what one sends the other gets, byte by byte and at the reader's pace; the end of

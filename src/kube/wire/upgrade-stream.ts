@@ -1,4 +1,3 @@
-import { validateHeaderValue } from 'node:http';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import {
@@ -10,7 +9,7 @@ import {
   type Upgrader,
 } from '../exchange.ts';
 import { failure, internalError, StatusError } from '../status-error.ts';
-import { CONNECTION_HEADERS, plainHeaders } from './header-texts.ts';
+import { CONNECTION_HEADERS, plainHeaders, validateHeaderValue } from './header-texts.ts';
 import { http2RawStream, joinStreams } from './raw-stream.ts';
 
 /** Extended CONNECT has a method of its own; the one that was asked with (SPDY comes by POST) goes beside it. */

@@ -59,7 +59,9 @@ const OWN_RULES: readonly object[] = [
   { apiGroups: ['kro.run', 'internal.kro.run'], resources: ['*'], verbs: ALL },
   { apiGroups: ['atoll.dev'], resources: ['rgdrollouts'], verbs: READ },
   // What stands for objects on other clusters.
-  { apiGroups: ['atoll.dev'], resources: ['remoteobjects'], verbs: ALL },
+  { apiGroups: ['atoll.dev'], resources: ['remoteobjects', 'hubobjects'], verbs: ALL },
+  { apiGroups: ['atoll.dev'], resources: ['hubobjects/status'], verbs: ['patch'] },
+  { apiGroups: ['atoll.dev'], resources: ['hubreplies'], verbs: READ },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ALL },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ALL },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },

@@ -7,12 +7,14 @@ import {
   paceOf,
   pinOf,
   type ResourceGraphDefinition,
+  secretAims,
 } from '../../dialects/kro/index.ts';
 import {
   type CompiledGraph,
   type DistributedDecision,
   decideDistributed,
   decideRevision,
+  type GraphIssue,
   type GraphOwner,
   type InstanceKind,
   instanceKindOf,
@@ -33,11 +35,12 @@ export interface ServingOptions {
   readonly runtime: Runtime;
   readonly client: Client;
   readonly version: string;
-  readonly stored: Informer<GraphRevision>;
+  readonly stored: Pick<Informer<GraphRevision>, 'list' | 'synced'>;
   readonly revisions: Revisions;
   readonly instances: Instances;
   readonly metrics: GraphMetrics;
   readonly bothPrefixes?: boolean;
+  readonly kubeconfigTargets?: boolean;
 }
 
 /** What serving a definition came to. */
@@ -117,7 +120,9 @@ export function createServing(options: ServingOptions): Serving {
     const known = await loaded(name);
     const lastIssued = object.status?.lastIssuedRevision ?? 0;
     const { definition, issues } = definitionOf(object);
-    if (!definition) return serveLast(object, known, invalid(issuesMessage(issues)), RESOLVED);
+    const wrong = issues ?? (options.kubeconfigTargets === true ? [] : secretTargetIssues(object));
+    if (!definition || wrong.length > 0)
+      return serveLast(object, known, invalid(issuesMessage(wrong)), RESOLVED);
     const { hash } = revisionDigest(definition);
     const decision = decide(object, { hash, revisions: known, lastIssued, warm: stored.synced });
     metrics.count('rgd_graph_revision_resolution_total', { result: decision.kind });
@@ -278,4 +283,16 @@ export function kindOf(object: ResourceGraphDefinition): InstanceKind | undefine
 function pinned(object: ResourceGraphDefinition): readonly number[] {
   const pin = pinOf(object) ?? distributedRevisionOf(object);
   return pin === undefined ? [] : [pin];
+}
+
+/** Nobody would carry what they have to the clusters behind these Secrets. */
+function secretTargetIssues({ spec }: ResourceGraphDefinition): GraphIssue[] {
+  return secretAims(spec)
+    .slice(0, 1)
+    .map(({ path }) => ({
+      path: `${path}.cluster.kubeconfigSecretName`,
+      message:
+        'no hub here reaches clusters by kubeconfigs of its own: that is off unless it runs with --enable-multicluster',
+      expected: 'target.cluster.name, a cluster of the fleet',
+    }));
 }

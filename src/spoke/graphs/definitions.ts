@@ -38,7 +38,9 @@ export interface DefinitionsOptions {
   readonly allowKindDeletion: boolean;
   readonly metrics: GraphMetrics;
   readonly bothPrefixes?: boolean;
+  readonly kubeconfigTargets?: boolean;
   readonly keptRevisions?: number;
+  readonly progressMs?: number;
   /** Revisions that clusters are held at; `undefined` while that is not known. */
   readonly revisionsInUse: (definition: string) => readonly number[] | undefined;
 }
@@ -90,7 +92,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
     const inUse = new Set([...serving.live(definition), ...(held ?? [])]);
     for (const { object } of obsoleteRevisions(outcome.revisions, inUse, options.keptRevisions))
       if (held) await forgotten(object);
-    return outcome.again ? { requeueAfterMs: NOT_YET_MS } : undefined;
+    return outcome.again ? { requeueAfterMs: options.progressMs ?? NOT_YET_MS } : undefined;
   }
 
   async function forgotten(revision: GraphRevision): Promise<void> {

@@ -13,6 +13,7 @@
  * - **Memory** (`instance-memory.ts`): what was applied, to know drift from what others add. Nothing that may not be lost.
  */
 export { type AccessMode, AGGREGATE_TO_ENGINE, graphAccess } from './access.ts';
+export { type EngagedGraphs, type EngagedGraphsOptions, startEngagedGraphs } from './engaged-graphs.ts';
 export { type Graphs, type GraphsOptions, startGraphs } from './graphs.ts';
 export {
   GRAPH_SETTINGS,

@@ -4,6 +4,7 @@ import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
 import { instanceMemory } from './instance-memory.ts';
 
 const KEY = '/ConfigMap/default/one';
+const REF = refOf(live(0, ''));
 
 function live(version: number, colour: string, more: object = {}): KubeObject {
   return {
@@ -41,8 +42,8 @@ it('takes an object for gone that no watch ever tells of', () => {
 it('tells drift from what others add', () => {
   const memory = instanceMemory();
   memory.wrote(desired('red'), live(1, 'red'), 0);
-  expect(memory.applied(KEY, live(2, 'red', { extra: 'x' }), 0)).toBe('red');
-  expect(memory.applied(KEY, live(3, 'blue'), 0)).toBeUndefined();
+  expect(memory.applied(REF, undefined, live(2, 'red', { extra: 'x' }), 0)).toBe('red');
+  expect(memory.applied(REF, undefined, live(3, 'blue'), 0)).toBeUndefined();
 });
 
 it('corrects one change at once, and slows down who fights', () => {
@@ -50,7 +51,7 @@ it('corrects one change at once, and slows down who fights', () => {
   memory.wrote(desired('red'), live(1, 'red'), 0);
   const drift = (version: number, now: number): string | undefined => {
     memory.seen(KEY, live(version, 'blue'), now);
-    return memory.applied(KEY, live(version, 'blue'), now);
+    return memory.applied(REF, undefined, live(version, 'blue'), now);
   };
   expect(drift(2, 10)).toBeUndefined();
   memory.wrote(desired('red'), live(3, 'red'), 10);
@@ -59,4 +60,17 @@ it('corrects one change at once, and slows down who fights', () => {
   expect(drift(6, 30)).toBe('red');
   expect(memory.due(30)).toBe(990);
   expect(drift(6, 1_020)).toBeUndefined();
+});
+
+it('keeps apart what several nodes add to one object', () => {
+  const memory = instanceMemory();
+  memory.wrote({ ...desired('red'), contributedBy: 'a' }, live(1, 'red', { extra: 'x' }), 0);
+  memory.wrote({ ...desired('red'), digest: 'other', contributedBy: 'b' }, live(2, 'red', { extra: 'x' }), 0);
+  expect(memory.applied(REF, 'a', live(2, 'red', { extra: 'x' }), 0)).toBe('red');
+  expect(memory.applied(REF, 'b', live(2, 'red', { extra: 'x' }), 0)).toBe('other');
+  expect(memory.applied(REF, undefined, live(2, 'red'), 0)).toBeUndefined();
+  expect(memory.told(KEY, live(2, 'red', { extra: 'x' }))).toBe(true);
+  expect(memory.wroteOnly(new Set([`${KEY}\na`]))).toBe(false);
+  memory.forgetOthers(new Set([`${KEY}\na`]));
+  expect(memory.wroteOnly(new Set([`${KEY}\na`]))).toBe(true);
 });

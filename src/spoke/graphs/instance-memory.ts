@@ -1,17 +1,15 @@
 import { digestOf } from '../../engine/digest.ts';
 import { projectOn } from '../../engine/drift/projection.ts';
-import type { DesiredObject } from '../../engine/graph/index.ts';
-import { asJson, type KubeObject, refKey } from '../../kube/object.ts';
+import { type DesiredObject, writerKey } from '../../engine/graph/index.ts';
+import { asJson, type KubeObject, type ObjectRef, refKey } from '../../kube/object.ts';
 import { laterOf } from './served-graph.ts';
 
-/** What was written of an object, and what came of it. */
+/** What was written of an object by one field manager, and what came of it. */
 interface Written {
   readonly wanted: KubeObject;
   readonly digest: string;
   /** Of what the object said, just after it was written, about the fields that are wanted. */
   readonly baseline: string;
-  /** As it was written, until a watch has seen it. */
-  object: KubeObject | undefined;
   readonly at: number;
   /** The revision of the object that was last compared with the baseline, and what came of it. */
   checked: { readonly version: string; readonly intact: boolean };
@@ -19,6 +17,15 @@ interface Written {
   readonly corrections: number;
   /** Not to be corrected before this time: who fights is slowed down. */
   readonly notBefore: number;
+}
+
+/** An object that was written. */
+interface Known {
+  /** As it was written, until a watch has seen it. */
+  object: KubeObject | undefined;
+  at: number;
+  /** By `writerKey`: an instance itself, and each of its nodes that patches the object. */
+  readonly writers: Map<string, Written>;
 }
 
 /**
@@ -34,20 +41,22 @@ export interface InstanceMemory {
   clock: { readonly now: number; readonly wakeAt: number | undefined } | undefined;
   /** A write was not answered: there may be an object that nothing here tells of. */
   uncertain: boolean;
+  /** Whether kinds are namespaced that expressions named; only those that are served. */
+  readonly kinds: Map<string, boolean>;
   /** Passes in a row in which something failed. */
   attempts: number;
-  /** Objects that a pass could not write, by `refKey`. */
+  /** Objects that a pass could not write, by `writerKey`. */
   readonly failures: Map<string, string>;
   wrote(desired: DesiredObject, result: KubeObject, now: number): void;
   /** The object as it is known: as a watch has it, or as it was written just now. */
   seen(key: string, watched: KubeObject | undefined, now: number): KubeObject | null;
   /** The digest of what was applied, if the object still says so. */
-  applied(key: string, live: KubeObject, now: number): string | undefined;
+  applied(ref: ObjectRef, by: string | undefined, live: KubeObject, now: number): string | undefined;
   /** Whether a watch tells nothing new: it is what was written, and what the last step saw. From now on the watch is believed. */
   told(key: string, watched: KubeObject): boolean;
   /** Milliseconds until something must be looked at again although nothing changes; `undefined` where that is never. */
   due(now: number): number | undefined;
-  /** Whether nothing but these was written, as far as it is remembered. */
+  /** Whether nothing but these, by `writerKey`, was written, as far as it is remembered. */
   wroteOnly(keys: ReadonlySet<string>): boolean;
   forgetOthers(keys: ReadonlySet<string>): void;
 }
@@ -60,7 +69,7 @@ const LONGEST_PAUSE_MS = 300_000;
 const PEACE_MS = 600_000;
 
 export function instanceMemory(): InstanceMemory {
-  const written = new Map<string, Written>();
+  const known = new Map<string, Known>();
   const failures = new Map<string, string>();
 
   return {
@@ -70,19 +79,24 @@ export function instanceMemory(): InstanceMemory {
     uncertain: false,
     attempts: 0,
     failures,
-    wrote({ ref, digest, object: wanted }, object, now) {
+    kinds: new Map(),
+    wrote({ ref, digest, object: wanted, contributedBy }, object, now) {
       const key = refKey(ref);
-      const before = written.get(key);
+      const entry = known.get(key) ?? { object: undefined, at: now, writers: new Map<string, Written>() };
+      known.set(key, entry);
+      const writer = writerKey(ref, contributedBy);
+      const before = entry.writers.get(writer);
       const undone = before?.digest === digest && !before.checked.intact;
       const fresh = before === undefined || now - before.at > PEACE_MS;
       const corrections = undone ? (fresh ? 1 : before.corrections + 1) : 0;
       const pause =
         corrections < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(corrections - 2, 20));
-      written.set(key, {
+      entry.object = object;
+      entry.at = now;
+      entry.writers.set(writer, {
         wanted,
         digest,
         baseline: projection(wanted, object),
-        object,
         at: now,
         checked: { version: object.metadata.resourceVersion ?? '', intact: true },
         corrections,
@@ -90,7 +104,7 @@ export function instanceMemory(): InstanceMemory {
       });
     },
     seen(key, watched, now) {
-      const entry = written.get(key);
+      const entry = known.get(key);
       if (!entry?.object) return watched ?? null;
       if (watched && laterOf(watched, entry.object) === watched) {
         entry.object = undefined;
@@ -100,35 +114,42 @@ export function instanceMemory(): InstanceMemory {
       entry.object = undefined;
       return watched ?? null;
     },
-    applied(key, live, now) {
-      const entry = written.get(key);
-      if (!entry) return undefined;
+    applied(ref, by, live, now) {
+      const written = known.get(refKey(ref))?.writers.get(writerKey(ref, by));
+      if (!written) return undefined;
       const version = live.metadata.resourceVersion ?? '';
-      if (entry.checked.version !== version)
-        entry.checked = { version, intact: projection(entry.wanted, live) === entry.baseline };
-      return entry.checked.intact || now < entry.notBefore ? entry.digest : undefined;
+      if (written.checked.version !== version)
+        written.checked = { version, intact: projection(written.wanted, live) === written.baseline };
+      return written.checked.intact || now < written.notBefore ? written.digest : undefined;
     },
     told(key, watched) {
-      const entry = written.get(key);
+      const entry = known.get(key);
       const { resourceVersion } = watched.metadata;
-      if (!entry?.checked.intact || entry.checked.version !== resourceVersion) return false;
+      if (!entry || entry.writers.size === 0) return false;
+      for (const { checked } of entry.writers.values())
+        if (!checked.intact || checked.version !== resourceVersion) return false;
       entry.object = undefined;
       return true;
     },
     due(now) {
       let earliest: number | undefined;
-      for (const { object, at, checked, notBefore } of written.values()) {
-        const time = object ? at + UNSEEN_MS : checked.intact ? undefined : notBefore;
-        if (time !== undefined) earliest = Math.min(earliest ?? time, time);
-      }
+      for (const { object, at, writers } of known.values())
+        for (const { checked, notBefore } of writers.values()) {
+          const time = object ? at + UNSEEN_MS : checked.intact ? undefined : notBefore;
+          if (time !== undefined) earliest = Math.min(earliest ?? time, time);
+        }
       return earliest === undefined ? undefined : Math.max(1, earliest - now);
     },
     wroteOnly(keys) {
-      for (const key of written.keys()) if (!keys.has(key)) return false;
+      for (const { writers } of known.values())
+        for (const key of writers.keys()) if (!keys.has(key)) return false;
       return true;
     },
     forgetOthers(keys) {
-      for (const key of written.keys()) if (!keys.has(key)) written.delete(key);
+      for (const [ref, { writers }] of known) {
+        for (const key of writers.keys()) if (!keys.has(key)) writers.delete(key);
+        if (writers.size === 0) known.delete(ref);
+      }
     },
   };
 }

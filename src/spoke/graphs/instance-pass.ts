@@ -16,10 +16,19 @@ import {
   readInventory,
   type StatusInput,
   stepInstance,
+  writerKey,
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
+import type { ClusterName } from '../../kube/cluster-name.ts';
 import { within } from '../../kube/deadline.ts';
-import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import {
+  type GroupVersionKind,
+  type KubeObject,
+  type ObjectRef,
+  refKey,
+  refOf,
+  refText,
+} from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -30,6 +39,7 @@ import type { Interest, Interests } from './interest.ts';
 import type { KindWatches, WatchWish } from './kind-watch.ts';
 import type { Members } from './members.ts';
 import type { GraphMetrics } from './metrics.ts';
+import type { OriginFinding, Origins } from './origins.ts';
 import type { Pace } from './pace.ts';
 import type { ReadsByHand } from './reads-by-hand.ts';
 import { letGo, prune, removable, removeAll, waitingMessage } from './removal.ts';
@@ -39,21 +49,30 @@ import { gvrText, type Transitions } from './transitions.ts';
 export interface PassContext {
   readonly runtime: Runtime;
   readonly client: Client;
+  /** Writes the objects of the instance: the same, or one with the rights of somebody else. */
+  readonly childClient: Client;
+  /** Whether what others made may only be read with the rights of `childClient`, too. */
+  readonly actsForOthers: boolean;
   readonly watches: KindWatches;
   readonly members: Members;
   readonly interests: Interests;
   readonly reads: ReadsByHand;
   readonly pace: Pace;
+  readonly origins: Origins;
+  /** Whether instances of a kind stay here that come from other clusters. */
+  readonly stays: (of: GroupVersionKind) => boolean;
   readonly transitions: Transitions;
   readonly metrics: GraphMetrics;
   readonly meter: GraphMeter;
   /** The name of the cluster, for messages. */
-  readonly cluster?: string;
+  readonly cluster?: ClusterName;
   /** Of one expression. */
   readonly costLimit?: number;
   readonly maxCollectionSize?: number;
   /** Objects of one instance written at the same time. */
   readonly applyConcurrency: number;
+  /** After which an instance that waits is looked at again although nothing tells. */
+  readonly requeueMs?: number;
 }
 
 export interface PassResult {
@@ -89,13 +108,18 @@ export async function passInstance(
 ): Promise<PassResult> {
   const writes = instanceWrites(context.client, instanceResource(served.kind), served.owner);
   if (instance.metadata.deletionTimestamp !== undefined)
-    return removeInstance(context, instance, memory, writes);
+    return removeInstance(context, served, instance, memory, writes);
   if (served.abandoning === true) return abandonInstance(context, instance, writes);
   const { clock } = context.runtime;
   const at = context.cluster === undefined ? {} : { cluster: context.cluster };
   const tell = async (input: Omit<StatusInput, 'instance' | 'now'>): Promise<void> => {
     const now = memory.instance ?? instance;
-    const { status } = instanceStatus({ ...input, ...at, instance: now, now: clock.now() });
+    const { status } = (served.statusOf ?? instanceStatus)({
+      ...input,
+      ...at,
+      instance: now,
+      now: clock.now(),
+    });
     const written = await writes.status(now, status);
     context.transitions.told(served.kind.plural, now, status);
     memory.instance = written;
@@ -103,7 +127,10 @@ export async function passInstance(
 
   const gvr = gvrText({ ...served.kind, resource: served.kind.plural });
   const began = clock.monotonic();
-  const choice = chooseRevision(served.revisions, pinOf(instance) ?? served.pinned);
+  const choice = chooseRevision(
+    served.revisions,
+    (served.owner.alone ? undefined : pinOf(instance)) ?? served.pinned,
+  );
   const turn = choice.kind === 'Use' ? itsTurn(context, served, instance, choice.number) : undefined;
   const graph = turn && served.graphs.get(turn.number);
   if (graph) context.metrics.count('instance_graph_resolution_success_total', { gvr });
@@ -128,19 +155,35 @@ export async function passInstance(
     await tell({ graph, suspended: true });
     return { interest: NOTHING, wishes: [] };
   }
+  const from = context.origins.of(memory.instance, key);
+  if (from.kind === 'Unconfirmed') {
+    await tell({ graph, unmanaged: from.message });
+    return { interest: NOTHING, wishes: [] };
+  }
 
   const { now: beforeNow = clock.now(), wakeAt } = memory.clock ?? {};
   const seen = wakeAt !== undefined && clock.now() >= wakeAt ? clock.now() : beforeNow;
-  const pass: Pass = { context, graph, served, memory, writes, problems: [], now: seen };
-  const { client, watches, interests, reads } = context;
-  const view = instanceView({ client, clock, watches, interests, reads, owner: key, graph, memory });
+  const pass: Pass = { context, key, from, graph, served, memory, writes, problems: [], now: seen };
+  const { watches, interests, reads, childClient: client, actsForOthers } = context;
+  const view = instanceView({
+    client,
+    actsForOthers,
+    clock,
+    watches,
+    interests,
+    reads,
+    owner: key,
+    graph,
+    memory,
+    fromElsewhere: from.kind === 'Elsewhere',
+  });
   context.metrics.count('runtime_creation_total', {});
   context.metrics.observe('runtime_creation_duration_seconds', {}, clock.monotonic() - began);
   memory.failures.clear();
   const step = await bringAbout(pass, view);
   const looked = memory.instance;
   const waiting = await tidy(pass, step);
-  memory.forgetOthers(new Set(step.objects.map(({ ref }) => refKey(ref))));
+  memory.forgetOthers(new Set(step.objects.map((desired) => keyOf(desired))));
   const problems = [...view.problems, ...pass.problems];
   if (!view.starting || problems.length > 0)
     await tell({ graph, step, ...(problems.length > 0 && { failure: problems.join('; ') }) });
@@ -158,6 +201,7 @@ export async function passInstance(
     next === undefined ? undefined : Math.min(LONGEST_TIMER_MS, Math.max(1, next - clock.now())),
     waiting.length > 0 ? LEAVING_POLL_MS : undefined,
     turn?.againAfterMs,
+    step.ready ? undefined : context.requeueMs,
   ].filter((time) => time !== undefined);
   return {
     interest: {
@@ -190,6 +234,8 @@ function itsTurn(
 
 interface Pass {
   readonly context: PassContext;
+  readonly key: string;
+  readonly from: OriginFinding;
   readonly graph: CompiledGraph;
   readonly served: ServedGraph;
   readonly memory: InstanceMemory;
@@ -202,7 +248,8 @@ interface Pass {
 
 /** Looks and applies until nothing more can be done now. */
 async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep> {
-  const { memory, served, graph, writes } = pass;
+  const { memory, served, graph, writes, from } = pass;
+  const { origins, stays } = pass.context;
   const tried = new Set<string>();
   const rendered = new Map<string, RenderedNode>();
   for (;;) {
@@ -213,24 +260,27 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
       now: pass.now,
       rendered,
       meter: pass.context.meter,
+      ...(from.kind === 'Elsewhere' && { origin: { ...from.origin, stays } }),
       ...(costLimit !== undefined && { costLimit }),
       ...(maxCollectionSize !== undefined && { maxCollectionSize }),
     });
     const looked = step.reads.length > 0 && view.look(step.reads);
     if (looked) continue;
+    // Before they are there: whoever sees them first must know it.
+    if (from.kind === 'Elsewhere') origins.made(pass.key, step.objects);
     const due = step.objects.filter(
-      ({ ref, digest, held }) =>
+      ({ ref, digest, held, contributedBy }) =>
         held !== true &&
-        !tried.has(refKey(ref)) &&
+        !tried.has(writerKey(ref, contributedBy)) &&
         // Whose it is must be known first.
         view.observed.object(ref) !== undefined &&
-        view.observed.applied?.(ref) !== digest,
+        view.observed.applied?.(ref, contributedBy) !== digest,
     );
     if (due.length === 0) return step;
     const remembered = readInventory(instance);
     if (remembered.kind !== 'Read' || !covers(remembered.inventory, step.inventory))
       memory.instance = await writes.inventory(instance, step.inventory);
-    for (const { ref } of due) tried.add(refKey(ref));
+    for (const desired of due) tried.add(keyOf(desired));
     for (let at = 0; at < due.length; at += applyConcurrency)
       await Promise.all(
         due.slice(at, at + applyConcurrency).map((desired) => applyObject(pass, desired, view)),
@@ -239,11 +289,11 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
 }
 
 async function applyObject(
-  { context: { client, runtime }, memory }: Pass,
+  { context: { childClient: client, runtime }, memory }: Pass,
   desired: DesiredObject,
   view: InstanceView,
 ): Promise<void> {
-  const { ref, object, contributedBy } = desired;
+  const { ref, object, contributedBy, subresource } = desired;
   try {
     const result = await within(runtime.clock, WRITE_MS, async (signal) => {
       const resource = await client.resourceFor(ref.apiVersion, ref.kind);
@@ -253,6 +303,7 @@ async function applyObject(
           client.apply(resource, onlyTo(view.observed.object(ref), object), {
             signal,
             fieldManager: contributedBy,
+            ...(subresource && { subresource, force: true }),
           });
     });
     memory.wrote(desired, lean(result), runtime.clock.now());
@@ -260,8 +311,12 @@ async function applyObject(
     memory.uncertain ||= !(error instanceof StatusError);
     if (!(error instanceof StatusError))
       runtime.log.debug('an object could not be applied', told(ref, error));
-    memory.failures.set(refKey(ref), errorText(error));
+    memory.failures.set(keyOf(desired), errorText(error));
   }
+}
+
+function keyOf({ ref, contributedBy }: DesiredObject): string {
+  return writerKey(ref, contributedBy);
 }
 
 function onlyTo(live: KubeObject | null | undefined, object: KubeObject): KubeObject {
@@ -329,12 +384,13 @@ function nothingElse({ context, memory }: Pass, step: InstanceStep, instance: Ku
   return (
     !memory.uncertain &&
     members?.every((object) => wanted.has(refKey(refOf(object)))) === true &&
-    memory.wroteOnly(wanted)
+    memory.wroteOnly(new Set(step.objects.map((desired) => keyOf(desired))))
   );
 }
 
 async function removeInstance(
   { client, members, runtime, cluster, transitions }: PassContext,
+  served: ServedGraph,
   copy: KubeObject,
   memory: InstanceMemory,
   writes: InstanceWrites,
@@ -353,7 +409,10 @@ async function removeInstance(
   if (instance.metadata.uid !== uid || what === undefined) return gone;
   const tell = async (deleting: string): Promise<void> => {
     const now = runtime.clock.now();
-    const { status } = instanceStatus({ instance, now, deleting, ...(cluster !== undefined && { cluster }) });
+    const { status } = (served.statusOf ?? instanceStatus)({
+      ...{ instance, now, deleting },
+      ...(cluster !== undefined && { cluster }),
+    });
     const written = await writes.status(instance, status);
     transitions.told(resource.resource, instance, status);
     memory.instance = written;

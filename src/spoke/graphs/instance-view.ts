@@ -1,12 +1,21 @@
 import {
   type CompiledGraph,
+  HUB_OBJECT,
   isExternal,
   type Observed,
   REMOTE_OBJECT,
   type Read,
+  writerKey,
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { type KubeObject, type ObjectRef, refKey, refText } from '../../kube/object.ts';
+import {
+  formatApiVersion,
+  type GroupVersionKind,
+  type KubeObject,
+  type ObjectRef,
+  refKey,
+  refText,
+} from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { groupKindKey } from './cluster-schemas.ts';
@@ -35,7 +44,10 @@ export interface InstanceView {
 const LIST_LIMIT = 5_000;
 
 export interface ViewOptions {
+  /** With the rights of the instance. */
   readonly client: Client;
+  /** The engine has rights that the instance has not: what others made is watched with those of `client`. */
+  readonly actsForOthers: boolean;
   readonly clock: Clock;
   readonly watches: KindWatches;
   readonly interests: Interests;
@@ -44,10 +56,12 @@ export interface ViewOptions {
   readonly owner: string;
   readonly graph: CompiledGraph;
   readonly memory: InstanceMemory;
+  /** The instance comes from another cluster, and has its objects there. */
+  readonly fromElsewhere?: boolean;
 }
 
 export function instanceView(options: ViewOptions): InstanceView {
-  const { client, clock, watches, interests, reads, owner, graph, memory } = options;
+  const { client, actsForOthers, clock, watches, interests, reads, owner, graph, memory } = options;
   // What others made carries no mark of ours.
   const external = new Set(
     graph.nodes
@@ -56,16 +70,20 @@ export function instanceView(options: ViewOptions): InstanceView {
   );
   const wishes = new Map<string, WatchWish>();
   for (const { of, apiVersion, kind } of graph.nodes) {
-    if (kind === 'Value') continue;
+    // What an expression says it is, is watched when it has said so.
+    if (kind === 'Value' || of.kind === '') continue;
     const key = `${of.group}/${of.kind}`;
-    wishes.set(key, { apiVersion, kind: of.kind, all: external.has(key) });
+    wishes.set(key, { apiVersion, kind: of.kind, all: external.has(key) && !actsForOthers });
   }
-  if (graph.nodes.some(({ targeted }) => targeted))
+  if (options.fromElsewhere === true || graph.nodes.some(({ targeted }) => targeted))
     wishes.set(groupKindKey(REMOTE_OBJECT), { ...REMOTE_OBJECT, all: false });
+  if (graph.nodes.some(({ onHub }) => onHub))
+    wishes.set(groupKindKey(HUB_OBJECT), { ...HUB_OBJECT, all: false });
   const refs = new Set<string>();
   const queries = new Map<string, Interest['queries'][number]>();
   const byHand = new Map<string, KubeObject | null>();
   const listedByHand = new Map<string, readonly KubeObject[]>();
+  const absentKinds = new Set<string>();
   const problems: string[] = [];
   const failed = new Set<string>();
   let againAfterMs: number | undefined;
@@ -74,8 +92,16 @@ export function instanceView(options: ViewOptions): InstanceView {
   const again = (ms: number): void => {
     againAfterMs = Math.min(againAfterMs ?? ms, ms);
   };
-  const wishOf = (of: { apiVersion: string; kind: string }): WatchWish =>
-    wishes.get(groupKindKey(of)) ?? { apiVersion: of.apiVersion, kind: of.kind, all: false };
+  /** Of kinds that expressions name: they may be those of what others made. */
+  const someExternal = graph.nodes.some(
+    (node) => node.dynamic && (isExternal(node.kind) || node.contributes),
+  );
+  const wishOf = ({ apiVersion, kind }: { apiVersion: string; kind: string }): WatchWish => {
+    const key = groupKindKey({ apiVersion, kind });
+    const wish = wishes.get(key) ?? { apiVersion, kind, all: someExternal && !actsForOthers };
+    wishes.set(key, wish);
+    return wish;
+  };
   /** One look for the many that a pass takes. */
   const opened = new Map<string, KindWatch>();
   const watchOf = (of: { apiVersion: string; kind: string }): KindWatch => {
@@ -83,6 +109,32 @@ export function instanceView(options: ViewOptions): InstanceView {
     const found = opened.get(key) ?? watches.open(wishOf(of), owner);
     opened.set(key, found);
     return found;
+  };
+  /** Objects that carry the mark of a graph are those of graphs; all others are watched with the rights of the instance. */
+  const byOwnRights = (of: { apiVersion: string; kind: string }): boolean =>
+    actsForOthers && (someExternal || external.has(groupKindKey(of)));
+  const openedOwn = new Map<string, KindWatch>();
+  const ownWatchOf = (
+    { apiVersion, kind }: { apiVersion: string; kind: string },
+    namespace: string,
+    name?: string,
+  ): KindWatch => {
+    const key = JSON.stringify([apiVersion, kind, namespace, name]);
+    const as = { client, namespace, ...(name !== undefined && { name }) };
+    const wish = wishes.get(key) ?? { apiVersion, kind, all: true, as };
+    wishes.set(key, wish);
+    const found = openedOwn.get(key) ?? watches.open(wish, owner);
+    openedOwn.set(key, found);
+    return found;
+  };
+  /** Who may not see all objects of a namespace may see one. */
+  const watchFor = (
+    of: { apiVersion: string; kind: string; namespace: string },
+    name: string | undefined,
+  ): KindWatch => {
+    if (!byOwnRights(of)) return watchOf(of);
+    const all = ownWatchOf(of, of.namespace);
+    return all.state === 'Refused' && name !== undefined ? ownWatchOf(of, of.namespace, name) : all;
   };
   const queryKey = (query: Interest['queries'][number]): string => JSON.stringify(query);
 
@@ -93,7 +145,7 @@ export function instanceView(options: ViewOptions): InstanceView {
       refs.add(key);
       interests.addRef(owner, key);
     }
-    const watch = watchOf(ref);
+    const watch = watchFor(ref, ref.name);
     if (watch.state === 'Live') return memory.seen(key, watch.get(ref.namespace, ref.name), clock.now());
     const found = byHand.get(key);
     return found === undefined ? undefined : memory.seen(key, found ?? undefined, clock.now());
@@ -119,8 +171,36 @@ export function instanceView(options: ViewOptions): InstanceView {
     return items.map((item) => lean({ ...item, apiVersion, kind })).filter((item) => matches(query, item));
   }
 
+  /** Discovery is asked beside the passes, too. What is not served now is asked for again. */
+  function lookForKind(of: GroupVersionKind): boolean {
+    const text = kindText(of);
+    if (absentKinds.has(text) || failed.has(text)) return false;
+    const found = reads.ask(owner, text, `${of.group}/${of.kind}`, () => namespacedOf(of));
+    if (found === undefined) {
+      starting = true;
+      again(START_MS);
+      return false;
+    }
+    if ('problem' in found) {
+      problems.push(`the kind ${text} cannot be looked for: ${found.problem}`);
+      failed.add(text);
+    } else if (found.value === null) absentKinds.add(text);
+    else memory.kinds.set(text, found.value);
+    if (!('value' in found) || found.value === null) again(FRESH_MS);
+    return 'value' in found;
+  }
+
+  async function namespacedOf({ group, version, kind }: GroupVersionKind): Promise<boolean | null> {
+    try {
+      return (await client.resourceFor(formatApiVersion(group, version), kind)).namespaced;
+    } catch (error) {
+      if (hasCode(error, 404)) return null;
+      throw error;
+    }
+  }
+
   /** Whether more is known than before. */
-  function lookByHand(read: Read, key: string): boolean {
+  function lookByHand(read: Exclude<Read, { kind: 'Kind' }>, key: string): boolean {
     const of = read.kind === 'Object' ? read.ref : read.query;
     const keep = <T>(
       known: Map<string, T>,
@@ -155,22 +235,26 @@ export function instanceView(options: ViewOptions): InstanceView {
           queries.set(queryKey(query), query);
           interests.addQuery(owner, query);
         }
-        const watch = watchOf(query);
+        const watch = watchFor(query, undefined);
         if (watch.state === 'Live') return watch.list(query.namespace).filter((item) => matches(query, item));
         return listedByHand.get(queryKey(query));
       },
-      applied(ref) {
+      applied(ref, by) {
         const live = object(ref);
-        return live ? memory.applied(refKey(ref), live, clock.now()) : undefined;
+        return live ? memory.applied(ref, by, live, clock.now()) : undefined;
       },
-      failure: (ref) => memory.failures.get(refKey(ref)),
+      failure: (ref, by) => memory.failures.get(writerKey(ref, by)),
+      namespaced: (of) =>
+        memory.kinds.get(kindText(of)) ?? (absentKinds.has(kindText(of)) ? null : undefined),
     },
     look(asked) {
       const looks = asked.map((read) => {
+        if (read.kind === 'Kind') return lookForKind(read.of);
         const key = read.kind === 'Object' ? refKey(read.ref) : queryKey(read.query);
         if (failed.has(key)) return false;
-        const of = read.kind === 'Object' ? read.ref : read.query;
-        if (watchOf(of).state === 'Starting') {
+        const watch =
+          read.kind === 'Object' ? watchFor(read.ref, read.ref.name) : watchFor(read.query, undefined);
+        if (watch.state === 'Starting') {
           // The watch tells when it is live; this is for one that never is.
           starting = true;
           again(START_MS);
@@ -194,6 +278,10 @@ export function instanceView(options: ViewOptions): InstanceView {
       return againAfterMs;
     },
   };
+}
+
+function kindText({ group, version, kind }: GroupVersionKind): string {
+  return `${formatApiVersion(group, version)} ${kind}`;
 }
 
 /** The watches that tell of objects that are being deleted. */

@@ -1,11 +1,19 @@
 import { atRevisionOf, pinOf } from '../../dialects/kro/index.ts';
 import type { Client } from '../../kube/client.ts';
+import type { ClusterName } from '../../kube/cluster-name.ts';
 import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { formatApiVersion, type KubeObject, refKey, refOf } from '../../kube/object.ts';
+import {
+  formatApiVersion,
+  type GroupVersionKind,
+  type KubeObject,
+  refKey,
+  refOf,
+} from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
+import type { Timer } from '../../runtime/clock.ts';
 import type { Sample } from '../../runtime/metrics.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
@@ -16,6 +24,7 @@ import { createInterests } from './interest.ts';
 import { kindWatches } from './kind-watch.ts';
 import { createMembers } from './members.ts';
 import { type GraphMetrics, graphMeter } from './metrics.ts';
+import { NO_ORIGINS, openOrigins } from './origins.ts';
 import { createPace } from './pace.ts';
 import { createReadsByHand } from './reads-by-hand.ts';
 import { instanceResource, laterOf, type ServedGraph } from './served-graph.ts';
@@ -25,6 +34,8 @@ import { gvrText, type Transitions } from './transitions.ts';
 export interface Instances {
   /** Looks after the instances of a definition from now on, by what it says now. */
   serve(served: ServedGraph): void;
+  /** Looks at some of its instances again. */
+  retry(definition: string, which: (instance: KubeObject) => boolean): void;
   /** Stops looking after them. */
   drop(definition: string): void;
   /** The instances of a definition that are there; `undefined` where that is not known. */
@@ -49,11 +60,23 @@ export interface InstancesOptions {
   /** An instance of the definition came, went, or is in another state than before. */
   readonly onState?: (definition: string) => void;
   readonly concurrency?: number;
-  readonly cluster?: string;
+  readonly cluster?: ClusterName;
+  /** With whose rights the objects of instances are read, written and deleted; the engine's own where nothing is said. */
+  readonly actFor?: (definition: string, namespace: string, instance: KubeObject) => Client;
+  /** What an instance is made by, where each is the definition of itself. */
+  readonly graphFor?: (instance: KubeObject) => Promise<ServedGraph>;
   readonly costLimit?: number;
   readonly maxCollectionSize?: number;
+  /** Whether instances of a kind stay here that come from other clusters; none come where nothing is said. */
+  readonly stays?: (of: GroupVersionKind) => boolean;
   /** 20 by default. */
   readonly applyConcurrency?: number;
+  /** Pauses after failures; 200 ms and 30 s by default. */
+  readonly firstRetryMs?: number;
+  readonly longestRetryMs?: number;
+  /** After which all are looked at again, and those that wait; never by default, since watches tell. */
+  readonly resyncMs?: number;
+  readonly requeueMs?: number;
 }
 
 interface Served {
@@ -69,6 +92,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
   const passing = new Map<string, Map<string, Change>>();
   const interests = createInterests();
   const { metrics } = options;
+  const origins = options.stays ? openOrigins(runtime, client, (key) => queue.enqueue(key)) : NO_ORIGINS;
   const reads = createReadsByHand(runtime.clock, (key) => queue.enqueue(key));
   const watches = kindWatches(runtime, client, {
     onChange: (change, resource) => {
@@ -92,18 +116,39 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
   const { cluster, costLimit, maxCollectionSize } = options;
   const context: PassContext = {
     ...{ runtime, client, watches, interests, members: createMembers(client, runtime.clock) },
-    ...{ pace: createPace(runtime.clock) },
+    ...{ childClient: client, actsForOthers: false },
+    ...{ pace: createPace(runtime.clock), origins, stays: options.stays ?? (() => false) },
     ...{ reads, metrics, meter: graphMeter(metrics, runtime.clock), transitions: options.transitions },
     ...(cluster !== undefined && { cluster }),
     ...(costLimit !== undefined && { costLimit }),
     ...(maxCollectionSize !== undefined && { maxCollectionSize }),
     applyConcurrency: options.applyConcurrency ?? 20,
+    ...(options.requeueMs !== undefined && { requeueMs: options.requeueMs }),
   };
+  /** The same with the rights of whoever instances of a definition in a namespace are carried out for. */
+  function contextFor(definition: string, namespace: string, instance: KubeObject): PassContext {
+    const childClient = options.actFor?.(definition, namespace, instance);
+    if (!childClient) return context;
+    const members = createMembers(client, runtime.clock, childClient);
+    return { ...context, childClient, actsForOthers: true, members };
+  }
+
   const queue = startController(runtime, {
     name: 'graph instances',
     concurrency: options.concurrency ?? 8,
+    backoff: { baseMs: options.firstRetryMs ?? 200, maxMs: options.longestRetryMs ?? 30_000 },
     reconcile,
   });
+
+  let resync: Timer | undefined;
+  function lookAgain(afterMs: number): void {
+    resync = runtime.clock.after(afterMs, () => {
+      for (const [definition, { informer }] of served)
+        for (const instance of informer.list()) queue.enqueue(keyOf(definition, instance));
+      lookAgain(afterMs);
+    });
+  }
+  if (options.resyncMs !== undefined) lookAgain(options.resyncMs);
 
   /** What is heard during a pass may be its own doing: it is judged when the pass is over. */
   function heard(key: string, change: Change, ofInstance = false): void {
@@ -118,6 +163,8 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
 
   function isNewsOfInstance({ type, object }: Change, looked: KubeObject | undefined): boolean {
     if (type === 'deleted' || !looked) return true;
+    // The pass may have seen it in an answer to what it wrote, but it went on to bring about what is to go.
+    if (object.metadata.deletionTimestamp !== undefined) return true;
     const { apiVersion, kind } = looked;
     return concernsUs({ ...object, apiVersion, kind }, looked);
   }
@@ -140,6 +187,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     interests.set(key, undefined);
     watches.hold(key, []);
     reads.forget(key);
+    origins.forget(key);
   }
 
   function drop(definition: string): void {
@@ -178,7 +226,9 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     passing.set(key, during);
     let looked: KubeObject | undefined;
     try {
-      const result = await passInstance(context, key, of.graph, instance, memory);
+      const acting = contextFor(definition, namespace, instance);
+      const graph = (await options.graphFor?.(instance)) ?? of.graph;
+      const result = await passInstance(acting, key, graph, instance, memory);
       looked = result.looked;
       const took = runtime.clock.monotonic() - began;
       metrics.observe('dynamic_controller_reconcile_duration_seconds', { gvr }, took);
@@ -211,6 +261,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
   return {
     serve(graph) {
       const definition = graph.owner.name;
+      if (options.stays?.(graph.kind) === true) origins.listen();
       const before = served.get(definition);
       if (before && deepEqual({ ...before.graph.kind }, { ...graph.kind })) {
         const same = deepEqual(signature(before.graph), signature(graph));
@@ -227,6 +278,10 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       for (const instance of before.informer.list()) queue.enqueue(keyOf(definition, instance));
     },
     drop,
+    retry(definition, which) {
+      for (const instance of served.get(definition)?.informer.list() ?? [])
+        if (which(instance)) queue.enqueue(keyOf(definition, instance));
+    },
     list(definition) {
       const of = served.get(definition);
       return of?.informer.synced ? of.informer.list() : undefined;
@@ -262,8 +317,10 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
       }
     },
     async stop() {
+      resync?.cancel();
       watches.stop();
       reads.stop();
+      origins.stop();
       for (const { informer } of served.values()) informer.stop();
       await queue.stop();
     },

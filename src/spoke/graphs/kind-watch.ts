@@ -3,28 +3,44 @@ import type { Client, ResourceId } from '../../kube/client.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import { type KubeObject, parseApiVersion, refKey, refOf } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { mayWatch, type Where, watchRights } from './rights.ts';
 
 /** What is to be watched of a kind: what graphs made, or everything, as references to what is external need. */
 export interface WatchWish {
   readonly apiVersion: string;
   readonly kind: string;
   readonly all: boolean;
+  /** With rights other than the engine's. */
+  readonly as?: WatchedAs;
+}
+
+/** Whoever has the same client shares the watch. */
+export interface WatchedAs {
+  readonly client: Client;
+  /** '' is all of them, or none where the kind has none. */
+  readonly namespace: string;
+  /** The only one that is watched. */
+  readonly name?: string;
 }
 
 export interface KindWatch {
   /**
    * `Live`: what is known is how things are. `Starting`: that will be so in a moment, and whoever holds the watch is told.
-   * `Failing`: the API does not answer list or watch; look by hand.
+   * `Failing`: the API does not answer list or watch; look by hand. `Refused`: whose rights it needs has not got them.
    */
-  readonly state: 'Live' | 'Starting' | 'Failing';
+  readonly state: 'Live' | 'Starting' | 'Failing' | 'Refused';
   get(namespace: string, name: string): KubeObject | undefined;
   list(namespace: string): KubeObject[];
 }
 
-/** One stream a kind, shared by all instances of all graphs, which is there as long as somebody holds it. */
+/**
+ * One stream a kind, shared by all instances of all graphs, which is there as long as somebody holds it. With the rights of others it
+ * is one for each of them, and namespace; it ends with their rights, and begins anew when rights change.
+ */
 export interface KindWatches {
   /** Starts the watch when it is not running, and holds it. Never waits: a watch that fails holds nobody up. */
   open(wish: WatchWish, owner: string): KindWatch;
@@ -35,7 +51,7 @@ export interface KindWatches {
    * the kinds is not watched now. Costs as much as there are such objects.
    */
   members(groupKinds: readonly string[], setId: string): KubeObject[] | undefined;
-  /** What is watched as a kind, `apps/Deployment`; `undefined` while that is not known. */
+  /** What is, or was, watched as a kind, `apps/Deployment`; `undefined` while that is not known. */
   resourceOf(groupKind: string): ResourceId | undefined;
   readonly size: number;
   stop(): void;
@@ -54,7 +70,8 @@ export interface KindWatchEvents {
 interface Entry {
   readonly wish: WatchWish;
   readonly owners: Set<string>;
-  readonly startedAt: number;
+  startedAt: number;
+  refused: boolean;
   informer?: Informer;
   resource?: ResourceId;
   /** By the mark of their instance, then by `refKey`. */
@@ -72,13 +89,36 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
   const { clock } = runtime;
   const entries = new Map<string, Entry>();
   const held = new Map<string, Set<string>>();
+  /** By their group and kind, as they are served. */
+  const resources = new Map<string, ResourceId>();
+  const clients = new WeakMap<Client, number>();
+  let lastClient = 0;
+  /** Watches with the rights of others, and how not to be told of changes of rights any more. */
+  let acting = 0;
+  let ignoreRights: (() => void) | undefined;
+  let looking: Promise<void> = Promise.resolve();
+
+  function watchKey({ apiVersion, kind, all, as }: WatchWish): string {
+    const { group } = parseApiVersion(apiVersion);
+    if (!as) return `${group}/${kind}/${all ? 'all' : 'owned'}`;
+    const id = clients.get(as.client) ?? ++lastClient;
+    clients.set(as.client, id);
+    return `${group}/${kind}/as/${id}/${as.namespace}/${as.name ?? ''}`;
+  }
 
   function entryOf(wish: WatchWish): Entry {
     const key = watchKey(wish);
     let entry = entries.get(key);
     if (!entry) {
-      entry = { wish, owners: new Set(), startedAt: clock.monotonic(), bySet: new Map(), stopped: false };
+      const startedAt = clock.monotonic();
+      entry = { wish, owners: new Set(), startedAt, refused: false, bySet: new Map(), stopped: false };
       entries.set(key, entry);
+      if (wish.as) {
+        acting += 1;
+        ignoreRights ??= watchRights(runtime, client, (where) => {
+          looking = looking.then(() => lookAtRights(where));
+        });
+      }
       events.onOpened?.();
       begin(entry, 0);
     }
@@ -86,23 +126,29 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
   }
 
   function begin(entry: Entry, failures: number): void {
-    const { apiVersion, kind, all } = entry.wish;
+    const { apiVersion, kind, all, as } = entry.wish;
     client.resourceFor(apiVersion, kind).then(
       (resource) => {
         if (entry.stopped) return;
-        const informer = startInformer(runtime, client, resource, {
+        const informer = startInformer(runtime, as?.client ?? client, resource, {
           ...(all ? {} : { labelSelector: `${LABELS.owned}=true` }),
+          ...(as && { namespace: as.namespace }),
+          ...(as?.name !== undefined && { fieldSelector: `metadata.name=${as.name}` }),
+          onFailure(error) {
+            if (as && hasCode(error, 403)) refuse(entry, informer);
+          },
         });
         entry.informer = informer;
         entry.resource = resource;
+        resources.set(`${resource.group}/${resource.kind}`, resource);
         const opened = clock.monotonic();
         let told = false;
         informer.onChange((change) => {
-          index(entry, change);
+          if (!as) index(entry, change);
           events.onChange(change, resource);
         });
         informer.onLive(() => {
-          if (entry.stopped) return;
+          if (entry.stopped || entry.informer !== informer) return;
           if (!told) events.onSynced?.(resource, clock.monotonic() - opened);
           told = true;
           events.onState(entry.owners);
@@ -115,6 +161,42 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
         entry.retry = clock.after(delay, () => begin(entry, failures + 1));
       },
     );
+  }
+
+  /** What was seen is forgotten: it is not for those to know any more. */
+  function refuse(entry: Entry, informer: Informer): void {
+    if (entry.stopped || entry.informer !== informer) return;
+    delete entry.informer;
+    informer.stop();
+    entry.refused = true;
+    events.onState(entry.owners);
+  }
+
+  function beginAnew(entry: Entry): void {
+    entry.informer?.stop();
+    delete entry.informer;
+    entry.refused = false;
+    entry.startedAt = clock.monotonic();
+    begin(entry, 0);
+  }
+
+  /** A server looks at rights when a watch begins, and not again until it ends. */
+  async function lookAtRights(where: Where): Promise<void> {
+    for (const entry of [...entries.values()]) {
+      const { as } = entry.wish;
+      if (!as || entry.stopped || (where !== 'Everywhere' && !where.has(as.namespace))) continue;
+      const { informer, resource } = entry;
+      if (entry.refused) beginAnew(entry);
+      else if (informer && resource) {
+        try {
+          if (!(await mayWatch(runtime, as.client, resource, as))) refuse(entry, informer);
+        } catch (error) {
+          runtime.log.debug('rights to watch are not known', { error: errorText(error) });
+          // Whoever may not even ask is told by what comes of a new watch.
+          if (!entry.stopped && entry.informer === informer && hasCode(error, 403)) beginAnew(entry);
+        }
+      }
+    }
   }
 
   function index({ bySet }: Entry, { type, object, previous }: Change): void {
@@ -139,6 +221,11 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
     entry.informer?.stop();
     entries.delete(key);
     events.onClosed?.();
+    if (!entry.wish.as) return;
+    acting -= 1;
+    if (acting > 0) return;
+    ignoreRights?.();
+    ignoreRights = undefined;
   }
 
   return {
@@ -153,6 +240,7 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       return {
         get state() {
           if (entry.informer?.synced && entry.informer.live) return 'Live';
+          if (entry.refused) return 'Refused';
           return clock.monotonic() - entry.startedAt < START_MS ? 'Starting' : 'Failing';
         },
         get: (namespace, name) => entry.informer?.get(namespace, name),
@@ -185,8 +273,7 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       }
       return found;
     },
-    resourceOf: (groupKind) =>
-      (entries.get(`${groupKind}/owned`) ?? entries.get(`${groupKind}/all`))?.resource,
+    resourceOf: (groupKind) => resources.get(groupKind),
     get size() {
       return entries.size;
     },
@@ -195,8 +282,4 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       held.clear();
     },
   };
-}
-
-function watchKey({ apiVersion, kind, all }: WatchWish): string {
-  return `${parseApiVersion(apiVersion).group}/${kind}/${all ? 'all' : 'owned'}`;
 }

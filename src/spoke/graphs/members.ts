@@ -6,6 +6,7 @@ import {
   type Deletion,
   type Inventory,
   LABELS,
+  patchManager,
 } from '../../engine/graph/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { within } from '../../kube/deadline.ts';
@@ -38,7 +39,8 @@ interface GroupDocument {
 const ANSWER_MS = 10_000;
 const LIST_MS = 30_000;
 
-export function createMembers(client: Client, clock: Clock): Members {
+/** Looks with `client`, and deletes with `writer`. */
+export function createMembers(client: Client, clock: Clock, writer: Client = client): Members {
   async function versionsOf(group: string): Promise<string[]> {
     if (group === '') return ['v1'];
     try {
@@ -95,14 +97,16 @@ export function createMembers(client: Client, clock: Clock): Members {
   }
 
   async function contributedTo(
-    { ref, wave }: Contribution,
-    manager: string,
+    contribution: Contribution,
+    instance: KubeObject,
   ): Promise<Contributed | undefined> {
+    const { ref } = contribution;
+    const manager = managerOf(contribution, instance);
     try {
       const resource = await client.resourceFor(ref.apiVersion, ref.kind);
       const { metadata } = await client.get(resource, ref.namespace, ref.name);
       const ours = listAt(metadata, 'managedFields').some((entry) => stringAt(entry, 'manager') === manager);
-      return ours ? { ref, wave, uid: metadata.uid ?? '' } : undefined;
+      return ours ? { ...contribution, uid: metadata.uid ?? '' } : undefined;
     } catch (error) {
       if (hasCode(error, 404)) return undefined;
       throw error;
@@ -110,22 +114,26 @@ export function createMembers(client: Client, clock: Clock): Members {
   }
 
   async function carryOut(
-    { ref, uid, retain, withdraw }: Deletion,
+    { ref, uid, retain, withdraw, node, subresource }: Deletion,
     instance: KubeObject,
     signal: AbortSignal,
   ): Promise<void> {
     const { apiVersion, kind, name, namespace } = ref;
     const resource = await client.resourceFor(apiVersion, kind);
-    if (retain) await client.patch(resource, namespace, name, 'merge', retain, { signal });
+    if (retain) await writer.patch(resource, namespace, name, 'merge', retain, { signal });
     else if (withdraw === true)
       // To apply nothing takes back all that was applied. The UID keeps it from making what is gone.
-      await client.apply(
+      await writer.apply(
         resource,
         { apiVersion, kind, metadata: { name, uid, ...(namespace !== '' && { namespace }) } },
-        { fieldManager: contributionManager(instance), force: true, signal },
+        {
+          fieldManager: managerOf({ node: node === '' ? undefined : node }, instance),
+          ...{ force: true, signal },
+          ...(subresource && { subresource }),
+        },
       );
     else
-      await client.delete(resource, namespace, name, {
+      await writer.delete(resource, namespace, name, {
         preconditions: { uid },
         propagationPolicy: 'Background',
         signal,
@@ -141,9 +149,8 @@ export function createMembers(client: Client, clock: Clock): Members {
       return found.flat();
     },
     async contributed(instance, { contributions = [] }) {
-      const manager = contributionManager(instance);
       const found = await Promise.all(
-        contributions.map((item) => within(clock, ANSWER_MS, () => contributedTo(item, manager))),
+        contributions.map((item) => within(clock, ANSWER_MS, () => contributedTo(item, instance))),
       );
       return found.filter((item) => item !== undefined);
     },
@@ -166,6 +173,11 @@ export function createMembers(client: Client, clock: Clock): Members {
       }
     },
   };
+}
+
+/** Who adds fields to an object of others: never whom somebody wrote into the inventory. */
+function managerOf({ node }: { readonly node?: string | undefined }, instance: KubeObject): string {
+  return node === undefined ? contributionManager(instance) : patchManager(instance, node);
 }
 
 function verbOf({ retain, withdraw }: Deletion): string {

@@ -1,6 +1,6 @@
 /**
- * What the engine of graphs counts, under the names and labels that kro gives them. There is no label for the cluster: whoever
- * collects knows whom it asks.
+ * What the engine of graphs counts, under the names and labels that kro gives them. Those of clusters
+ * without an engine have the label `cluster` besides (`metrics.ts`).
  */
 export const GRAPH_METRICS = {
   cel_expr_eval_total: { kind: 'counter', labels: [], help: 'Expressions that were evaluated.' },

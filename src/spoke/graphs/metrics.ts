@@ -1,4 +1,5 @@
 import type { GraphMeter } from '../../engine/graph/index.ts';
+import { type ClusterName, LOCAL_CLUSTER } from '../../kube/cluster-name.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Counter, Histogram, MetricLabels, Metrics, Sample } from '../../runtime/metrics.ts';
 import { GRAPH_METRICS } from './metric-table.ts';
@@ -23,11 +24,20 @@ export interface GraphMetrics {
 const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10] as const;
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] as const;
 
-/** Counts in the metrics of the process. `gauges` are asked when somebody reads these; one that is left out has nothing to tell. */
+/**
+ * Counts in the metrics of the process. `gauges` are asked when somebody reads these; one that is left out has nothing to tell.
+ * Each series of another cluster than that of the process has its name; to Prometheus no label is an empty one.
+ */
 export function createGraphMetrics(
   metrics: Metrics,
   gauges: { readonly [M in GraphGauge]?: () => Iterable<Sample> } = {},
+  cluster: ClusterName = LOCAL_CLUSTER,
 ): GraphMetrics {
+  const of = (labels: MetricLabels): MetricLabels =>
+    cluster === LOCAL_CLUSTER ? labels : { ...labels, cluster };
+  function* samples(read: () => Iterable<Sample>): Iterable<Sample> {
+    for (const { labels = {}, value } of read()) yield { labels: of(labels), value };
+  }
   const counters = new Map<string, Counter>();
   const histograms = new Map<string, Histogram>();
   const removals: (() => void)[] = [];
@@ -36,22 +46,25 @@ export function createGraphMetrics(
       const counter = metrics.counter({ name, help });
       counters.set(name, counter);
       // What has no labels is there from the beginning.
-      if (labels.length === 0) counter.add({}, 0);
+      if (labels.length === 0) counter.add(of({}), 0);
     } else if (kind === 'histogram')
       histograms.set(
         name,
         metrics.histogram({ name, help, bounds: name.endsWith('_seconds') ? SECONDS : SIZES }),
       );
-    else removals.push(metrics.gauge({ name, help }, gauges[name as GraphGauge] ?? (() => [])));
+    else {
+      const read = gauges[name as GraphGauge] ?? (() => []);
+      removals.push(metrics.gauge({ name, help }, () => samples(read)));
+    }
   }
   return {
     count(name, labels) {
-      counters.get(name)?.add(labels as MetricLabels);
+      counters.get(name)?.add(of(labels as MetricLabels));
     },
     observe(name, labels, value) {
       histograms
         .get(name)
-        ?.observe(name.endsWith('_seconds') ? value / 1_000 : value, labels as MetricLabels);
+        ?.observe(name.endsWith('_seconds') ? value / 1_000 : value, of(labels as MetricLabels));
     },
     stop() {
       for (const remove of removals) remove();

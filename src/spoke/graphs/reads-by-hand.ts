@@ -10,7 +10,10 @@ export type ReadOutcome<T> = { readonly value: T } | { readonly problem: string 
  * there and asks again, so that an API which does not answer holds up nobody but those who need it.
  */
 export interface ReadsByHand {
-  /** The answer, if it is not older than {@link FRESH_MS}; otherwise the read begins, unless it is under way. */
+  /**
+   * The answer. One that is older than {@link FRESH_MS} is read anew, and is good until that is done: whoever asks would otherwise
+   * know nothing for a moment, and take it for a change. One that nobody asked for lately is none.
+   */
   ask<T>(
     owner: string,
     key: string,
@@ -22,6 +25,7 @@ export interface ReadsByHand {
 }
 
 export const FRESH_MS = 15_000;
+const FORGOTTEN_MS = 60_000;
 const READ_MS = 5_000;
 const AT_ONCE_OF_A_KIND = 8;
 
@@ -29,6 +33,7 @@ interface Entry {
   outcome: ReadOutcome<unknown> | undefined;
   /** Of the outcome. */
   at: number;
+  running: boolean;
 }
 
 interface Lane {
@@ -61,11 +66,13 @@ export function createReadsByHand(clock: Clock, onDone: (owner: string) => void)
     ask<T>(owner: string, key: string, kind: string, read: (signal: AbortSignal) => Promise<T>) {
       const own = entries.get(owner) ?? new Map<string, Entry>();
       entries.set(owner, own);
-      const before = own.get(key);
-      if (before && (before.outcome === undefined || clock.monotonic() - before.at < FRESH_MS))
-        return before.outcome as ReadOutcome<T> | undefined;
-      const entry: Entry = { outcome: undefined, at: 0 };
+      const entry: Entry = own.get(key) ?? { outcome: undefined, at: 0, running: false };
       own.set(key, entry);
+      const age = clock.monotonic() - entry.at;
+      if (age >= FORGOTTEN_MS) entry.outcome = undefined;
+      const known = entry.outcome as ReadOutcome<T> | undefined;
+      if (entry.running || (known && age < FRESH_MS)) return known;
+      entry.running = true;
       take(kind, async () => {
         if (stopped || entries.get(owner)?.get(key) !== entry) return;
         let outcome: ReadOutcome<T>;
@@ -77,9 +84,10 @@ export function createReadsByHand(clock: Clock, onDone: (owner: string) => void)
         if (stopped || entries.get(owner)?.get(key) !== entry) return;
         entry.outcome = outcome;
         entry.at = clock.monotonic();
+        entry.running = false;
         onDone(owner);
       });
-      return undefined;
+      return known;
     },
     forget(owner) {
       entries.delete(owner);

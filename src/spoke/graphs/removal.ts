@@ -3,6 +3,8 @@ import {
   type Contributed,
   type Deletion,
   FINALIZER,
+  HUB_OBJECT,
+  hubObjectText,
   type InstanceStep,
   type Inventory,
   pruneWaves,
@@ -10,6 +12,7 @@ import {
   releasePatch,
   remoteText,
   stepDeletion,
+  withdrawal,
 } from '../../engine/graph/index.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 import { stringAt } from '../../schema/json.ts';
@@ -63,7 +66,7 @@ export async function letGo(members: Members, instance: KubeObject, inventory: I
         node: '',
         retain: releasePatch(object),
       })),
-      ...contributed.map(({ ref, uid }) => ({ ref, uid, node: '', withdraw: true })),
+      ...contributed.map(withdrawal),
     ],
     waiting: [],
   });
@@ -118,8 +121,10 @@ export function removable(
 /** An object as people know it: what stands for one on another cluster is that one. */
 function nameOf(ref: ObjectRef, present: readonly KubeObject[]): string {
   const object = present.find((item) => refKey(refOf(item)) === refKey(ref));
-  const remote = object && remoteText(object);
-  const away = stringAt(object, 'status', 'state') === 'Stale';
+  const remote = object && (remoteText(object) ?? hubObjectText(object));
+  const away =
+    stringAt(object, 'status', 'state') === 'Stale' ||
+    (object?.kind === HUB_OBJECT.kind && stringAt(object, 'status', 'message') !== undefined);
   const why = away ? ` (${stringAt(object, 'status', 'message') ?? ''})` : '';
   return remote === undefined ? refText(ref) : `${remote}${why}`;
 }

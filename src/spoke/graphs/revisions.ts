@@ -64,7 +64,10 @@ function stateOf({ graph }: Compiled): 'Active' | 'Failed' {
 export interface RevisionOptions {
   /** Whether `omit()` may be used. */
   readonly omit?: boolean;
+  readonly dynamicKeys?: boolean;
   readonly maxDimensions?: number;
+  /** They are stored on another cluster, where somebody else issues them and says how they are. */
+  readonly elsewhere?: boolean;
 }
 
 export function createRevisions(
@@ -106,6 +109,7 @@ export function createRevisions(
   }
 
   async function writeStatus(object: GraphRevision, { graph, message }: Compiled): Promise<void> {
+    if (options.elsewhere === true) return;
     const verified = graph
       ? ({ status: 'True', reason: 'Verified', message: 'the graph compiles' } as const)
       : ({ status: 'False', reason: 'InvalidGraph', message: message ?? '' } as const);
@@ -160,10 +164,13 @@ export function createRevisions(
         ...(found.graph && { graph: found.graph }),
       };
     },
-    create(definition, number) {
+    async create(definition, number) {
+      if (options.elsewhere === true) throw notHere(definition, number);
       return client.create(GRAPH_REVISIONS, graphRevisionOf(definition, number));
     },
-    async remove({ metadata: { name = '', uid = '' } }) {
+    async remove({ metadata: { name = '', uid = '' }, spec }) {
+      if (options.elsewhere === true)
+        throw notHere({ metadata: { name: spec.snapshot.name } }, spec.revision);
       try {
         await client.delete(GRAPH_REVISIONS, '', name, { preconditions: { uid } });
       } catch (error) {
@@ -184,4 +191,10 @@ export function createRevisions(
       for (const [state, value] of counts) yield { labels: { state }, value };
     },
   };
+}
+
+function notHere({ metadata: { name } }: Pick<KubeObject, 'metadata'>, number: number): Error {
+  return new Error(
+    `revision ${number} of ${name} is not the one that its hub issued; looked at again when the hub tells of it`,
+  );
 }

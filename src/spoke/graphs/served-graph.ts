@@ -1,4 +1,11 @@
-import type { CompiledGraph, GraphOwner, InstanceKind, RevisionRecord } from '../../engine/graph/index.ts';
+import type {
+  CompiledGraph,
+  GraphOwner,
+  InstanceKind,
+  InstanceStatus,
+  RevisionRecord,
+  StatusInput,
+} from '../../engine/graph/index.ts';
 import type { ResourceId } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
 
@@ -15,6 +22,8 @@ export interface ServedGraph {
   readonly pace?: number | undefined;
   /** The definition goes and its instances stay: each is let go with its objects. */
   readonly abandoning?: boolean;
+  /** How its instances say how they are, where that is not as instances of definitions do. */
+  readonly statusOf?: (input: StatusInput) => InstanceStatus;
 }
 
 export function instanceResource({ group, version, plural, kind, namespaced }: InstanceKind): ResourceId {

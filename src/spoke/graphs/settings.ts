@@ -20,10 +20,21 @@ function count(least: number, of: (value: number) => GraphSettings): Setting['re
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) >= least ? of(Number(text)) : undefined);
 }
 
+/** A time as kro writes it: `3s`, `200ms`; also seconds alone. */
+function time(of: (milliseconds: number) => GraphSettings | undefined): Setting['read'] {
+  return (text) => {
+    const found = /^(\d{1,7})(ms|s|m|h)?$/.exec(text);
+    const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[found?.[2] ?? 's'] ?? 1_000;
+    return found ? of(Number(found[1]) * unit) : undefined;
+  };
+}
+
 const GATES: Readonly<Record<string, (value: boolean) => GraphSettings>> = {
   InstanceConditionEvents: (conditionEvents) => ({ conditionEvents }),
   InstanceConditionMetrics: (conditionMetrics) => ({ conditionMetrics }),
   CELOmitFunction: (omit) => ({ omit }),
+  DynamicTemplateKeys: (dynamicKeys) => ({ dynamicKeys }),
+  GraphKind: (graphObjects) => ({ graphObjects }),
 };
 
 function gates(text: string): GraphSettings | undefined {
@@ -52,6 +63,12 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
     read: count(1, (instanceConcurrency) => ({ instanceConcurrency })),
   },
   {
+    name: 'graph-concurrent-reconciles',
+    byDefault: '1',
+    help: 'objects of the kind Graph looked after at the same time',
+    read: count(1, (graphConcurrency) => ({ graphConcurrency })),
+  },
+  {
     name: 'resource-graph-definition-concurrent-reconciles',
     byDefault: '1',
     help: 'definitions looked after at the same time',
@@ -68,6 +85,48 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
     byDefault: '0',
     help: 'cost of one expression; 0 is what Kubernetes grants',
     read: count(0, (costLimit) => (costLimit === 0 ? {} : { costLimit })),
+  },
+  {
+    name: 'client-qps',
+    byDefault: '0',
+    help: 'requests to the API in a second; 0 is as many as there are',
+    read: count(0, (requestsPerSecond) => (requestsPerSecond === 0 ? {} : { requestsPerSecond })),
+  },
+  {
+    name: 'client-burst',
+    byDefault: '150',
+    help: 'requests at once after a rest, where there is a limit',
+    read: count(1, (requestBurst) => ({ requestBurst })),
+  },
+  {
+    name: 'dynamic-controller-rate-limiter-min-delay',
+    byDefault: '200ms',
+    help: 'pause after a first failure, doubled with each one that follows',
+    read: time((firstRetryMs) => (firstRetryMs === 0 ? undefined : { firstRetryMs })),
+  },
+  {
+    name: 'dynamic-controller-rate-limiter-max-delay',
+    byDefault: '30s',
+    help: 'longest pause after failures',
+    read: time((longestRetryMs) => (longestRetryMs === 0 ? undefined : { longestRetryMs })),
+  },
+  {
+    name: 'dynamic-controller-default-resync-period',
+    byDefault: '0',
+    help: 'seconds after which all instances are looked at again; 0 is never, since watches tell',
+    read: time((resyncMs) => (resyncMs === 0 ? {} : { resyncMs })),
+  },
+  {
+    name: 'instance-requeue-interval',
+    byDefault: '0',
+    help: 'after which an instance that waits is looked at again; 0 is never, since watches tell',
+    read: time((requeueMs) => (requeueMs === 0 ? {} : { requeueMs })),
+  },
+  {
+    name: 'rgd-progress-requeue-delay',
+    byDefault: '1s',
+    help: 'after which a definition that waits for its revision is looked at again',
+    read: time((progressMs) => (progressMs === 0 ? undefined : { progressMs })),
   },
   {
     name: 'rgd-max-collection-size',
@@ -90,7 +149,7 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
   {
     name: 'feature-gates',
     byDefault: '',
-    help: `of ${Object.keys(GATES).join(', ')}, those that are open`,
+    help: `of ${Object.keys(GATES).join(', ')}, those that are open; GraphKind=false closes the one that is`,
     read: (text) => (text === '' ? {} : gates(text)),
   },
   {
@@ -100,6 +159,26 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
     read: (text) => (text === 'kro.run' ? {} : text === 'both' ? { bothPrefixes: true } : undefined),
   },
 ];
+
+/** Flags of kro that mean nothing here, and why. */
+export const WITHOUT_COUNTERPART: Readonly<Record<string, string>> = {
+  'metrics-bind-address': 'metrics are those of the process, at its own address',
+  'health-probe-bind-address': 'probes are those of the process, at its own address',
+  'pprof-bind-address': 'Node has a profiler of its own (--cpu-prof)',
+  'leader-elect': 'the engine of a cluster runs once; replicas of a hub agree by a lease of theirs',
+  'leader-election-lease-duration': 'there is no election of its own',
+  'leader-election-renew-deadline': 'there is no election of its own',
+  'leader-election-retry-period': 'there is no election of its own',
+  'leader-election-namespace': 'there is no election of its own',
+  'enable-controller-warmup': 'there is no election to wait for',
+  'graceful-shutdown-timeout': 'nothing is lost whenever the engine stops',
+  'graph-revision-concurrent-reconciles': 'a revision is compiled with its definition',
+  'dynamic-controller-rate-limiter-rate-limit':
+    'what waits is bounded by how many instances are looked after',
+  'dynamic-controller-rate-limiter-burst-limit':
+    'what waits is bounded by how many instances are looked after',
+  'dynamic-controller-default-queue-max-retries': 'what fails is tried again for as long as it is wanted',
+};
 
 /** Where settings stand for processes that nobody gives options to, such as members of a fleet: `name=value`, between spaces. */
 export const GRAPH_SETTINGS_VARIABLE = 'ATOLL_GRAPHS';
@@ -120,6 +199,8 @@ export function graphSettings(texts: readonly string[]): GraphSettings {
     const at = text.indexOf('=');
     const name = at < 0 ? text : text.slice(0, at);
     const setting = GRAPH_SETTINGS.find((item) => item.name === name);
+    const instead = WITHOUT_COUNTERPART[name];
+    if (instead !== undefined) throw new Error(`${text}: there is no such setting: ${instead}`);
     if (!setting)
       throw new Error(
         `${text}: there is no setting ${JSON.stringify(name)} of graphs; there are ${GRAPH_SETTINGS.map((item) => item.name).join(', ')}`,

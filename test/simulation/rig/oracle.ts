@@ -15,6 +15,8 @@ import { GROUPS, NAMES } from './step.ts';
 
 /** Times in statuses are in seconds, and what was under way when a cluster went away may still arrive. */
 const STAGE_SLACK_MS = 2_000;
+/** How long an order may be on its way. */
+const UNDER_WAY_MS = 3_000;
 /** How long ago a group must have begun to move gracefully for nothing else to be carried out still. */
 const SETTLED_MS = 60_000;
 
@@ -91,6 +93,14 @@ function movable(hub: SimulatedCluster): string[] {
   });
 }
 
+/** Names of those who order nothing for now: whoever had the names before takes them along, and nobody takes them over. */
+function held(hub: SimulatedCluster): string[] {
+  const wishes = wishesOf(hub);
+  return storedBelow(hub, 'core/configmaps/shop').flatMap(({ metadata }) =>
+    ownerOf(wishes, metadata.labels?.['group'] ?? '')?.spec.suspend === true ? [metadata.name ?? ''] : [],
+  );
+}
+
 /** What a spoke has from its hub, by all dispatches or by those that are named. */
 function ownedOn(spoke: SimulatedCluster, dispatches?: ReadonlySet<string>): Maps {
   const maps = storedBelow(spoke, 'core/configmaps/shop').filter((map) => {
@@ -132,8 +142,8 @@ export interface Oracle {
   /** Somebody told a rollout what to do. */
   noteWord(group: string): void;
   wasTold(group: string): boolean;
-  /** Looks at the fleet after everything healed and came to rest. */
-  judge(): void;
+  /** What is not as it should be after everything healed and came to rest. It is not noted. */
+  judgement(): readonly string[];
   /** Notes something that was found elsewhere. */
   find(text: string): void;
   readonly findings: readonly string[];
@@ -146,8 +156,9 @@ export interface Sight {
 }
 
 export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight): Oracle {
-  /** What some present state of the hub did not want on a spoke: only that may ever be deleted there. */
-  const orderedAway = new Set<string>();
+  /** When a present state of the hub last did not want a name on a spoke, and when the spoke's engine last made it. */
+  const unwantedAt = new Map<string, number>();
+  const madeAt = new Map<string, number>();
   const positions = new Map<string, { epoch: number; generation: number }>();
   const findings = new Set<string>();
   let restored = false;
@@ -165,12 +176,14 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
   let disturbed = false;
 
   function look(): void {
+    const now = fleet.runtime.clock.monotonic();
     for (const spoke of fleet.spokes) {
       // A hub that only observes orders nothing, whatever it holds.
       const acts = alive(fleet.hub) && !observes(fleet.hub);
       const wanted = acts ? wantedOn(fleet.hub, spoke.name) : undefined;
-      for (const name of NAMES) if (wanted && !(name in wanted)) orderedAway.add(`${spoke.name}/${name}`);
-      if (acts) for (const name of movable(fleet.hub)) orderedAway.add(`${spoke.name}/${name}`);
+      for (const name of NAMES) if (wanted && !(name in wanted)) unwantedAt.set(`${spoke.name}/${name}`, now);
+      const uncertain = acts ? [...movable(fleet.hub), ...held(fleet.hub)] : [];
+      for (const name of uncertain) unwantedAt.set(`${spoke.name}/${name}`, now);
       if (alive(spoke)) lookAtRecords(spoke);
       if (reachable(spoke)) awaySince.delete(spoke.name);
       else if (!awaySince.has(spoke.name)) awaySince.set(spoke.name, fleet.runtime.clock.now());
@@ -218,9 +231,13 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
       const from = audited.get(spoke.name) ?? 0;
       audited.set(spoke.name, spoke.audit.length);
       for (const { verb, user, objectRef, responseStatus } of spoke.audit.slice(from)) {
-        if (verb !== 'delete' || user.username !== 'atoll:engine' || responseStatus?.code !== 200) continue;
-        const name = objectRef?.name ?? '';
-        if (objectRef?.resource !== 'configmaps' || objectRef.namespace !== 'shop' || disturbed) continue;
+        if (objectRef?.resource !== 'configmaps' || objectRef.namespace !== 'shop') continue;
+        const name = objectRef.name ?? '';
+        if (user.username !== 'atoll:engine') continue;
+        if (responseStatus?.code === 201) madeAt.set(`${spoke.name}/${name}`, now);
+        if (verb !== 'delete' || responseStatus?.code !== 200) continue;
+        judgeDeletion(spoke.name, name, now);
+        if (disturbed) continue;
         const group = alive(fleet.hub)
           ? stored(fleet.hub, `core/configmaps/shop/${name}`)?.metadata.labels?.['group']
           : undefined;
@@ -233,8 +250,19 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
     }
   }
 
+  /**
+   * Only what a present state of the hub did not want may be deleted, since it was made. What was made a moment ago may fall to an
+   * order that was on its way.
+   */
+  function judgeDeletion(spoke: string, name: string, now: number): void {
+    const made = madeAt.get(`${spoke}/${name}`);
+    if (made === undefined || now - made < UNDER_WAY_MS) return;
+    if ((unwantedAt.get(`${spoke}/${name}`) ?? 0) < made)
+      findings.add(`${name} was deleted on ${spoke}, and nobody ordered that`);
+  }
+
   /** At rest an instance and its objects are complete, and nothing is left of one that was deleted. */
-  function judgeGraph(): void {
+  function judgeGraph(found: Set<string>): void {
     const graph = stored(fleet.hub, 'kro.run/resourcegraphdefinitions/-/shop');
     if (!graph) return;
     const { resources } = graph['spec'] as { resources: { template: { data: { edition: string } } }[] };
@@ -244,9 +272,10 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
       for (const instance of storedBelow(spoke, 'kro.run/shops/default')) {
         const { name = '', deletionTimestamp } = instance.metadata;
         const { state } = (instance['status'] ?? {}) as { state?: string };
-        if (deletionTimestamp !== undefined) findings.add(`${name} on ${spoke.name} is still being deleted`);
+        if (deletionTimestamp !== undefined)
+          found.add(`${name} on ${spoke.name} is still being deleted: ${JSON.stringify(instance['status'])}`);
         else if (state !== 'ACTIVE')
-          findings.add(`${name} on ${spoke.name} is ${state}: ${JSON.stringify(instance['status'])}`);
+          found.add(`${name} on ${spoke.name} is ${state}: ${JSON.stringify(instance['status'])}`);
         const { colour = '' } = instance['spec'] as { colour?: string };
         for (const child of CHILDREN) wanted[`${name}-${child}`] = { colour, edition: edition ?? '' };
       }
@@ -257,14 +286,12 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
         maps.map((map) => [map.metadata.name ?? '', map['data'] as Record<string, string>]),
       );
       if (sorted(present) !== sorted(wanted))
-        findings.add(
-          `the instances on ${spoke.name} have ${sorted(present)} and should have ${sorted(wanted)}`,
-        );
+        found.add(`the instances on ${spoke.name} have ${sorted(present)} and should have ${sorted(wanted)}`);
     }
   }
 
   /** What two dispatches ask for, each would take from the other for ever. */
-  function judgeOwners(spoke: SimulatedSpoke): void {
+  function judgeOwners(spoke: SimulatedSpoke, found: Set<string>): void {
     const asked = new Map<string, string>();
     for (const { metadata, spec } of dispatchesOn(spoke) as (KubeObject & {
       spec: { objects: { kind: string; namespace?: string; name: string }[] };
@@ -272,7 +299,7 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
       if (restored && !dispatchesOf(fleet.hub).has(metadata.name ?? '')) continue;
       for (const { kind, namespace = '', name } of spec.objects) {
         const key = `${kind} ${namespace}/${name}`;
-        if (asked.has(key)) findings.add(`${key} on ${spoke.name} has two owners at rest`);
+        if (asked.has(key)) found.add(`${key} on ${spoke.name} has two owners at rest`);
         asked.set(key, metadata.name ?? '');
       }
     }
@@ -295,50 +322,46 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
       findings.add(`an object of others on ${spoke.name} was changed or deleted`);
   }
 
-  function judge(): void {
-    judgeGraph();
+  function judgement(): readonly string[] {
+    const found = new Set<string>();
+    judgeGraph(found);
     for (const spoke of fleet.spokes) {
-      judgeOwners(spoke);
+      judgeOwners(spoke, found);
       const wanted = wantedOn(fleet.hub, spoke.name);
       const owned = ownedOn(spoke, restored ? dispatchesOf(fleet.hub) : undefined);
       if (sorted(wanted) !== sorted(owned))
-        findings.add(`${spoke.name} has ${sorted(owned)} and should have ${sorted(wanted)}`);
+        found.add(`${spoke.name} has ${sorted(owned)} and should have ${sorted(wanted)}`);
       for (const write of writesBy(spoke.audit, HUB_USER))
         if (!/^(create|update|delete) (dispatches|bundles)$/.test(write))
-          findings.add(`the hub did on ${spoke.name}: ${write}`);
-      for (const { verb, user, objectRef, responseStatus } of spoke.audit) {
-        if (verb !== 'delete' || user.username !== 'atoll:engine' || responseStatus?.code !== 200) continue;
-        if (objectRef?.resource !== 'configmaps' || objectRef.namespace !== 'shop') continue;
-        if (!orderedAway.has(`${spoke.name}/${objectRef.name}`))
-          findings.add(`${objectRef.name} was deleted on ${spoke.name}, and nobody ordered that`);
-      }
+          found.add(`the hub did on ${spoke.name}: ${write}`);
     }
     for (const { user } of fleet.hub.audit)
       if (!['admin', 'atoll:engine', 'system:apiserver'].includes(user.username))
-        findings.add(`${user.username} made a request at the hub`);
+        found.add(`${user.username} made a request at the hub`);
     for (const item of wishesOf(fleet.hub)) {
       const { clusters, ready, rollout, objects } = item.status ?? {};
       if (item.spec.placement.numberOfClusters === 1 && clusters !== 1)
-        findings.add(`${item.metadata.name} is on ${clusters} clusters and should be on one`);
+        found.add(`${item.metadata.name} is on ${clusters} clusters and should be on one`);
       if (item.spec.rollout && rollout && rollout.phase !== 'Succeeded')
-        findings.add(`the rollout of ${item.metadata.name} is ${JSON.stringify(rollout)}`);
+        found.add(`the rollout of ${item.metadata.name} is ${JSON.stringify(rollout)}`);
       if (item.metadata.deletionTimestamp !== undefined)
-        findings.add(`${item.metadata.name} is still being deleted`);
+        found.add(`${item.metadata.name} is still being deleted`);
       // One that selects nothing brings nothing, and is ready nowhere.
       else if (clusters !== ready && objects !== 0)
-        findings.add(
+        found.add(
           `${item.metadata.name} has ${ready} of ${clusters} ready: ${JSON.stringify(item['status'])}`,
         );
     }
     for (const owed of storedBelow(fleet.hub, 'atoll.dev/retractions/-')) {
       const { clusters } = owed['spec'] as { clusters: string[] };
-      if (clusters.length > 0) findings.add(`${owed.metadata.name} is still owed by ${clusters.join(', ')}`);
+      if (clusters.length > 0) found.add(`${owed.metadata.name} is still owed by ${clusters.join(', ')}`);
     }
+    return [...found];
   }
 
   return {
     look,
-    judge,
+    judgement,
     find: (text) => void findings.add(text),
     noteRestore(): void {
       restored = true;
@@ -350,6 +373,8 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
     wasTold: (group) => told.has(group),
     forgetPositions(spoke): void {
       disturbed = true;
+      // What it was told before it was set back it is told again.
+      for (const name of NAMES) madeAt.delete(`${spoke}/${name}`);
       for (const key of positions.keys()) if (key.startsWith(`${spoke} `)) positions.delete(key);
     },
     get findings() {

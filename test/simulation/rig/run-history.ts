@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { RESOURCE_GRAPH_DEFINITION } from '../../../src/dialects/kro/kinds.ts';
 import { confirmHub } from '../../../src/hub/mode.ts';
 import { ROLLOUT_ACTION } from '../../../src/hub/rollouts/index.ts';
@@ -38,14 +39,22 @@ export interface Outcome {
   readonly findings: readonly string[];
   /** Virtual time that went by, milliseconds. */
   readonly virtualMs: number;
+  /** How often each thing was done that had an effect. */
+  readonly did: Readonly<Record<string, number>>;
+  /** Of what the clusters store in the end and in which order it was written: the same for the same steps and seed. */
+  readonly digest: string;
 }
 
 const ACTIONS = resourceIdOf(ROLLOUT_ACTION);
 const GRAPHS = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
 const SHOPS = { group: 'kro.run', version: 'v1alpha1', resource: 'shops', kind: 'Shop', namespaced: true };
 
-/** Time that the fleet gets to come to rest once everything works again. */
+/** Time that the fleet gets to come to rest once everything works again; less where it rests before. */
 const HEALING_MS = 240_000;
+/** Who writes nothing for so long, and is as it should be, rests. */
+const STILL_MS = 40_000;
+/** One history of so many gets all the time there is, and its engines look for their kinds at each start. */
+const THOROUGH = 8;
 const IDLE_MS = 120_000;
 
 /** Plays a history on a whole fleet: real controllers and API servers, virtual clock and network. The same steps give the same outcome. */
@@ -59,6 +68,8 @@ export async function runHistory(steps: readonly Step[], options: HistoryOptions
     spokes: options.spokes,
     virtualTime: { seed: options.seed, start: image.takenAt },
     engineLatencyMs: (options.seed % 3) * 40,
+    // The image has them, and no step takes them away. Some histories look all the same.
+    kindsInstalled: options.seed % THOROUGH !== 0,
     ...(options.log === undefined ? {} : { log: options.log }),
     storage: (name) => {
       const disk = faultyStorage(image.stored(name));
@@ -78,23 +89,39 @@ export async function runHistory(steps: readonly Step[], options: HistoryOptions
       return net.over(handler)(request);
     },
   });
-  const run = createRun(fleet, disks, networks);
+  const run = createRun(fleet, disks, networks, options.seed % THOROUGH === 0);
+  const outcome = (findings: readonly string[], played: TestFleet<VirtualRuntime>): Outcome => ({
+    findings,
+    virtualMs: played.runtime.clock.monotonic(),
+    did: run.did,
+    digest: digestOf(played, findings),
+  });
   try {
     for (const step of steps) await run.take(step);
     await run.heal();
-    return { findings: run.oracle.findings, virtualMs: fleet.runtime.clock.monotonic() };
+    return outcome(run.oracle.findings, fleet);
   } catch (error) {
-    return {
-      findings: [...run.oracle.findings, `the history could not be played: ${errorText(error)}`],
-      virtualMs: fleet.runtime.clock.monotonic(),
-    };
+    const why = `the history could not be played: ${errorText(error)}`;
+    return outcome([...run.oracle.findings, why], fleet);
   } finally {
     await fleet.stop();
   }
 }
 
+function digestOf(fleet: TestFleet<VirtualRuntime>, findings: readonly string[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(findings));
+  for (const cluster of [fleet.hub, ...fleet.spokes]) {
+    hash.update(cluster.name);
+    // What objects hold may follow from keys, which are made anew by every process.
+    for (const { key, revision } of cluster.server.store.list('').records)
+      hash.update(`${key} ${revision}\n`);
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
 interface Run {
   readonly oracle: Oracle;
+  readonly did: Readonly<Record<string, number>>;
   take(step: Step): Promise<void>;
   heal(): Promise<void>;
 }
@@ -103,7 +130,12 @@ function createRun(
   fleet: TestFleet<VirtualRuntime>,
   disks: ReadonlyMap<string, FaultyStorage>,
   networks: ReadonlyMap<string, FaultyNetwork>,
+  thorough: boolean,
 ): Run {
+  const did: Record<string, number> = {};
+  const note = (deed: string): void => {
+    did[deed] = (did[deed] ?? 0) + 1;
+  };
   const clusterOf = (name: string): SimulatedCluster => (name === 'hub' ? fleet.hub : fleet.spoke(name));
   const alive = (cluster: SimulatedCluster): boolean =>
     cluster.engine !== undefined && disks.get(cluster.name)?.crashed !== true;
@@ -115,11 +147,13 @@ function createRun(
   /** What people ask of an API server that may be dying, full or away: their request may fail. */
   async function attempt(
     cluster: SimulatedCluster,
+    deed: Step['do'] | 'finish',
     act: (client: Client) => Promise<unknown>,
   ): Promise<void> {
     if (!alive(cluster)) return;
     try {
       await fleet.run(act(cluster.client));
+      note(deed);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
     }
@@ -129,7 +163,10 @@ function createRun(
     await act(step);
     // A process whose storage broke off is dead, whatever it still says.
     for (const [name, disk] of disks)
-      if (disk.crashed && clusterOf(name).engine) await fleet.kill(clusterOf(name));
+      if (disk.crashed && clusterOf(name).engine) {
+        note('crash between writes');
+        await fleet.kill(clusterOf(name));
+      }
     oracle.look();
     await fleet.rest(10);
     oracle.look();
@@ -143,21 +180,21 @@ function createRun(
         const made = configMap(step.name, step.shade, labels);
         const there = alive(hub) && storedBelow(hub, 'core/configmaps/shop').some(named(step.name));
         const patch = { metadata: { labels }, data: { colour: step.shade } };
-        return attempt(hub, (client) =>
+        return attempt(hub, step.do, (client) =>
           there
             ? client.patch(configMaps, 'shop', step.name, 'merge', patch)
             : client.create(configMaps, made),
         );
       }
       case 'delete':
-        return attempt(hub, (client) => client.delete(configMaps, 'shop', step.name));
+        return attempt(hub, step.do, (client) => client.delete(configMaps, 'shop', step.name));
       case 'propagate':
         return propagate(step.group, step.tier);
       case 'stop propagating':
-        return attempt(hub, (client) => client.delete(PROPAGATIONS, 'shop', step.group));
+        return attempt(hub, step.do, (client) => client.delete(PROPAGATIONS, 'shop', step.group));
       case 'manner':
         oracle.noteManner(step.group);
-        return attempt(hub, (client) =>
+        return attempt(hub, step.do, (client) =>
           client.patch(PROPAGATIONS, 'shop', step.group, 'merge', { spec: mannerOf(step.manner) }),
         );
       case 'say':
@@ -166,23 +203,25 @@ function createRun(
       case 'rival':
         return challenge(step.group, step.priority);
       case 'suspend':
-        return attempt(hub, (client) =>
+        return attempt(hub, step.do, (client) =>
           client.patch(PROPAGATIONS, 'shop', step.group, 'merge', { spec: { suspend: step.on } }),
         );
       case 'edit graph':
-        return attempt(hub, (client) =>
+        return attempt(hub, step.do, (client) =>
           client.patch(GRAPHS, '', 'shop', 'merge', {
             spec: { resources: (shopGraph(step.edition)['spec'] as { resources: JsonValue }).resources },
           }),
         );
       case 'instance':
-        return attempt(clusterOf(step.spoke), (client) =>
+        return attempt(clusterOf(step.spoke), step.do, (client) =>
           client.apply(SHOPS, shopInstance(step.name, step.shade), { fieldManager: 'owner', force: true }),
         );
       case 'delete instance':
-        return attempt(clusterOf(step.spoke), (client) => client.delete(SHOPS, 'default', step.name));
+        return attempt(clusterOf(step.spoke), step.do, (client) =>
+          client.delete(SHOPS, 'default', step.name),
+        );
       case 'spoil child':
-        return attempt(clusterOf(step.spoke), (client) =>
+        return attempt(clusterOf(step.spoke), step.do, (client) =>
           step.shade === null
             ? client.delete(configMaps, 'default', `${step.name}-map`)
             : client.patch(configMaps, 'default', `${step.name}-map`, 'merge', {
@@ -190,24 +229,27 @@ function createRun(
               }),
         );
       case 'label':
-        return attempt(hub, (client) =>
+        return attempt(hub, step.do, (client) =>
           client.patch(SPOKE_CLUSTERS, 'default', step.spoke, 'merge', {
             metadata: { labels: { tier: step.tier } },
           }),
         );
       case 'drift':
-        return attempt(clusterOf(step.spoke), (client) =>
+        return attempt(clusterOf(step.spoke), step.do, (client) =>
           client.patch(configMaps, 'shop', step.name, 'merge', { data: { colour: step.shade } }),
         );
       case 'remove on spoke':
-        return attempt(clusterOf(step.spoke), (client) => client.delete(configMaps, 'shop', step.name));
+        return attempt(clusterOf(step.spoke), step.do, (client) =>
+          client.delete(configMaps, 'shop', step.name),
+        );
       case 'remove order': {
         const spoke = clusterOf(step.spoke);
         const order = alive(spoke) ? dispatchesOn(spoke)[0]?.metadata.name : undefined;
         if (order === undefined) return;
-        return attempt(spoke, (client) => client.delete(DISPATCHES, 'atoll-system', order));
+        return attempt(spoke, step.do, (client) => client.delete(DISPATCHES, 'atoll-system', order));
       }
       case 'cut':
+        if (!severed.has(step.spoke)) note('cut');
         severed.add(step.spoke);
         return fleet.cut(step.spoke);
       case 'heal':
@@ -218,6 +260,8 @@ function createRun(
       case 'duplicate': {
         const network = networks.get(step.spoke);
         if (!network) return;
+        if (step.do !== 'one way') note(step.do);
+        else if (step.lost !== 'nothing') note(`lost ${step.lost}`);
         if (step.do === 'one way') network.lose(step.lost);
         else if (step.do === 'delay') network.longestMs = step.longestMs;
         else network.duplicate = step.on;
@@ -226,14 +270,17 @@ function createRun(
       case 'crash':
         disks.get(step.cluster)?.crashAfter(step.afterCommits);
         // With nothing to write it would live on.
-        if (step.afterCommits === 0 && clusterOf(step.cluster).engine)
+        if (step.afterCommits === 0 && clusterOf(step.cluster).engine) {
+          note('crash at rest');
           await fleet.kill(clusterOf(step.cluster));
+        }
         return;
       case 'start':
         return start(step.cluster);
       case 'fill disk': {
         const disk = disks.get(step.cluster);
         if (disk) disk.full = step.on;
+        if (step.on) note('full disk');
         return;
       }
       case 'back up':
@@ -242,6 +289,7 @@ function createRun(
         return restore(step.cluster);
       case 'jump clock':
         oracle.noteJump();
+        note('clock jump');
         return fleet.runtime.clock.jump(step.byMs);
       case 'rest':
       case 'wait':
@@ -258,7 +306,7 @@ function createRun(
       preemption: 'Always',
       overrides: [{ clusterNames: ['b'], patch: [{ op: 'add', path: '/data/on', value: 'b' }] }],
     };
-    return attempt(fleet.hub, async (client) => {
+    return attempt(fleet.hub, 'propagate', async (client) => {
       const there = storedBelow(fleet.hub, 'atoll.dev/propagations/shop').find(named(group));
       if (!there) return client.create(PROPAGATIONS, propagation(group, spec));
       const matchLabels = tier === null ? null : { tier };
@@ -276,7 +324,7 @@ function createRun(
       preemption: 'Always',
       priority,
     };
-    return attempt(fleet.hub, (client) => {
+    return attempt(fleet.hub, 'rival', (client) => {
       if (priority === null) return client.delete(PROPAGATIONS, 'shop', name);
       return storedBelow(fleet.hub, 'atoll.dev/propagations/shop').some(named(name))
         ? client.patch(PROPAGATIONS, 'shop', name, 'merge', { spec: { priority } })
@@ -296,7 +344,7 @@ function createRun(
         ...(action === 'Approve' ? { stage: 'rest' } : {}),
       },
     } as KubeObject;
-    return attempt(fleet.hub, (client) => client.create(ACTIONS, word));
+    return attempt(fleet.hub, 'say', (client) => client.create(ACTIONS, word));
   }
 
   /** What people do in the end, so that all there is to wait for is time. */
@@ -304,7 +352,7 @@ function createRun(
     for (const { metadata, spec } of storedBelow(fleet.hub, 'atoll.dev/propagations/shop') as Wish[]) {
       const { name = '' } = metadata;
       if (spec.suspend)
-        await attempt(fleet.hub, (client) =>
+        await attempt(fleet.hub, 'finish', (client) =>
           client.patch(PROPAGATIONS, 'shop', name, 'merge', { spec: { suspend: false } }),
         );
       if (!spec.rollout) continue;
@@ -333,13 +381,32 @@ function createRun(
     if (!disk?.hasBackup) return;
     if (clusterOf(name).engine) await fleet.kill(clusterOf(name));
     disk.restore();
+    note(name === 'hub' ? 'restore of the hub' : 'restore of a spoke');
     if (name === 'hub') oracle.noteRestore();
     else oracle.forgetPositions(name);
     await start(name);
   }
 
+  /** Lets time pass until everything rests, or for as long as it may take. */
+  async function settle(longestMs: number): Promise<void> {
+    if (thorough) return fleet.rest(longestMs);
+    const revisions = (): string =>
+      [fleet.hub, ...fleet.spokes].map(({ server }) => server.store.revision).join();
+    const end = fleet.runtime.clock.monotonic() + longestMs;
+    for (let before = ''; before !== revisions() && fleet.runtime.clock.monotonic() < end; ) {
+      before = revisions();
+      await fleet.rest(STILL_MS);
+    }
+  }
+
+  async function judgement(): Promise<readonly string[]> {
+    oracle.look();
+    return [...oracle.judgement(), ...(await writesAtRest(fleet, thorough ? IDLE_MS : IDLE_MS / 2))];
+  }
+
   return {
     oracle,
+    did,
     take,
     async heal(): Promise<void> {
       for (const disk of disks.values()) disk.full = false;
@@ -353,27 +420,31 @@ function createRun(
       }
       for (const spoke of fleet.spokes) fleet.heal(spoke.name);
       severed.clear();
-      await fleet.rest(HEALING_MS / 2);
+      await settle(HEALING_MS / 2);
       oracle.look();
       // What a person does who finds that the hub was restored.
       if (observes(fleet.hub)) await fleet.run(confirmHub(fleet.hub.client));
       await finish();
-      await fleet.rest(HEALING_MS);
-      oracle.look();
-      oracle.judge();
-      await judgeIdle(fleet, oracle);
+      await settle(HEALING_MS);
+      let found = await judgement();
+      // Something may have waited for its time without a word: it gets all there is.
+      if (found.length > 0 && !thorough) {
+        await fleet.rest(HEALING_MS);
+        found = await judgement();
+      }
+      for (const finding of found) oracle.find(finding);
     },
   };
 }
 
 /** At rest nobody writes anything. */
-async function judgeIdle(fleet: TestFleet<VirtualRuntime>, oracle: Oracle): Promise<void> {
+async function writesAtRest(fleet: TestFleet<VirtualRuntime>, restMs: number): Promise<readonly string[]> {
   const clusters = [fleet.hub, ...fleet.spokes];
   const before = clusters.map(({ server }) => server.store.revision);
-  await fleet.rest(IDLE_MS);
-  clusters.forEach(({ name, server }, index) => {
+  await fleet.rest(restMs);
+  return clusters.flatMap(({ name, server }, index) => {
     const writes = server.store.revision - (before[index] ?? 0);
-    if (writes !== 0) oracle.find(`${name} wrote ${writes} times at rest`);
+    return writes === 0 ? [] : [`${name} wrote ${writes} times at rest`];
   });
 }
 

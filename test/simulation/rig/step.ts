@@ -61,7 +61,8 @@ export type Command = (typeof COMMANDS)[number];
 export const INSTANCES: readonly string[] = ['one', 'two'];
 export const GROUPS: readonly string[] = ['g0', 'g1', 'g2'];
 export const TIERS: readonly string[] = ['edge', 'core'];
-export const NAMES: readonly string[] = ['m0', 'm1', 'm2', 'm3', 'm4', 'm5'];
+/** Few, so that most of what is done to one finds it there. */
+export const NAMES: readonly string[] = ['m0', 'm1', 'm2', 'm3'];
 
 type Weights = readonly (readonly [Step['do'], number])[];
 
@@ -74,7 +75,7 @@ const WEIGHTS: Weights = [
   ['label', 5],
   ['drift', 5],
   ['remove on spoke', 3],
-  ['remove order', 2],
+  ['remove order', 3],
   ['cut', 4],
   ['heal', 5],
   ['one way', 5],
@@ -83,8 +84,8 @@ const WEIGHTS: Weights = [
   ['crash', 7],
   ['start', 8],
   ['fill disk', 3],
-  ['back up', 4],
-  ['restore', 4],
+  ['back up', 8],
+  ['restore', 5],
   ['jump clock', 2],
   ['rest', 12],
 ];

@@ -61,7 +61,7 @@ export function storedPolicies(store: Store): StoredPolicies {
     const known = compiled.get(record.key);
     // Keys tell the two kinds of policies apart.
     if (known?.revision === record.revision) return known.policy as P;
-    const policy = compile(record.object);
+    const policy = compiledOnce(record.object, compile);
     compiled.set(record.key, { revision: record.revision, policy });
     return policy;
   }
@@ -97,6 +97,18 @@ export function storedPolicies(store: Store): StoredPolicies {
       for (const watch of watches) watch.stop();
     },
   };
+}
+
+/** Servers of one process that have read the same policy from one storage share it: a policy has no state. */
+const policies = new WeakMap<KubeObject, Policy>();
+
+function compiledOnce<P extends Policy>(object: KubeObject, compile: (object: KubeObject) => P): P {
+  // An object is of one kind, and each kind has its one way to be compiled.
+  const known = policies.get(object) as P | undefined;
+  if (known) return known;
+  const policy = compile(object);
+  policies.set(object, policy);
+  return policy;
 }
 
 function bindingOf(object: KubeObject): Binding {

@@ -25,34 +25,43 @@ import {
 import type { DeclaredNode } from './declare-node.ts';
 import { CONTRIBUTE, isOwnKey, nameProblem, TARGET_CLUSTER } from './names.ts';
 import { type ForEachDimension, type GraphNode, isExternal, isList } from './node.ts';
+import { type Frame, type Use, usesOf } from './uses.ts';
 
 export const MAX_DIMENSIONS = 10;
 
 export interface NodeContext {
-  /** The types of `schema` and of every node. */
+  /** The types of `schema` and of every node, by the names of the scope. */
   readonly variables: Readonly<Record<string, Type>>;
   /** Of these variables alone, shared by all nodes. */
   readonly environment: Environment;
   readonly templateEnvironment: Environment;
+  /** What the names stand for. */
+  readonly frame: Frame;
+  /** Scopes are nested. */
+  readonly nested: boolean;
+  /** Nodes of which others see nothing. */
+  readonly silent: ReadonlySet<string>;
   readonly instanceNamespaced: boolean;
   readonly omit: boolean;
+  readonly dynamicKeys: boolean;
   readonly maxDimensions: number;
   readonly issues: GraphIssue[];
 }
 
 /** A node whose expressions are compiled; its place in the order is not known yet. */
-export type CompiledNode = Omit<GraphNode, 'wave' | 'returns'>;
+export type CompiledNode = Omit<GraphNode, 'wave' | 'returns' | 'returnsStatus'>;
 
 export function compileNode(node: DeclaredNode, context: NodeContext): CompiledNode {
   const { id, path, resource, issues } = { ...node, issues: context.issues };
-  const others = Object.keys(context.variables).filter((name) => name !== id);
+  const { frame, silent } = context;
+  const others = Object.keys(context.variables).filter((name) => name !== id && !silent.has(name));
   const place = (at: string): Place => ({ node: id, path: `${path}${at}` });
   const dimensions = compileForEach(node, context, others);
   const iterated = Object.fromEntries(dimensions.map(({ variable, type }) => [variable, type]));
   const plain = context.environment;
   const template =
     node.kind === 'Value'
-      ? compileValue(node, expressionScope('def', plain, others), context)
+      ? compileValue(node, context, iterated, others)
       : isExternal(node.kind)
         ? compileExternal(node, expressionScope('externalRef', plain, others), context)
         : compileResource(node, context, iterated, others);
@@ -78,26 +87,67 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
     ...includeWhen,
     ...propagateWhen,
   ];
-  const variables = new Set(forEach.map((dimension) => dimension.variable));
-  const dependencies = new Set(expressions.flatMap((expression) => expression.references));
+  const around = visibleTo(frame, [id, ...forEach.map((dimension) => dimension.variable)]);
+  const { hard, partial, soft } = dependenciesOf(template, expressions, around);
+  const defined = node.definedBy === undefined ? [] : [node.definedBy];
   return {
-    id,
+    id: node.key,
+    local: id,
+    ...(context.nested && { frame }),
     kind: node.kind,
     position: node.position,
     of: node.of,
     apiVersion: node.apiVersion,
     namespaced: node.schema.namespaced,
-    dependencies: [...new Set([...dependencies, ...(node.definedBy === undefined ? [] : [node.definedBy])])]
-      .filter((name) => name !== 'schema' && name !== id && !variables.has(name))
-      .sort(),
+    dependencies: [...new Set([...hard, ...partial, ...defined])].sort(),
+    partial: partial.filter((name) => !defined.includes(name)),
+    branching: expressions.filter(({ program }) =>
+      usesOf(program.ast.expr, around).some((use) => use.optional && partial.includes(use.node)),
+    ),
+    soft,
     template,
     forEach,
     includeWhen,
     readyWhen,
     propagateWhen,
-    contributes: annotationsOf(resource.template)[CONTRIBUTE] === 'true',
+    contributes: resource.patches !== undefined || annotationsOf(resource.template)[CONTRIBUTE] === 'true',
+    patches: resource.patches,
+    dynamic: node.dynamic,
     targeted: resource.target !== undefined,
+    bySecret: resource.target !== undefined && 'kubeconfigSecretName' in resource.target.cluster,
     reads: resource.target !== undefined && resource.reads === true,
+    onHub: resource.hub !== undefined,
+  };
+}
+
+/** A frame without what its nodes and variables hide. */
+function visibleTo(frame: Frame, hidden: readonly string[]): Frame {
+  return Object.fromEntries(Object.entries(frame).filter(([name]) => !hidden.includes(name)));
+}
+
+/** The nodes that come before a node, those of them that only a condition may ask for, and those that it does not wait for. */
+function dependenciesOf(
+  { fields }: Template<JsonObject>,
+  expressions: readonly Expression[],
+  frame: Frame,
+): {
+  readonly hard: readonly string[];
+  readonly partial: readonly string[];
+  readonly soft: readonly string[];
+} {
+  const deferred = new Set(
+    fields.flatMap((field) => (field.deferred ? field.parts.filter((part) => typeof part !== 'string') : [])),
+  );
+  const uses = (of: readonly Expression[]): Use[] =>
+    of.flatMap(({ program }) => usesOf(program.ast.expr, frame));
+  const all = uses(expressions.filter((expression) => !deferred.has(expression)));
+  const hard = new Set(all.filter(({ optional }) => !optional).map(({ node }) => node));
+  const partial = new Set(all.map(({ node }) => node).filter((node) => !hard.has(node)));
+  const soft = new Set(uses([...deferred]).map(({ node }) => node));
+  return {
+    hard: [...hard],
+    partial: [...partial].sort(),
+    soft: [...soft].filter((node) => !hard.has(node) && !partial.has(node)).sort(),
   };
 }
 
@@ -107,17 +157,37 @@ function annotationsOf(template: JsonObject | undefined): JsonObject {
   return isObject(annotations) ? annotations : {};
 }
 
+/** What expressions of a template may use: with variables of forEach these as well. */
+function templateScope(
+  what: string,
+  context: NodeContext,
+  iterated: Readonly<Record<string, Type>>,
+  others: readonly string[],
+): ExpressionScope {
+  const names = Object.keys(iterated);
+  const environment =
+    names.length === 0
+      ? context.templateEnvironment
+      : graphEnvironment({ ...iterated, ...context.variables }, templateLibraries);
+  return expressionScope(what, environment, [...others, ...names]);
+}
+
 function compileValue(
   node: DeclaredNode,
-  scope: ExpressionScope,
-  { issues }: NodeContext,
+  context: NodeContext,
+  iterated: Readonly<Record<string, Type>>,
+  others: readonly string[],
 ): Template<JsonObject> {
+  const { issues } = context;
+  const scope = templateScope('def', context, iterated, others);
   const { fields } = compileTemplate(node.resource.def ?? null, undefined, {
     scope,
     place: { node: node.id, path: `${node.path}.def` },
     issues,
     resolve: () => undefined,
     omit: 'refused',
+    defers: true,
+    keys: context.dynamicKeys,
   });
   const value = { value: node.resource.def ?? null };
   return { value, fields: fields.map((field) => ({ ...field, path: ['value', ...field.path] })) };
@@ -212,7 +282,7 @@ function compileExternal(
   scope: ExpressionScope,
   { issues }: NodeContext,
 ): Template<JsonObject> {
-  const path = `${node.path}.externalRef`;
+  const path = `${node.path}.${node.resource.word ?? 'externalRef'}`;
   const value = node.resource.externalRef as unknown as JsonObject;
   if (!node.schema.namespaced && isObject(value['metadata']) && value['metadata']['namespace'] !== undefined)
     issues.push(clusterScoped(node, path));
@@ -241,15 +311,11 @@ function compileResource(
   others: readonly string[],
 ): Template<JsonObject> {
   const { issues } = context;
-  const path = `${node.path}.template`;
+  const path = `${node.path}.${node.resource.word ?? 'template'}`;
   const value = node.resource.template ?? {};
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
   checkMetadata(node, metadata, path, context);
-  const environment =
-    Object.keys(iterated).length === 0
-      ? context.templateEnvironment
-      : graphEnvironment({ ...iterated, ...context.variables }, templateLibraries);
-  const scope = expressionScope('templates', environment, [...others, ...Object.keys(iterated)]);
+  const scope = templateScope('templates', context, iterated, others);
   const definesKind = node.of.group === 'apiextensions.k8s.io' && node.of.kind === 'CustomResourceDefinition';
   const template = compileTemplate(value, node.schema.type.schema, {
     scope,
@@ -257,6 +323,8 @@ function compileResource(
     issues,
     resolve: node.schema.type.resolve,
     omit: context.omit ? 'allowed' : 'refused',
+    defers: true,
+    keys: context.dynamicKeys,
     needed: (at) => isNeeded(at, node.schema.namespaced && !context.instanceNamespaced),
     ...(definesKind && {
       refuses: (at: FieldPath) =>
@@ -270,6 +338,7 @@ function compileResource(
 }
 
 function isNeeded(path: FieldPath, namespaceNeeded: boolean): boolean {
+  if (path.length === 1) return path[0] === 'apiVersion' || path[0] === 'kind';
   if (path.length !== 2 || path[0] !== 'metadata') return false;
   return path[1] === 'name' || (path[1] === 'namespace' && namespaceNeeded);
 }
@@ -318,7 +387,7 @@ function checkIdentity(
     if (telling.has(variable)) continue;
     issues.push({
       node: node.id,
-      path: `${node.path}.template.metadata.name`,
+      path: `${node.path}.${node.resource.word ?? 'template'}.metadata.name`,
       message: `the variable "${variable}" of forEach is not in it, so objects would have the same name`,
       expected: node.schema.namespaced
         ? 'every variable of forEach in name or namespace'

@@ -1,15 +1,20 @@
 import { DYN, schemaType, type Type } from '../../../cel/index.ts';
-import { asObject, type KubeObject } from '../../../kube/object.ts';
-import { clone, isObject, stringAt } from '../../../schema/json.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { clone } from '../../../schema/json.ts';
 import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
-import type { GraphDefinition, GraphSchema } from '../definition.ts';
-import { type Expression, graphEnvironment, graphLibraries, templateLibraries } from '../expression/index.ts';
+import {
+  DEFAULT_GROUP,
+  type GraphDefinition,
+  type GraphObjectDefinition,
+  type GraphSchema,
+} from '../definition.ts';
+import type { Expression } from '../expression/index.ts';
 import type { GraphIssue } from '../issue.ts';
 import { type RevisionDigest, revisionDigest } from '../revision/digest.ts';
-import { OBJECT_META, type SchemaSource, schemaSourceOf, schemaSources } from '../schema-source.ts';
+import { OBJECT_META, type SchemaSource } from '../schema-source.ts';
 import { openApiOfSimpleSchema } from '../simple-schema/index.ts';
 import { checkFields, checkGraphSchema } from './check-schema.ts';
-import { type CompiledNode, compileNode, MAX_DIMENSIONS } from './compile-node.ts';
+import type { CompiledNode } from './compile-node.ts';
 import { type AuthorCondition, type CompiledStatus, compileStatus } from './compile-status.ts';
 import {
   type InstanceKind,
@@ -19,9 +24,9 @@ import {
   listsResources,
 } from './crd.ts';
 import { orderNodes } from './dag.ts';
-import { type DeclaredNode, declareNode } from './declare-node.ts';
 import type { GraphNode } from './node.ts';
-import { returnedFields } from './returned-fields.ts';
+import { returnedFields, returnedStatus } from './returned-fields.ts';
+import { compileScope, declareScope, OF_DEFINITION, OF_GRAPH } from './scope.ts';
 
 export interface CompileOptions {
   readonly schemas: SchemaSource;
@@ -29,6 +34,8 @@ export interface CompileOptions {
   readonly allowUnknownKinds?: boolean;
   /** `omit()`, which kro has behind the gate CELOmitFunction. Off by default. */
   readonly omit?: boolean;
+  /** Expressions in the keys of maps, behind the gate DynamicTemplateKeys. Off by default. */
+  readonly dynamicKeys?: boolean;
   /** 10 by default, as in kro. */
   readonly maxDimensions?: number;
 }
@@ -49,6 +56,8 @@ export interface CompiledGraph {
   readonly definition: KubeObject;
   /** Tells revisions apart. */
   readonly digest: RevisionDigest;
+  /** When nodes begin that use others: those are ready, or they are there. */
+  readonly gating: 'Readiness' | 'Scope';
 }
 
 export type Compilation =
@@ -75,24 +84,19 @@ export function compileGraph(definition: GraphDefinition, options: CompileOption
   issues.push(...fieldIssues);
   if (fieldIssues.length === 0) checkFields(spec, issues);
   const instance = instanceKindOf(schema);
-  const declared = declareNodes(definition, options, issues);
-  const variables: Record<string, Type> = { schema: instanceType(schema, spec, instance) };
-  for (const node of declared) variables[node.id] = node.variable;
+  const scope = declareScope(definition.resources, OF_DEFINITION, options, issues);
   // Without one of the nodes, or of the fields, everything that uses it would be reported as well.
-  const complete = declared.length === definition.resources.length && fieldIssues.length === 0;
-  if (!complete) return { issues: issues.slice(0, MAX_ISSUES), warnings };
-  const environment = graphEnvironment(variables, graphLibraries);
-  const context = {
-    variables,
-    environment,
-    templateEnvironment: graphEnvironment(variables, templateLibraries),
-    instanceNamespaced: instance.namespaced,
-    omit: options.omit === true,
-    maxDimensions: options.maxDimensions ?? MAX_DIMENSIONS,
-    issues,
+  if (!scope || fieldIssues.length > 0) return { issues: issues.slice(0, MAX_ISSUES), warnings };
+  const variables: Readonly<Record<string, Type>> = {
+    schema: instanceType(schema, spec, instance),
+    ...scope.variables,
   };
-  const compiled = declared.map((node) => compileNode(node, context));
-  const nodes = ordered(compiled, declared, issues);
+  const compiled = compileScope(
+    scope,
+    { ...options, namespaced: instance.namespaced, around: variables },
+    issues,
+  );
+  const nodes = ordered(compiled, 'resources', issues);
   const status = compileStatus(schema.status ?? {}, variables, issues);
   if (schema.status?.['state'] !== undefined)
     warnings.push({
@@ -113,65 +117,57 @@ export function compileGraph(definition: GraphDefinition, options: CompileOption
       schema: openApi,
       definition: instanceDefinition(schema, openApi),
       digest: revisionDigest(definition),
+      gating: 'Readiness',
     },
     warnings,
   };
 }
 
-function declareNodes(
-  definition: GraphDefinition,
-  options: CompileOptions,
-  issues: GraphIssue[],
-): DeclaredNode[] {
-  const seen = new Map<string, number>();
-  const { source, makers } = ownKinds(definition);
-  return definition.resources.flatMap((resource, position) => {
-    const other = seen.get(resource.id);
-    if (other !== undefined) {
-      issues.push({
-        node: resource.id,
-        path: `resources[${position}].id`,
-        message: `resources[${other}] is called "${resource.id}", too`,
-        expected: 'another id',
-      });
-      return [];
-    }
-    seen.set(resource.id, position);
-    const node = declareNode(
-      resource,
-      position,
-      {
-        schemas: schemaSources(source, options.schemas),
-        allowUnknownKinds: options.allowUnknownKinds === true,
-        makers,
-      },
-      issues,
-    );
-    return node ? [node] : [];
-  });
-}
+/** As objects of the kind Graph are called, each of which is the instance of its own nodes. */
+const GRAPH_OBJECT: InstanceKind = {
+  group: DEFAULT_GROUP,
+  version: 'v1alpha1',
+  kind: 'Graph',
+  plural: 'graphs',
+  namespaced: true,
+};
 
-/** The kinds that nodes of the graph itself define: an operator and what it works on may come as one. */
-function ownKinds({ resources }: GraphDefinition): {
-  source: SchemaSource;
-  makers: ReadonlyMap<string, string>;
-} {
-  const makers = new Map<string, string>();
-  const definitions = resources.flatMap(({ id, template }) => {
-    const isKind =
-      template?.['apiVersion'] === 'apiextensions.k8s.io/v1' &&
-      template['kind'] === 'CustomResourceDefinition' &&
-      isObject(template['metadata']);
-    if (!isKind) return [];
-    makers.set(`${stringAt(template, 'spec', 'group')}/${stringAt(template, 'spec', 'names', 'kind')}`, id);
-    return [asObject(template)];
-  });
-  return { source: schemaSourceOf(definitions), makers };
+/** Compiles the nodes of a Graph. There is no API and no `schema`; nodes that use others begin as soon as those are there. */
+export function compileGraphObject(definition: GraphObjectDefinition, options: CompileOptions): Compilation {
+  const issues: GraphIssue[] = [];
+  const { name, nodes: written } = definition;
+  if (written.length === 0)
+    issues.push({ path: 'nodes', message: 'there is no node', expected: 'at least one' });
+  const scope = declareScope(written, OF_GRAPH, options, issues);
+  const compiled =
+    scope && compileScope(scope, { ...options, namespaced: true, around: scope.variables }, issues);
+  const nodes = compiled && ordered(compiled, 'nodes', issues);
+  if (issues.length > 0 || !nodes) return { issues: issues.slice(0, MAX_ISSUES), warnings: [] };
+  const status: CompiledStatus = { template: { value: {}, fields: [] }, conditions: [], schema: {} };
+  return {
+    graph: {
+      name,
+      instance: GRAPH_OBJECT,
+      nodes: withReturns(nodes, status),
+      status: status.template,
+      conditions: [],
+      listsResources: true,
+      schema: {},
+      definition: { apiVersion: '', kind: '', metadata: {} },
+      digest: revisionDigest({
+        name,
+        schema: { kind: GRAPH_OBJECT.kind, apiVersion: GRAPH_OBJECT.version },
+        resources: written,
+      }),
+      gating: 'Scope',
+    },
+    warnings: [],
+  };
 }
 
 /** What comes back of the objects on other clusters, by what is asked of them. */
 function withReturns(
-  nodes: readonly Omit<GraphNode, 'returns'>[],
+  nodes: readonly Omit<GraphNode, 'returns' | 'returnsStatus'>[],
   { template, conditions }: CompiledStatus,
 ): GraphNode[] {
   const expressionsOf = ({ fields }: GraphNode['template']): Expression[] =>
@@ -186,7 +182,15 @@ function withReturns(
     ...expressionsOf(template),
     ...conditions.map(({ expression }) => expression),
   ];
-  return nodes.map((node) => ({ ...node, returns: node.targeted ? returnedFields(node, all) : [] }));
+  // Also of those that are here for most instances: one that comes from another cluster has them there.
+  return nodes.map((node) => ({
+    ...node,
+    returns:
+      node.kind === 'Resource' || node.kind === 'Collection' || node.targeted
+        ? returnedFields(node, all)
+        : [],
+    returnsStatus: node.onHub ? returnedStatus(node, all) : [],
+  }));
 }
 
 /** What expressions see of an instance: all but its status, and no namespace where it has none. */
@@ -208,19 +212,19 @@ function instanceType(schema: GraphSchema, spec: OpenApiSchema, instance: Instan
 
 function ordered(
   compiled: readonly CompiledNode[],
-  declared: readonly DeclaredNode[],
+  path: string,
   issues: GraphIssue[],
-): Omit<GraphNode, 'returns'>[] | undefined {
+): Omit<GraphNode, 'returns' | 'returnsStatus'>[] | undefined {
   const dependencies = new Map(compiled.map((node) => [node.id, new Set(node.dependencies)]));
   const result = orderNodes(
-    declared.map((node) => node.id),
+    compiled.map((node) => node.id),
     dependencies,
   );
   if (result.cycle) {
-    const first = declared.find((node) => node.id === result.cycle[0]);
+    const first = compiled.find((node) => node.id === result.cycle[0]);
     issues.push({
       ...(first && { node: first.id }),
-      path: first?.path ?? 'resources',
+      path: first && first.local === first.id ? `${path}[${first.position}]` : path,
       message: `nodes depend on each other in a cycle: ${result.cycle.join(' -> ')}`,
       expected: 'an order in which each node comes after those it uses',
     });

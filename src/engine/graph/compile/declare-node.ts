@@ -1,7 +1,8 @@
 import { DYN, listType, schemaType, type Type } from '../../../cel/index.ts';
 import { type GroupVersionKind, parseApiVersion } from '../../../kube/object.ts';
 import { isObject, stringAt } from '../../../schema/json.ts';
-import type { GraphResource } from '../definition.ts';
+import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
+import type { GraphResource, HubKind } from '../definition.ts';
 import type { GraphIssue } from '../issue.ts';
 import { type KindSchema, resourceSchema, type SchemaSource, unknownKind } from '../schema-source.ts';
 import { nameProblem } from './names.ts';
@@ -10,12 +11,17 @@ import { isList, type NodeKind } from './node.ts';
 /** A node of which kind and type are known, before its expressions are looked at. */
 export interface DeclaredNode {
   readonly resource: GraphResource;
+  /** As expressions of its scope call it. */
   readonly id: string;
+  /** Unique in the whole graph. */
+  readonly key: string;
   readonly path: string;
   readonly position: number;
   readonly kind: NodeKind;
   readonly of: GroupVersionKind;
   readonly apiVersion: string;
+  /** Its kind is an expression. */
+  readonly dynamic: boolean;
   readonly schema: KindSchema;
   /** Of one object. */
   readonly type: Type;
@@ -31,6 +37,12 @@ export interface DeclareOptions {
   readonly allowUnknownKinds: boolean;
   /** Nodes that make kinds, by `group/kind`. */
   readonly makers: ReadonlyMap<string, string>;
+  /** Where the nodes are written: `resources`. */
+  readonly path: string;
+  /** Before the ids of the nodes: `backend.`. */
+  readonly prefix: string;
+  /** Nodes of a Graph: apiVersion and kind may be expressions, and values be made for each. */
+  readonly ofGraph: boolean;
 }
 
 /** Checks the outline of a node and finds the schema of its kind. */
@@ -40,7 +52,7 @@ export function declareNode(
   options: DeclareOptions,
   issues: GraphIssue[],
 ): DeclaredNode | undefined {
-  const path = `resources[${position}]`;
+  const path = `${options.path}[${position}]`;
   const { id } = resource;
   if (typeof id !== 'string') {
     issues.push({ path: `${path}.id`, message: 'the node has no id', expected: 'a name in lowerCamelCase' });
@@ -50,20 +62,24 @@ export function declareNode(
   const report = (at: string, message: string, expected?: string): void => {
     issues.push({ node: id, path: `${path}${at}`, message, ...(expected === undefined ? {} : { expected }) });
   };
-  const naming = nameProblem(id);
+  const naming = nameProblem(id, options.ofGraph);
   if (naming) report('.id', naming.message, naming.expected);
   if (resource.def !== undefined)
-    return issues.length > before ? undefined : declareValue(resource, position, path, report);
+    return issues.length > before ? undefined : declareValue(resource, position, path, options, report);
   const kind = kindOf(resource, report);
   const body = resource.template ?? resource.externalRef;
-  const at = resource.template === undefined ? '.externalRef' : '.template';
+  const at = `.${resource.word ?? (resource.template === undefined ? 'externalRef' : 'template')}`;
   if (!kind || !isObject(body)) return undefined;
+  const computed =
+    options.ofGraph && ['apiVersion', 'kind'].some((name) => hasExpression(stringAt(body, name)));
+  if (computed)
+    return issues.length > before ? undefined : declareDynamic(resource, position, path, kind, options);
   const apiVersion = typeMeta(body, 'apiVersion', at, report);
   const kindName = typeMeta(body, 'kind', at, report);
   if (!isObject(body['metadata'])) report(`${at}.metadata`, 'there is no metadata', 'an object with a name');
   if (apiVersion === undefined || kindName === undefined) return undefined;
   const of = { ...parseApiVersion(apiVersion), kind: kindName };
-  const known = options.schemas.find(of);
+  const known = resource.hub ? hubKind(resource.hub) : options.schemas.find(of);
   if (!known && !options.allowUnknownKinds) {
     const similar = options.schemas.similar?.(of) ?? [];
     report(
@@ -82,8 +98,17 @@ export function declareNode(
   const definedBy = options.makers.get(`${of.group}/${of.kind}`);
   return {
     ...{ resource, id, path, position, kind, of, apiVersion, schema, type, variable },
+    key: `${options.prefix}${id}`,
+    dynamic: false,
     ...(definedBy !== undefined && definedBy !== id && { definedBy }),
   };
+}
+
+function hubKind({ scope, schema }: HubKind): KindSchema {
+  const namespaced = scope !== 'Cluster';
+  return schema
+    ? { type: { schema: schema as OpenApiSchema, resolve: () => undefined }, namespaced }
+    : unknownKind(namespaced);
 }
 
 /** Conditions that say something of objects, of which a value has none. */
@@ -93,22 +118,51 @@ function declareValue(
   resource: GraphResource,
   position: number,
   path: string,
+  { ofGraph, prefix }: DeclareOptions,
   report: Report,
 ): DeclaredNode | undefined {
-  const wrong = OF_OBJECTS.filter((field) => resource[field] !== undefined);
+  const wrong = OF_OBJECTS.filter(
+    (field) => resource[field] !== undefined && !(ofGraph && (field === 'forEach' || field === 'readyWhen')),
+  );
   for (const field of wrong) report(`.${field}`, `a node with def makes no object`, `no ${field} beside def`);
   if (wrong.length > 0) return undefined;
   return {
     resource,
     id: resource.id,
+    key: `${prefix}${resource.id}`,
     path,
     position,
+    dynamic: false,
     kind: 'Value',
     of: { group: '', version: '', kind: '' },
     apiVersion: '',
     schema: unknownKind(false),
     type: DYN,
     variable: DYN,
+  };
+}
+
+function hasExpression(text: string | undefined): boolean {
+  return text?.includes('${') === true;
+}
+
+/** Of what is found to be what kind only when the template is rendered, anything may be said. */
+function declareDynamic(
+  resource: GraphResource,
+  position: number,
+  path: string,
+  kind: NodeKind,
+  { prefix }: DeclareOptions,
+): DeclaredNode {
+  const { id } = resource;
+  return {
+    ...{ resource, id, path, position, kind, type: DYN },
+    key: `${prefix}${id}`,
+    dynamic: true,
+    of: { group: '', version: '', kind: '' },
+    apiVersion: '',
+    schema: unknownKind(true),
+    variable: isList(kind) ? listType(DYN) : DYN,
   };
 }
 
@@ -140,7 +194,7 @@ function kindOf(resource: GraphResource, report: Report): NodeKind | undefined {
   const selected = isObject(metadata) && metadata['selector'] !== undefined;
   if (named === selected) {
     report(
-      '.externalRef.metadata',
+      `.${resource.word ?? 'externalRef'}.metadata`,
       named ? 'there are both name and selector' : 'there is neither name nor selector',
       'exactly one of name and selector',
     );

@@ -22,9 +22,14 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 const NAME = /^[a-z][a-zA-Z0-9]*$/;
+const NODE_OF_GRAPH = /^[A-Za-z][a-zA-Z0-9]*$/;
 
-/** What is wrong with the id of a node or the name of a variable. */
-export function nameProblem(name: string): { message: string; expected: string } | undefined {
+/** What is wrong with the id of a node or the name of a variable. Nodes of a Graph may begin with a capital. */
+export function nameProblem(
+  name: string,
+  ofGraph = false,
+): { message: string; expected: string } | undefined {
+  if (ofGraph && !RESERVED.has(name) && NODE_OF_GRAPH.test(name)) return undefined;
   if (!NAME.test(name))
     return {
       message: `"${name}" is no name for it`,
@@ -37,7 +42,10 @@ export function nameProblem(name: string): { message: string; expected: string }
 /** Prefixes of labels and annotations that the engine writes itself. */
 export const OWN_PREFIXES = ['kro.run/', 'internal.kro.run/'] as const;
 
-/** In the template of a node with a target: the name of the cluster that its objects go to. It is not on the objects. */
+/**
+ * In the template of a node with a target: the name of the cluster that its objects go to, or `namespace/name` of the Secret that leads
+ * there. It is not on the objects.
+ */
 export const TARGET_CLUSTER = 'atoll.dev/target-cluster';
 
 /** On a template, `"true"`: its fields are added to an object that is somebody else's. */

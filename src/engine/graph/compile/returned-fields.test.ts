@@ -49,3 +49,34 @@ describe('what comes back of an object on another cluster', () => {
     expect(returnedWith('text', { readyWhen: ['${made.spec.clusterIP != ""}'] })).toEqual(['spec']);
   });
 });
+
+function statusWith(expression: string, more: Partial<GraphResource> = {}): readonly string[] {
+  const template = { apiVersion: 'example.com/v1', kind: 'Part', metadata: { name: 'x' } };
+  const part: GraphResource = { id: 'part', hub: { scope: 'Namespaced' }, template, ...more };
+  const reader: GraphResource = {
+    id: 'reader',
+    template: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'r' }, data: { value: expression } },
+  };
+  const schema = { kind: 'Test', apiVersion: 'v1' };
+  const { graph, issues } = compileGraph(
+    { name: 'test', schema, resources: [part, reader] },
+    { schemas: someKinds },
+  );
+  if (!graph) throw new Error(JSON.stringify(issues));
+  return graph.nodes.find(({ id }) => id === 'part')?.returnsStatus ?? [];
+}
+
+describe('what comes back of the status of an object on the hub', () => {
+  it('is the fields that expressions name', () => {
+    expect(statusWith('${part.status.url + part.status.db.name}')).toEqual(['db', 'url']);
+    expect(statusWith('${has(part.status.url) ? part.status.url : ""}')).toEqual(['url']);
+    expect(statusWith('text', { readyWhen: ['${part.status.ready}'] })).toEqual(['ready']);
+  });
+
+  it('is nothing where none is named, and all of it where that cannot be told', () => {
+    expect(statusWith('${part.metadata.name}')).toEqual([]);
+    expect(statusWith('${part.spec.size}')).toEqual([]);
+    expect(statusWith('${json.marshal(part.status)}')).toEqual(['*']);
+    expect(statusWith('${json.marshal(part)}')).toEqual(['*']);
+  });
+});

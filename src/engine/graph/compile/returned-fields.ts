@@ -28,6 +28,35 @@ export function returnedFields(node: Used, expressions: readonly Expression[]): 
   return [...found].sort();
 }
 
+/** The fields of the status of a node's objects that expressions look at; all of them where that cannot be told. */
+export function returnedStatus(node: Used, expressions: readonly Expression[]): string[] {
+  const found = new Set<string>();
+  for (const { references, program } of expressions)
+    if (references.includes(node.id)) visitStatus(program.ast.expr, node.id, isList(node.kind), found);
+  const own = isList(node.kind) ? 'each' : node.id;
+  for (const { program } of node.readyWhen) visitStatus(program.ast.expr, own, false, found);
+  return [...found].sort();
+}
+
+function visitStatus(expr: Expr, name: string, list: boolean, found: Set<string>): void {
+  if (expr.kind === 'ident' && expr.name.replace(/^\./, '') === name) {
+    found.add(ALL_FIELDS);
+    return;
+  }
+  if (!list && expr.kind === 'select') {
+    const { operand } = expr;
+    if (operand.kind === 'select' && operand.field === 'status' && isNamed(operand.operand, name)) {
+      found.add(expr.field);
+      return;
+    }
+    if (isNamed(operand, name)) {
+      if (expr.field === 'status') found.add(ALL_FIELDS);
+      return;
+    }
+  }
+  for (const child of childrenOf(expr)) visitStatus(child, name, list, found);
+}
+
 function visit(expr: Expr, name: string, list: boolean, found: Set<string>): void {
   if (expr.kind === 'ident' && expr.name.replace(/^\./, '') === name) {
     found.add(ALL_FIELDS);

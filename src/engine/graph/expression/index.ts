@@ -16,6 +16,7 @@ export {
   wantedText,
 } from './compatible.ts';
 export { CONDITION_TYPE, conditionCalls } from './condition-library.ts';
+export { DEFER_FUNCTION } from './defer-library.ts';
 export {
   type Bindings,
   compileExpression,

@@ -17,6 +17,7 @@ import {
   urlsLibrary,
 } from '../../../cel/index.ts';
 import { conditionLibrary } from './condition-library.ts';
+import { deferLibrary } from './defer-library.ts';
 import { hashLibrary } from './hash-library.ts';
 import { jsonLibrary } from './json-library.ts';
 import { listLibrary } from './list-library.ts';
@@ -51,7 +52,7 @@ export const graphLibraries: readonly Library[] = [
 ];
 
 /** In templates. The same list each time, so that what is made of it is shared. */
-export const templateLibraries: readonly Library[] = [...graphLibraries, omitLibrary];
+export const templateLibraries: readonly Library[] = [...graphLibraries, omitLibrary, deferLibrary];
 
 /** In the conditions of a status. */
 export const conditionLibraries: readonly Library[] = [...graphLibraries, conditionLibrary];

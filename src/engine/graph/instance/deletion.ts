@@ -1,7 +1,7 @@
 import { type KubeObject, type ObjectRef, refKey, refOf } from '../../../kube/object.ts';
 import { type JsonObject, stringAt } from '../../../schema/json.ts';
 import type { CompiledGraph } from '../compile/index.ts';
-import type { Contribution } from './inventory.ts';
+import { type Contribution, contributionKey } from './inventory.ts';
 import type { InstanceStep } from './step.ts';
 import { ANNOTATIONS, LABELS, WISHES } from './words.ts';
 
@@ -14,6 +14,7 @@ export interface Deletion {
   readonly retain?: JsonObject;
   /** It belongs to somebody else: the fields that the instance added are taken back. */
   readonly withdraw?: boolean;
+  readonly subresource?: 'status';
 }
 
 /** An object to which an instance has added fields, as it is now. */
@@ -21,8 +22,9 @@ export interface Contributed extends Contribution {
   readonly uid: string;
 }
 
-function withdrawal({ ref, uid }: Contributed): Deletion {
-  return { ref, uid, node: '', withdraw: true };
+/** Takes back what was added. The node is told where it did so by a manager of its own. */
+export function withdrawal({ ref, uid, node = '', subresource }: Contributed): Deletion {
+  return { ref, uid, node, withdraw: true, ...(subresource && { subresource }) };
 }
 
 function deletionOf(object: KubeObject): Deletion {
@@ -118,7 +120,8 @@ export function pruneWaves(
     if (wave) wave.push(object);
     else waves.set(at, [object]);
   }
-  const withdrawn = contributed.filter(({ ref }) => !wanted.has(refKey(ref))).map(withdrawal);
+  const added = new Set(step.shrunkInventory.contributions?.map(contributionKey));
+  const withdrawn = contributed.filter((item) => !added.has(contributionKey(item))).map(withdrawal);
   return [
     ...(withdrawn.length > 0 ? [withdrawn] : []),
     ...[...waves]

@@ -1,13 +1,16 @@
-import { asJson, asObject, type KubeObject, type ObjectRef, refOf } from '../../../kube/object.ts';
+import { asJson, asObject, type KubeObject, type ObjectRef, refKey, refOf } from '../../../kube/object.ts';
 import { isObject, type JsonObject, type JsonValue, stringAt } from '../../../schema/json.ts';
 import { digestOf } from '../../digest.ts';
-import { CONTRIBUTE, type GraphNode } from '../compile/index.ts';
+import { CONTRIBUTE, type GraphNode, TARGET_CLUSTER } from '../compile/index.ts';
 import { renderTemplate } from '../template/index.ts';
-import { contributionManager, keepingVersion, memberMarks } from './owner.ts';
+import { kindOfObject } from './dynamic-kind.ts';
+import { hubObject } from './hub-object.ts';
+import { type Origin, placeOnHub } from './origin.ts';
+import { contributionManager, keepingVersion, type MemberPlace, memberMarks, patchManager } from './owner.ts';
 import type { Reason } from './reason.ts';
 import { remoteObject } from './remote.ts';
-import { reasonOf, type Walk } from './walk.ts';
-import { WISHES } from './words.ts';
+import { originOf, reasonOf, type Walk } from './walk.ts';
+import { ANNOTATIONS, WISHES } from './words.ts';
 
 /** An object as it shall be. */
 export interface DesiredObject {
@@ -19,28 +22,43 @@ export interface DesiredObject {
   readonly digest: string;
   /** Who writes it, where it is an object of somebody else's that fields are added to. */
   readonly contributedBy?: string;
+  /** The fields are of this part of the object. */
+  readonly subresource?: 'status';
   /** It is wanted, and not to be written now. */
   readonly held?: boolean;
+  /** It is an instance, and comes from where the instance comes from. */
+  readonly origin?: Origin;
+}
+
+/** Tells apart who writes an object: an instance itself, or by a field manager for fields of somebody else's object. */
+export function writerKey(ref: ObjectRef, contributedBy: string | undefined): string {
+  return contributedBy === undefined ? refKey(ref) : `${refKey(ref)}\n${contributedBy}`;
 }
 
 export function desiredObject(
   walk: Walk,
   node: GraphNode,
-  variables: Readonly<Record<string, unknown>>,
+  bindings: Readonly<Record<string, unknown>>,
   index: number,
   size: number,
 ): DesiredObject | { reason: Reason } {
   const { instance, options } = walk;
-  const bindings = { ...walk.bindings, ...variables };
   const { value, unresolved } = renderTemplate(node.template, bindings, options.costLimit);
   if (unresolved) return { reason: reasonOf(unresolved) };
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
   const name = stringAt(metadata, 'name') ?? '';
   if (name === '') return { reason: { kind: 'Failed', path: 'metadata.name', message: 'the name is empty' } };
-  const own = instance.metadata.namespace ?? '';
-  const namespace = node.namespaced ? (stringAt(metadata, 'namespace') ?? own) : '';
-  if (node.namespaced && namespace === '')
+  const of = kindOfObject(walk, node, value);
+  if ('reason' in of) return of;
+  const own = options.origin?.namespace ?? instance.metadata.namespace ?? '';
+  const namespace = of.namespaced ? (stringAt(metadata, 'namespace') ?? own) : '';
+  if (of.namespaced && namespace === '')
     return { reason: { kind: 'Failed', path: 'metadata.namespace', message: 'the namespace is empty' } };
+  const from = originOf(walk, node);
+  if (node.contributes && from !== undefined)
+    return {
+      reason: { kind: 'Failed', message: `fields cannot be added to an object on the cluster ${from}` },
+    };
   if (node.contributes) {
     const { labels, annotations, ...rest } = metadata;
     const kept = isObject(annotations)
@@ -60,30 +78,75 @@ export function desiredObject(
       ref: refOf(object),
       object,
       digest: digestOf(asJson(object)),
-      contributedBy: contributionManager(instance),
+      contributedBy: node.patches ? patchManager(instance, node.id) : contributionManager(instance),
+      ...(node.patches === 'status' && { subresource: 'status' }),
     };
   }
   const place = { nodeId: node.id, wave: node.wave, ...(node.kind === 'Collection' && { index, size }) };
-  if (node.targeted) {
-    const written = asObject({ ...value, metadata: { ...metadata, ...(namespace !== '' && { namespace }) } });
+  const whole = asObject({ ...value, metadata: { ...metadata, ...(namespace !== '' && { namespace }) } });
+  if (node.onHub) {
     const marks = memberMarks(instance, options.owner, place, walk.setId);
-    const { reads, returns } = node;
-    const all = { ...marks, setId: walk.setId, nodeId: node.id, reads, returns };
+    const all = { ...marks, setId: walk.setId, graph: options.owner.name, instance, node };
+    const object = hubObject(whole, all, walk.observed.object);
+    return { node: node.id, ref: refOf(object), object, digest: digestOf(asJson(object)) };
+  }
+  if (node.targeted || from !== undefined) {
+    const written = from === undefined ? whole : withTarget(whole, from);
+    const marks = memberMarks(instance, options.owner, place, walk.setId);
+    const { reads, returns, bySecret } = node;
+    const all = { ...marks, setId: walk.setId, nodeId: node.id, reads, returns, bySecret };
     const remote = remoteObject(written, all, walk.observed.object);
     if ('reason' in remote) return remote;
     const { object } = remote;
     return { node: node.id, ref: refOf(object), object, digest: digestOf(asJson(object)) };
   }
+  if (options.origin) {
+    const { cluster } = options.origin;
+    const origin = { cluster, namespace, name };
+    return {
+      ...localObject(walk, node, value, placeOnHub(cluster, node.namespaced, origin), place, cluster),
+      origin,
+    };
+  }
   const references = ownerReferences(walk, metadata, namespace);
   if ('reason' in references) return references;
-  const ref: ObjectRef = { apiVersion: node.apiVersion, kind: node.of.kind, namespace, name };
+  return localObject(
+    walk,
+    node,
+    { ...value, metadata: { ...metadata, ...references } },
+    { namespace, name },
+    place,
+  );
+}
+
+function withTarget(object: KubeObject, cluster: string): KubeObject {
+  const { annotations } = object.metadata;
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...annotations, [TARGET_CLUSTER]: cluster } },
+  };
+}
+
+/** An object where the instance is, with all marks. */
+function localObject(
+  walk: Walk,
+  node: GraphNode,
+  value: JsonObject,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  place: MemberPlace,
+  from?: string,
+): DesiredObject {
+  const { instance, options } = walk;
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  const { apiVersion = node.apiVersion, kind = node.of.kind } = asObject(value);
+  const ref: ObjectRef = { apiVersion, kind, namespace, name };
   const marks = memberMarks(instance, options.owner, place, walk.setId);
   const object = asObject({
     ...value,
     metadata: {
       ...metadata,
+      name,
       ...(namespace !== '' && { namespace }),
-      ...references,
       labels: {
         ...(isObject(metadata['labels']) ? metadata['labels'] : {}),
         ...keepingVersion(marks.labels, walk.observed.object(ref)?.metadata.labels),
@@ -91,6 +154,7 @@ export function desiredObject(
       annotations: {
         ...(isObject(metadata['annotations']) ? metadata['annotations'] : {}),
         ...marks.annotations,
+        ...(from !== undefined && { [ANNOTATIONS.origin]: from }),
       },
     },
   });

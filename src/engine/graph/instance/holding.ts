@@ -51,7 +51,7 @@ function holdingReason(
   others: Bindings,
   costLimit: number | undefined,
 ): Reason | undefined {
-  const bindings = isList(node.kind) ? others : { ...others, [node.id]: live };
+  const bindings = isList(node.kind) ? others : { ...others, [node.local]: live };
   for (const expression of node.propagateWhen) {
     const { source } = expression;
     const { value, unresolved } = evaluateExpression(expression, bindings, costLimit);

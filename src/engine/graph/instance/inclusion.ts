@@ -1,5 +1,6 @@
 import type { GraphNode } from '../compile/index.ts';
 import { evaluateExpression } from '../expression/index.ts';
+import { bindingsFor, nodesNamed } from './node-scope.ts';
 import type { Reason } from './reason.ts';
 import { isReady, reasonOf, type Walk } from './walk.ts';
 import type { NodeState } from './words.ts';
@@ -8,12 +9,18 @@ import type { NodeState } from './words.ts';
 export function inclusion(walk: Walk, node: GraphNode): { state: NodeState; reason: Reason } | undefined {
   let waiting: { state: NodeState; reason: Reason } | undefined;
   for (const [index, expression] of node.includeWhen.entries()) {
-    const wait = expression.references.find((id) => !isReady(walk, id));
+    const wait = expression.references
+      .flatMap((name) => nodesNamed(node, name))
+      .find((id) => !isReady(walk, id));
     if (wait !== undefined) {
       waiting ??= { state: 'IN_PROGRESS', reason: { kind: 'Dependency', node: wait } };
       continue;
     }
-    const { value, unresolved } = evaluateExpression(expression, walk.bindings, walk.options.costLimit);
+    const { value, unresolved } = evaluateExpression(
+      expression,
+      bindingsFor(walk, node),
+      walk.options.costLimit,
+    );
     if (unresolved) {
       const reason = reasonOf({ ...unresolved, path: `includeWhen[${index}]` });
       waiting ??= { state: reason.kind === 'Failed' ? 'ERROR' : 'IN_PROGRESS', reason };

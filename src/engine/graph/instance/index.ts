@@ -15,8 +15,11 @@ export {
   pruneWaves,
   releasePatch,
   stepDeletion,
+  withdrawal,
 } from './deletion.ts';
-export type { DesiredObject } from './desired-object.ts';
+export { type DesiredObject, writerKey } from './desired-object.ts';
+export { graphStatus } from './graph-status.ts';
+export { HUB_OBJECT, HUB_OBJECT_FINALIZER, hubObjectText } from './hub-object.ts';
 export {
   type Contribution,
   covers,
@@ -30,6 +33,7 @@ export {
   unionInventory,
 } from './inventory.ts';
 export type { ObjectQuery, Observed, Read } from './observed.ts';
+export { type Origin, placeOnHub } from './origin.ts';
 export {
   applySetId,
   contributionManager,
@@ -40,6 +44,7 @@ export {
   labelValue,
   memberMarks,
   ownerLabels,
+  patchManager,
 } from './owner.ts';
 export { type Reason, reasonText } from './reason.ts';
 export { REMOTE_OBJECT, type RemoteState, remoteText } from './remote.ts';

@@ -18,6 +18,14 @@ export interface Contribution {
   readonly ref: ObjectRef;
   /** Of the node, so that it is taken back in its turn. */
   readonly wave: number;
+  /** The node, where it has a field manager of its own. */
+  readonly node?: string;
+  readonly subresource?: 'status';
+}
+
+/** Tells apart what several nodes add to one object. */
+export function contributionKey({ ref, node }: Pick<Contribution, 'ref' | 'node'>): string {
+  return node === undefined ? refKey(ref) : `${refKey(ref)}\n${node}`;
 }
 
 export const EMPTY_INVENTORY: Inventory = { groupKinds: [], namespaces: [] };
@@ -50,7 +58,7 @@ export function inventoryOf(
 /** Each object once, sorted; nothing where there is none. */
 function withContributions(all: readonly Contribution[]): Pick<Inventory, 'contributions'> {
   if (all.length === 0) return {};
-  const byKey = new Map(all.map((item) => [refKey(item.ref), item]));
+  const byKey = new Map(all.map((item) => [contributionKey(item), item]));
   const keys = [...byKey.keys()].sort();
   return { contributions: keys.flatMap((key) => byKey.get(key) ?? []) };
 }
@@ -69,8 +77,8 @@ export function covers(a: Inventory, b: Inventory): boolean {
   return (
     b.groupKinds.every((item) => a.groupKinds.includes(item)) &&
     b.namespaces.every((item) => a.namespaces.includes(item)) &&
-    (b.contributions ?? []).every(({ ref }) =>
-      a.contributions?.some((item) => refKey(item.ref) === refKey(ref)),
+    (b.contributions ?? []).every((wanted) =>
+      a.contributions?.some((item) => contributionKey(item) === contributionKey(wanted)),
     )
   );
 }
@@ -98,7 +106,11 @@ export function inventoryMarks(
 
 function contributionsText(contributions: readonly Contribution[]): string {
   return JSON.stringify(
-    contributions.map(({ ref, wave }) => [ref.apiVersion, ref.kind, ref.namespace, ref.name, wave]),
+    contributions.map(({ ref, wave, node, subresource }) => [
+      ...[ref.apiVersion, ref.kind, ref.namespace, ref.name, wave],
+      ...(node === undefined ? [] : [node]),
+      ...(subresource === undefined ? [] : [subresource]),
+    ]),
   );
 }
 
@@ -113,13 +125,24 @@ function contributionsIn(text: string): Contribution[] | undefined {
   }
   if (!Array.isArray(read)) return undefined;
   const found = (read as readonly unknown[]).flatMap((item): Contribution[] => {
-    const [apiVersion, kind, namespace, name, wave] = Array.isArray(item) ? (item as unknown[]) : [];
+    const [apiVersion, kind, namespace, name, wave, node, subresource] = Array.isArray(item)
+      ? (item as unknown[])
+      : [];
     return typeof apiVersion === 'string' &&
       typeof kind === 'string' &&
       typeof namespace === 'string' &&
       typeof name === 'string' &&
-      typeof wave === 'number'
-      ? [{ ref: { apiVersion, kind, namespace, name }, wave }]
+      typeof wave === 'number' &&
+      (node === undefined || typeof node === 'string') &&
+      (subresource === undefined || subresource === 'status')
+      ? [
+          {
+            ref: { apiVersion, kind, namespace, name },
+            wave,
+            ...(node !== undefined && { node }),
+            ...(subresource !== undefined && { subresource }),
+          },
+        ]
       : [];
   });
   return found.length === read.length ? found : undefined;

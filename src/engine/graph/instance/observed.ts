@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectRef } from '../../../kube/object.ts';
+import type { GroupVersionKind, KubeObject, ObjectRef } from '../../../kube/object.ts';
 import type { LabelSelector } from '../../../schema/label-selector.ts';
 
 /** Objects of a kind by their labels. */
@@ -18,13 +18,16 @@ export interface Observed {
   readonly selected: (query: ObjectQuery) => readonly KubeObject[] | undefined;
   /**
    * Digest of what was last applied of an object. Nodes that depend on it wait until that is what is desired now; where the
-   * function is absent every object counts as applied.
+   * function is absent every object counts as applied. `by` is who adds fields to an object of somebody else.
    */
-  readonly applied?: (ref: ObjectRef) => string | undefined;
+  readonly applied?: (ref: ObjectRef, by?: string) => string | undefined;
   /** Why the last attempt to apply the object failed. */
-  readonly failure?: (ref: ObjectRef) => string | undefined;
+  readonly failure?: (ref: ObjectRef, by?: string) => string | undefined;
+  /** Whether a kind is namespaced. `undefined`: not asked yet. `null`: it is not served. Absent: all are. */
+  readonly namespaced?: (of: GroupVersionKind) => boolean | null | undefined;
 }
 
 export type Read =
   | { readonly kind: 'Object'; readonly node: string; readonly ref: ObjectRef }
-  | { readonly kind: 'Selected'; readonly node: string; readonly query: ObjectQuery };
+  | { readonly kind: 'Selected'; readonly node: string; readonly query: ObjectQuery }
+  | { readonly kind: 'Kind'; readonly node: string; readonly of: GroupVersionKind };

@@ -11,6 +11,8 @@ export interface GraphOwner {
   readonly version: string;
   /** Whether labels are written with the prefix `internal.kro.run/` as well, as they will be called one day. */
   readonly bothPrefixes?: boolean;
+  /** It is a Graph, which is of no definition: it is the owner itself. */
+  readonly alone?: boolean;
 }
 
 /** Labels, with those of the engine under its other prefix as well where that is asked for. */
@@ -38,8 +40,7 @@ export function ownerLabels(owner: GraphOwner): Record<string, string> {
     {
       [LABELS.owned]: 'true',
       [LABELS.version]: labelValue(version),
-      [LABELS.graphId]: uid,
-      [LABELS.graphName]: labelValue(name),
+      ...(owner.alone !== true && { [LABELS.graphId]: uid, [LABELS.graphName]: labelValue(name) }),
       [LABELS.managedBy]: MANAGED_BY,
     },
     owner,
@@ -81,6 +82,11 @@ export function applySetId(instance: KubeObject): string {
 /** Who adds the fields that an instance contributes to an object of somebody else. */
 export function contributionManager(instance: KubeObject): string {
   return `kro.run/contribution-${createHash('sha256').update(applySetId(instance)).digest('hex').slice(0, 16)}`;
+}
+
+/** Who adds the fields of one node of a Graph. */
+export function patchManager({ metadata: { uid = '' } }: KubeObject, nodeId: string): string {
+  return `kro-graphengine.patch.${createHash('sha256').update(`${uid}/${nodeId}`).digest('hex').slice(0, 12)}`;
 }
 
 /** Labels of an instance itself. */

@@ -13,9 +13,11 @@ export function concluded(
   value: unknown,
 ): NodeReport {
   const reasons: Reason[] = [];
+  // To be there is enough for those that use it.
+  if (walk.gating === 'Scope') walk.bindings[node.id] = value;
   if (walk.options.assumeReady !== true) {
     for (const object of objects) {
-      const bindings = { [CLOCK]: walk.clock, [isList(node.kind) ? 'each' : node.id]: object };
+      const bindings = { [CLOCK]: walk.clock, [isList(node.kind) ? 'each' : node.local]: object };
       for (const expression of node.readyWhen) {
         const reason = unreadiness(walk, expression, bindings, refOf(object));
         if (reason) reasons.push(reason);

@@ -1,4 +1,4 @@
-import { type ObjectRef, refText } from '../../../kube/object.ts';
+import { formatApiVersion, type GroupVersionKind, type ObjectRef, refText } from '../../../kube/object.ts';
 
 /** Why a node is not what it shall be. */
 export type Reason =
@@ -6,6 +6,8 @@ export type Reason =
   | { readonly kind: 'Dependency'; readonly node: string }
   /** An expression looks at something that is not there yet. */
   | { readonly kind: 'Value'; readonly path: string; readonly expression: string; readonly message: string }
+  /** The kind that an expression came to is not served. */
+  | { readonly kind: 'Unserved'; readonly of: GroupVersionKind }
   /** The object was not looked at yet. */
   | { readonly kind: 'Unread'; readonly what: string }
   /** The object is about to be written. */
@@ -21,11 +23,11 @@ export type Reason =
   | { readonly kind: 'Held'; readonly ref: ObjectRef; readonly expression: string; readonly message?: string }
   /** What is external is not there. */
   | { readonly kind: 'Absent'; readonly ref: ObjectRef }
-  /** It is on another cluster, and is not (seen to be) as it shall be there. */
+  /** It is on another cluster, and is not (seen to be) as it shall be there. No cluster is named where that is the hub. */
   | {
       readonly kind: 'Remote';
       readonly ref: ObjectRef;
-      readonly cluster: string;
+      readonly cluster?: string;
       readonly message: string;
     }
   /** `includeWhen` is false. */
@@ -50,6 +52,10 @@ export function reasonText(reason: Reason): string {
       return `waits for node ${reason.node} to be ready`;
     case 'Value':
       return `waits for a value at ${reason.path}: \${${reason.expression}}: ${reason.message}`;
+    case 'Unserved': {
+      const { group, version, kind } = reason.of;
+      return `the kind ${formatApiVersion(group, version)} ${kind} is not served`;
+    }
     case 'Unread':
       return `${reason.what} was not looked at yet`;
     case 'Apply':
@@ -61,7 +67,7 @@ export function reasonText(reason: Reason): string {
     case 'Absent':
       return `${refText(reason.ref)} does not exist`;
     case 'Remote':
-      return `${refText(reason.ref)} on cluster ${reason.cluster}: ${reason.message}`;
+      return `${refText(reason.ref)} on ${reason.cluster === undefined ? 'the hub' : `cluster ${reason.cluster}`}: ${reason.message}`;
     case 'Excluded':
       return `left out: \${${reason.expression}} is false`;
     case 'ExcludedBy':

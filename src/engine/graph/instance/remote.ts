@@ -34,6 +34,8 @@ export interface RemoteMarks {
   readonly annotations: Readonly<Record<string, string>>;
   /** It is there already and is only looked at. */
   readonly reads?: boolean;
+  /** The target is a Secret with a kubeconfig. */
+  readonly bySecret?: boolean;
   /** Which of its fields come back beside the status. */
   readonly returns?: readonly string[];
 }
@@ -45,15 +47,8 @@ export function remoteObject(
   there: (ref: ObjectRef) => KubeObject | null | undefined,
 ): { readonly object: KubeObject } | { readonly reason: Reason } {
   const { [TARGET_CLUSTER]: written = '', ...annotations } = object.metadata.annotations ?? {};
-  const cluster = written.trim();
-  if (cluster === '')
-    return {
-      reason: {
-        kind: 'Failed',
-        path: 'target.cluster.name',
-        message: 'the name of the cluster is empty',
-      },
-    };
+  const place = marks.bySecret === true ? bySecret(written) : byName(written);
+  if ('reason' in place) return place;
   const own =
     marks.reads === true ? [] : Object.entries(marks.labels).filter(([key]) => !LOCAL_MARKS.has(key));
   const { annotations: _written, ...metadata } = object.metadata;
@@ -65,7 +60,7 @@ export function remoteObject(
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
   };
-  const digest = digestOf([marks.setId, cluster, refKey(refOf(object))]);
+  const digest = digestOf([marks.setId, place.key, refKey(refOf(object))]);
   const readable = marks.nodeId
     .toLowerCase()
     .replace(/[^a-z0-9-]/g, '-')
@@ -79,7 +74,7 @@ export function remoteObject(
       annotations: { [ANNOTATIONS.applyOrder]: marks.annotations[ANNOTATIONS.applyOrder] ?? '' },
     },
     spec: {
-      cluster,
+      ...place.of,
       object: asJson(content),
       ...(marks.reads === true && { reads: true }),
       ...((marks.returns ?? []).length > 0 && { returns: [...(marks.returns ?? [])] }),
@@ -88,8 +83,46 @@ export function remoteObject(
   return { object: remote };
 }
 
+type Place =
+  | { readonly key: string; readonly of: JsonObject }
+  | { readonly reason: Reason; readonly key?: undefined };
+
+function byName(written: string): Place {
+  const cluster = written.trim();
+  return cluster === ''
+    ? failedTarget('name', 'the name of the cluster is empty')
+    : { key: cluster, of: { cluster } };
+}
+
+const SECRET =
+  /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)\/([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$/;
+const MAX_SECRET = 253;
+
+/** Expressions may have made anything of it: only what can be one Secret is taken. */
+function bySecret(written: string): Place {
+  const [, namespace = '', , name = ''] = SECRET.exec(written.trim()) ?? [];
+  if (name === '' || name.length > MAX_SECRET)
+    return failedTarget(
+      'kubeconfigSecretName',
+      `${JSON.stringify(written.slice(0, MAX_SECRET))} can be no Secret: a namespace and a name are needed`,
+    );
+  return { key: `secret ${namespace}/${name}`, of: { kubeconfigSecret: { namespace, name } } };
+}
+
+function failedTarget(field: string, message: string): { readonly reason: Reason } {
+  return { reason: { kind: 'Failed', path: `target.cluster.${field}`, message } };
+}
+
+/** How the cluster of a RemoteObject is called in messages. */
+export function clusterOfRemote(remote: KubeObject): string | undefined {
+  const name = stringAt(remote, 'spec', 'kubeconfigSecret', 'name');
+  return name === undefined
+    ? stringAt(remote, 'spec', 'cluster')
+    : `of Secret ${stringAt(remote, 'spec', 'kubeconfigSecret', 'namespace') ?? ''}/${name}`;
+}
+
 /**
- * The object that a RemoteObject stands for, as expressions see it: what was sent, with the status that its cluster tells. Nothing of
+ * The object that a RemoteObject, or a HubObject, stands for, as expressions see it: what was sent, with the status that its cluster tells. Nothing of
  * it is believed that is not of now: a node waits while its cluster is out of sight. `ahead` takes it as if it were there.
  */
 export function seenRemote(
@@ -103,13 +136,16 @@ export function seenRemote(
   if (ahead || (current && state === 'Applied'))
     return { object: asItIs(content, status['fields'], status['status']) };
   const message = stringAt(status, 'message');
+  const cluster = clusterOfRemote(remote);
+  const unheard =
+    cluster === undefined ? 'the hub has not taken it up yet' : 'it was not told to its cluster yet';
   return {
     failed: current && state === 'Failed',
     reason: {
       kind: 'Remote',
       ref: refOf(content),
-      cluster: stringAt(remote, 'spec', 'cluster') ?? '',
-      message: current && message !== undefined ? message : 'it was not told to its cluster yet',
+      ...(cluster !== undefined && { cluster }),
+      message: current && message !== undefined ? message : unheard,
     },
   };
 }
@@ -118,7 +154,7 @@ export function seenRemote(
 export function remoteText(object: KubeObject): string | undefined {
   const content = object.kind === REMOTE_OBJECT.kind ? objectAt(object, 'spec', 'object') : undefined;
   if (object.apiVersion !== REMOTE_OBJECT.apiVersion || !content) return undefined;
-  return `${refText(refOf(asObject(content)))} on cluster ${stringAt(object, 'spec', 'cluster') ?? ''}`;
+  return `${refText(refOf(asObject(content)))} on cluster ${clusterOfRemote(object) ?? ''}`;
 }
 
 /** What was sent, with what its cluster says of it. */

@@ -32,6 +32,8 @@ export interface StatusInput {
   /** What went wrong around the step, such as reads or deletions that failed. */
   readonly failure?: string;
   readonly suspended?: boolean;
+  /** With whose rights objects are written, where that is not the engine itself. */
+  readonly account?: string;
   /** Where its objects are, for messages. */
   readonly cluster?: string;
   /** The instance is being deleted: what is waited for, or what blocks it. */
@@ -65,7 +67,7 @@ export function instanceStatus(input: StatusInput): InstanceStatus {
   };
 }
 
-function conditionsOf(instance: KubeObject): Condition[] {
+export function conditionsOf(instance: KubeObject): Condition[] {
   return listAt(instance, 'status', 'conditions').filter(isObject) as unknown as Condition[];
 }
 
@@ -91,7 +93,11 @@ function engineConditions(input: StatusInput): Condition[] {
   return [transitioned(previous, { ...worst(made), ...observed }, now), ...made];
 }
 
-function transitioned(previous: readonly Condition[], condition: NewCondition, now: number): Condition {
+export function transitioned(
+  previous: readonly Condition[],
+  condition: NewCondition,
+  now: number,
+): Condition {
   const { conditions } = setCondition(
     previous.filter(({ type }) => type === condition.type),
     condition,
@@ -142,14 +148,14 @@ function resourcesHere({ deleting, suspended, failure, step }: StatusInput): New
   return { type, status: 'False', reason: 'NotReady', message: waitingText(step) };
 }
 
-function nodeText({ id, reasons }: NodeReport): string {
+export function nodeText({ id, reasons }: NodeReport): string {
   const [first] = reasons;
   const more = reasons.length > 1 ? ` (and ${reasons.length - 1} more)` : '';
   return `${id}: ${first ? reasonText(first) : 'in progress'}${more}`;
 }
 
 /** Nodes that fail or wait by themselves come before those that wait for others. */
-function waitingText({ nodes }: InstanceStep): string {
+export function waitingText({ nodes }: InstanceStep): string {
   const open = nodes.filter(({ state }) => state !== 'SYNCED' && state !== 'SKIPPED');
   const weight = ({ state, reasons }: NodeReport): number =>
     state === 'ERROR' ? 0 : reasons.every(({ kind }) => kind === 'Dependency') ? 2 : 1;

@@ -1,10 +1,12 @@
 import type { KubeObject, ObjectRef } from '../../../kube/object.ts';
 import type { CompiledGraph, GraphNode } from '../compile/index.ts';
-import { CLOCK, graphClock } from '../expression/index.ts';
+import { CLOCK, evaluateExpression, graphClock } from '../expression/index.ts';
 import { renderTemplate } from '../template/index.ts';
+import { dimensionsOf, MAX_COLLECTION_SIZE } from './collection.ts';
 import type { DesiredObject } from './desired-object.ts';
 import { inclusion } from './inclusion.ts';
 import { EMPTY_INVENTORY, type Inventory, inventoryOf, readInventory, unionInventory } from './inventory.ts';
+import { bindingsFor, neededOf } from './node-scope.ts';
 import type { Observed, Read } from './observed.ts';
 import { applySetId } from './owner.ts';
 import type { Reason } from './reason.ts';
@@ -54,7 +56,30 @@ export function stepInstance(
   observed: Observed,
   options: StepOptions,
 ): InstanceStep {
-  const { status: _status, ...schema } = instance;
+  // What is used before it is there is looked for first: as it is, whether or not it is as it shall be.
+  const looksAhead = graph.nodes.some(({ soft }) => soft.length > 0);
+  const ahead = looksAhead ? lookAhead(graph, instance, observed, options) : undefined;
+  return oneStep(graph, instance, observed, options, ahead);
+}
+
+function lookAhead(
+  graph: CompiledGraph,
+  instance: KubeObject,
+  { object, selected, namespaced }: Observed,
+  { rendered: _rendered, meter: _meter, ...options }: StepOptions,
+): InstanceStep {
+  const asItIs: Observed = { object, selected, ...(namespaced && { namespaced }) };
+  return oneStep(graph, instance, asItIs, { ...options, assumeReady: true }, 'looking');
+}
+
+function oneStep(
+  graph: CompiledGraph,
+  instance: KubeObject,
+  observed: Observed,
+  options: StepOptions,
+  ahead: InstanceStep | 'looking' | undefined,
+): InstanceStep {
+  const schema = asExpressionsSee(instance, options.origin);
   const clock = graphClock(options.now, options.meter);
   const walk: Walk = {
     instance,
@@ -63,6 +88,9 @@ export function stepInstance(
     setId: applySetId(instance),
     clock,
     bindings: { schema, [CLOCK]: clock },
+    gating: graph.gating,
+    ahead: typeof ahead === 'object' ? ahead.bindings : {},
+    looksAhead: ahead === 'looking',
     reads: [],
     objects: [],
     managed: [],
@@ -89,16 +117,35 @@ export function stepInstance(
   const remembered = readInventory(instance);
   return {
     nodes,
-    reads: walk.reads,
+    reads: withoutDoubles(walk.reads, typeof ahead === 'object' ? ahead.reads : []),
     objects,
     managed: walk.managed,
     inventory: unionInventory(remembered.kind === 'Read' ? remembered.inventory : EMPTY_INVENTORY, own),
     shrunkInventory: own,
     settled: nodes.every(({ id, state }) => isSettled(walk, id, state)),
     ready: nodes.every(({ state }) => state === 'SYNCED' || state === 'SKIPPED'),
-    bindings: { schema, [CLOCK]: clock, ...Object.fromEntries(walk.values) },
+    bindings: walk.looksAhead
+      ? walk.bindings
+      : { schema, [CLOCK]: clock, ...Object.fromEntries(walk.values) },
     wakes: clock.wakes,
   };
+}
+
+/** All but the status; one that comes from another cluster goes by the name that it has there. */
+function asExpressionsSee(
+  { status: _status, ...instance }: KubeObject,
+  origin: StepOptions['origin'],
+): Omit<KubeObject, 'status'> {
+  if (!origin) return instance;
+  const { name, namespace } = origin;
+  const { namespace: own, ...metadata } = instance.metadata;
+  return { ...instance, metadata: { ...metadata, name, ...(own !== undefined && { namespace }) } };
+}
+
+function withoutDoubles(reads: readonly Read[], more: readonly Read[]): readonly Read[] {
+  if (more.length === 0) return reads;
+  const known = new Set(reads.map((read) => JSON.stringify(read)));
+  return [...reads, ...more.filter((read) => !known.has(JSON.stringify(read)))];
 }
 
 function isSettled(walk: Walk, id: string, state: NodeState): boolean {
@@ -136,18 +183,26 @@ function visitNode(walk: Walk, node: GraphNode): NodeReport {
     reasons,
     refs,
   });
-  const out = node.dependencies.find((id) => walk.reports.get(id)?.state === 'SKIPPED');
+  const { dependencies, partial } = node;
+  const isOut = (id: string): boolean => walk.reports.get(id)?.state === 'SKIPPED';
+  const always = partial.length === 0 ? dependencies : dependencies.filter((id) => !partial.includes(id));
+  const out = always.find(isOut);
   if (out !== undefined) return report('SKIPPED', [{ kind: 'ExcludedBy', node: out }]);
   if (node.includeWhen.length > 0) walk.options.meter?.count('ignoredCheck');
   const included = inclusion(walk, node);
   if (included?.state === 'SKIPPED') walk.options.meter?.count('ignored');
   if (included) return report(included.state, [included.reason]);
-  const waits = node.dependencies.filter((id) => !isReady(walk, id));
-  if (waits.length > 0)
-    return report(
+  const waitsFor = (ids: readonly string[]): NodeReport =>
+    report(
       'IN_PROGRESS',
-      waits.map((id) => ({ kind: 'Dependency', node: id })),
+      ids.map((id) => ({ kind: 'Dependency', node: id })),
     );
+  const waits = always.filter((id) => !isReady(walk, id));
+  if (waits.length > 0) return waitsFor(waits);
+  const needed = neededOf(walk, node);
+  const gone = needed.find(isOut);
+  if (gone !== undefined) return report('SKIPPED', [{ kind: 'ExcludedBy', node: gone }]);
+  if (needed.length > 0) return waitsFor(needed);
   switch (node.kind) {
     case 'External':
       return visitExternal(walk, node);
@@ -161,9 +216,37 @@ function visitNode(walk: Walk, node: GraphNode): NodeReport {
 }
 
 function visitValue(walk: Walk, node: GraphNode): NodeReport {
-  const { value, unresolved } = renderTemplate(node.template, walk.bindings, walk.options.costLimit);
-  if (unresolved) return unresolvedReport(node, reasonOf(unresolved));
-  walk.values.set(node.id, value['value']);
-  walk.bindings[node.id] = value['value'];
+  const { costLimit, maxCollectionSize = MAX_COLLECTION_SIZE } = walk.options;
+  const bindings = bindingsFor(walk, node);
+  const dimensions = dimensionsOf(node, bindings, { maxCollectionSize, costLimit });
+  if (dimensions.reason) return unresolvedReport(node, dimensions.reason);
+  const values: unknown[] = [];
+  for (const variables of dimensions.items) {
+    const { value, unresolved } = renderTemplate(node.template, { ...bindings, ...variables }, costLimit);
+    if (unresolved) return unresolvedReport(node, reasonOf(unresolved));
+    values.push(value['value']);
+  }
+  const value = node.forEach.length === 0 ? values[0] : values;
+  walk.values.set(node.id, value);
+  walk.bindings[node.id] = value;
+  const reasons = walk.options.assumeReady === true ? [] : unreadyValues(walk, node, values);
+  const failed = reasons.some(({ kind }) => kind === 'Failed');
+  if (reasons.length > 0)
+    return { id: node.id, state: failed ? 'ERROR' : 'WAITING_FOR_READINESS', reasons, refs: [] };
   return { id: node.id, state: 'SYNCED', reasons: [], refs: [] };
+}
+
+/** What `readyWhen` says of values. */
+function unreadyValues(walk: Walk, node: GraphNode, values: readonly unknown[]): Reason[] {
+  const name = node.forEach.length === 0 ? node.local : 'each';
+  return values.flatMap((value) =>
+    node.readyWhen.flatMap((expression, index): Reason[] => {
+      const bindings = { [CLOCK]: walk.clock, [name]: value };
+      const { value: ready, unresolved } = evaluateExpression(expression, bindings, walk.options.costLimit);
+      if (ready === true) return [];
+      const path = `readyWhen[${index}]`;
+      if (unresolved) return [reasonOf({ ...unresolved, path })];
+      return [{ kind: 'Value', path, expression: expression.source, message: 'it is not true' }];
+    }),
+  );
 }

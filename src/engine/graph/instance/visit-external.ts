@@ -3,7 +3,10 @@ import { isObject, type JsonObject, stringAt } from '../../../schema/json.ts';
 import { type LabelSelector, selectorFromObject } from '../../../schema/label-selector.ts';
 import type { GraphNode } from '../compile/index.ts';
 import { renderTemplate } from '../template/index.ts';
+import { type KindOfObject, kindOfObject } from './dynamic-kind.ts';
+import { bindingsFor } from './node-scope.ts';
 import type { ObjectQuery } from './observed.ts';
+import { hubNamespace } from './origin.ts';
 import { concluded } from './readiness.ts';
 import type { Reason } from './reason.ts';
 import { type NodeReport, reasonOf, unread, unresolvedReport, type Walk } from './walk.ts';
@@ -12,11 +15,27 @@ import { type NodeReport, reasonOf, unread, unresolvedReport, type Walk } from '
 function externalMetadata(
   walk: Walk,
   node: GraphNode,
-): { metadata: JsonObject; namespace: string | undefined } | { reason: Reason } {
-  const { value, unresolved } = renderTemplate(node.template, walk.bindings, walk.options.costLimit);
+): { metadata: JsonObject; namespace: string | undefined; of: KindOfObject } | { reason: Reason } {
+  const { value, unresolved } = renderTemplate(
+    node.template,
+    bindingsFor(walk, node),
+    walk.options.costLimit,
+  );
   if (unresolved) return { reason: reasonOf(unresolved) };
+  const of = kindOfObject(walk, node, value);
+  if ('reason' in of) return of;
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
-  return { metadata, namespace: stringAt(metadata, 'namespace') };
+  return { of, metadata, namespace: stringAt(metadata, 'namespace') };
+}
+
+/**
+ * What is external is read where the instance is. A namespace that an instance of another cluster has a say in is one of that cluster,
+ * never one of the hub that happens to be called so.
+ */
+function namespaceHere(walk: Walk, node: GraphNode, namespace: string | undefined): string | undefined {
+  const { origin } = walk.options;
+  const computed = node.template.fields.some(({ path }) => path[0] === 'metadata' && path[1] === 'namespace');
+  return origin && computed && namespace !== undefined ? hubNamespace(origin.cluster, namespace) : namespace;
 }
 
 export function visitExternal(walk: Walk, node: GraphNode): NodeReport {
@@ -25,9 +44,9 @@ export function visitExternal(walk: Walk, node: GraphNode): NodeReport {
   const name = stringAt(found.metadata, 'name') ?? '';
   const own = walk.instance.metadata.namespace ?? '';
   const ref: ObjectRef = {
-    apiVersion: node.apiVersion,
-    kind: node.of.kind,
-    namespace: node.namespaced ? (found.namespace ?? own) : '',
+    apiVersion: found.of.apiVersion,
+    kind: found.of.kind,
+    namespace: found.of.namespaced ? (namespaceHere(walk, node, found.namespace) ?? own) : '',
     name,
   };
   if (name === '')
@@ -52,9 +71,9 @@ export function visitSelected(walk: Walk, node: GraphNode): NodeReport {
       message: `the selector is none: ${issues.map(({ detail }) => detail).join('; ')}`,
     });
   const query: ObjectQuery = {
-    apiVersion: node.apiVersion,
-    kind: node.of.kind,
-    namespace: node.namespaced ? (found.namespace ?? '') : '',
+    apiVersion: found.of.apiVersion,
+    kind: found.of.kind,
+    namespace: found.of.namespaced ? (namespaceHere(walk, node, found.namespace) ?? '') : '',
     selector,
   };
   const objects = walk.observed.selected(query);

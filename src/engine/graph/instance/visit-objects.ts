@@ -3,10 +3,11 @@ import { type GraphNode, isList } from '../compile/index.ts';
 import type { DesiredObject } from './desired-object.ts';
 import { desiredObjects } from './desired-objects.ts';
 import { heldBack } from './holding.ts';
+import { bindingsFor } from './node-scope.ts';
 import { concluded } from './readiness.ts';
 import type { Reason } from './reason.ts';
 import { seenRemote } from './remote.ts';
-import { type ManagedResource, type NodeReport, unresolvedReport, type Walk } from './walk.ts';
+import { type ManagedResource, type NodeReport, originOf, unresolvedReport, type Walk } from './walk.ts';
 import { LABELS, type NodeState } from './words.ts';
 
 /** Renders the objects of a node, and says how those that are there are. */
@@ -18,13 +19,13 @@ export function visitObjects(walk: Walk, node: GraphNode): NodeReport {
   const refs = desired.map(({ ref }) => ref);
   const double = claim(walk, node, desired);
   if (double) return unresolvedReport(node, double, refs);
-  const holding = heldBack(node, desired, walk.observed, walk.bindings, walk.options.costLimit);
+  const holding = heldBack(node, desired, walk.observed, bindingsFor(walk, node), walk.options.costLimit);
   if ('reason' in holding) return unresolvedReport(node, holding.reason, refs);
   walk.objects.push(...holding.objects);
   const reasons: Reason[] = [];
   const there: KubeObject[] = [];
   let state: NodeState = 'SYNCED';
-  for (const { ref, digest, contributedBy } of desired) {
+  for (const { ref, digest, contributedBy, subresource } of desired) {
     const seen = observed.object(ref);
     // What is somebody else's is not made anew; nothing is added to what is going.
     const object = node.contributes && seen?.metadata.deletionTimestamp !== undefined ? null : seen;
@@ -45,23 +46,33 @@ export function visitObjects(walk: Walk, node: GraphNode): NodeReport {
     }
     if (object?.metadata.deletionTimestamp !== undefined)
       return { id: node.id, state: 'DELETING', reasons: [{ kind: 'Deleting', ref }], refs };
-    if (contributedBy !== undefined) walk.contributions.push({ ref, wave: node.wave });
+    if (contributedBy !== undefined)
+      walk.contributions.push({
+        ref,
+        wave: node.wave,
+        ...(node.patches && { node: node.id }),
+        ...(subresource && { subresource }),
+      });
     else if (object !== null) walk.managed.push(managedResource(node.id, object));
     if (object !== null) {
-      const found = node.targeted ? seenRemote(object, options.assumeReady === true) : { object };
+      const away = node.targeted || node.onHub || originOf(walk, node) !== undefined;
+      const found = away ? seenRemote(object, options.assumeReady === true) : { object };
       if ('object' in found) there.push(found.object);
       else {
         reasons.push(found.reason);
         if (found.failed) state = 'ERROR';
       }
     }
-    const failure = observed.failure?.(ref);
+    const failure = observed.failure?.(ref, contributedBy);
     if (failure !== undefined) {
       reasons.push({ kind: 'Failed', message: `${refText(ref)}: ${failure}` });
       state = 'ERROR';
     } else if (holding.reasons.has(refKey(ref))) {
       // It stays as it is, and counts as such.
-    } else if (object === null || (observed.applied && observed.applied(ref) !== digest)) {
+    } else if (walk.looksAhead && object?.metadata.labels?.[LABELS.partOf] !== walk.setId) {
+      // Nobody may read by it what is there already: it counts once it was written.
+      reasons.push({ kind: 'Apply', ref });
+    } else if (object === null || (observed.applied && observed.applied(ref, contributedBy) !== digest)) {
       reasons.push({ kind: 'Apply', ref });
     }
   }
@@ -111,6 +122,8 @@ function foreignOwner(walk: Walk, object: KubeObject): string | undefined {
 
 /** Two objects that are one cannot both be as they are desired. */
 function claim(walk: Walk, node: GraphNode, desired: readonly DesiredObject[]): Reason | undefined {
+  // Each of those that patch has a manager of its own: the API server keeps them apart.
+  if (node.patches) return undefined;
   const own = new Set<string>();
   for (const { ref } of desired) {
     const key = refKey(ref);

@@ -1,10 +1,11 @@
 import type { KubeObject, ObjectRef } from '../../../kube/object.ts';
-import type { GraphNode } from '../compile/index.ts';
+import { type CompiledGraph, type GraphNode, isExternal } from '../compile/index.ts';
 import type { GraphClock, GraphMeter } from '../expression/index.ts';
 import type { UnresolvedField } from '../template/index.ts';
 import type { DesiredObject } from './desired-object.ts';
 import type { Contribution } from './inventory.ts';
 import type { Observed, Read } from './observed.ts';
+import type { OriginOptions } from './origin.ts';
 import type { GraphOwner } from './owner.ts';
 import type { Reason } from './reason.ts';
 import type { NodeState } from './words.ts';
@@ -39,6 +40,8 @@ export interface StepOptions {
   /** What `time.now` tells, milliseconds since the epoch; without it that is an error. */
   readonly now?: number;
   readonly meter?: GraphMeter;
+  /** Where the instance comes from, if that is another cluster. */
+  readonly origin?: OriginOptions;
   /** What was rendered by the steps before for the same instance, graph and options. Only what has other inputs is rendered again. */
   readonly rendered?: Map<string, RenderedNode>;
 }
@@ -55,7 +58,13 @@ export interface Walk {
   readonly options: StepOptions;
   readonly setId: string;
   readonly clock: GraphClock;
-  /** What expressions of ready nodes' dependants see. */
+  /** What nodes that use others wait for. */
+  readonly gating: CompiledGraph['gating'];
+  /** Of nodes that come later, as far as they are there: for those that use them by `defer()`. */
+  readonly ahead: Readonly<Record<string, unknown>>;
+  /** This is the look for those: of what may have been changed meanwhile, only objects count that carry the instance's mark. */
+  readonly looksAhead: boolean;
+  /** What expressions see of nodes that others need not wait for, by their ids. */
   readonly bindings: Record<string, unknown>;
   readonly reads: Read[];
   readonly objects: DesiredObject[];
@@ -67,8 +76,18 @@ export interface Walk {
   readonly values: Map<string, unknown>;
 }
 
+/** The cluster that an instance comes from, where the objects of a node are that name none and do not stay on the hub. */
+export function originOf({ options: { origin } }: Walk, node: GraphNode): string | undefined {
+  const elsewhere = node.targeted || node.onHub || isExternal(node.kind) || node.kind === 'Value';
+  return !origin || elsewhere || origin.stays(node.of) ? undefined : origin.cluster;
+}
+
+/** Whether those that use a node may begin. */
 export function isReady(walk: Walk, id: string): boolean {
-  return id === 'schema' || walk.reports.get(id)?.state === 'SYNCED';
+  if (id === 'schema') return true;
+  return walk.gating === 'Scope'
+    ? Object.hasOwn(walk.bindings, id)
+    : walk.reports.get(id)?.state === 'SYNCED';
 }
 
 export function reasonOf({ kind, path, expression, message }: UnresolvedField): Reason {

@@ -44,6 +44,8 @@ export const ANNOTATIONS = {
   applied: 'atoll.dev/applied-digest',
   /** On an instance: the objects that it adds fields to, which are not its own. */
   contributions: 'atoll.dev/contributions',
+  /** On an instance of the hub that the graph of another cluster's instance is made of: that cluster. Told, never asked. */
+  origin: 'kro.run/originating-cluster',
 } as const;
 
 /** What a template says of its object, by annotations with the value `"true"`. */

@@ -6,6 +6,7 @@ import { propertyOf, resolved, valuesOf } from '../../../schema/schema-lookup.ts
 import {
   article,
   compileExpression,
+  DEFER_FUNCTION,
   type Expression,
   type ExpressionScope,
   isWild,
@@ -33,6 +34,10 @@ export interface TemplateOptions {
   /** Paths that must not be omitted. */
   readonly needed?: (path: FieldPath) => boolean;
   readonly omit: 'allowed' | 'refused';
+  /** Whether fields may be deferred. Off by default. */
+  readonly defers?: boolean;
+  /** Whether keys of maps may hold expressions. Off by default. */
+  readonly keys?: boolean;
 }
 
 interface Walk extends TemplateOptions {
@@ -89,8 +94,18 @@ function visitObject(
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
     const inner = [...path, key];
-    if (mayHoldExpressions(key))
+    const computed = mayHoldExpressions(key);
+    if (computed && walk.keys !== true)
       report(walk, path, `the key "${key}" holds an expression`, 'expressions in values only');
+    else if (computed && !open && !values) {
+      report(
+        walk,
+        path,
+        `the key "${key}" holds an expression`,
+        `one of ${someOf(Object.keys(schema?.properties ?? {}))}`,
+      );
+      continue;
+    } else if (computed) visitKey(walk, key, inner);
     const member = schema && (propertyOf(schema, key) ?? values);
     if (!member && !open && !isTypeMeta(schema, key)) {
       report(
@@ -101,6 +116,17 @@ function visitObject(
       );
     } else visit(walk, item, member, inner);
   }
+}
+
+function visitKey(walk: Walk, key: string, path: FieldPath): void {
+  const place: Place = { ...walk.place, path: joinedPath(walk.place.path, path) };
+  const parts = compileText(walk, key, path);
+  if (!parts || !checkTextParts(walk, parts, undefined, place)) return;
+  const special = parts.find(
+    (part) => typeof part !== 'string' && callsAny(part.program.ast.expr, [OMIT_FUNCTION, DEFER_FUNCTION]),
+  );
+  if (special) report(walk, path, 'a key can be neither omitted nor deferred');
+  else walk.fields.push({ path, parts, standalone: false, key: true });
 }
 
 /** What objects within objects say of themselves. */
@@ -179,8 +205,10 @@ function visitText(walk: Walk, text: string, schema: OpenApiSchema | undefined, 
   const place: Place = { ...walk.place, path: joinedPath(walk.place.path, path) };
   for (const part of parts) {
     if (typeof part === 'string') continue;
-    const omits = callsOmit(part.program.ast.expr);
+    const { expr } = part.program.ast;
+    const omits = callsAny(expr, [OMIT_FUNCTION]);
     if (omits && !checkOmit(walk, part, place, path, standalone)) return;
+    if (callsAny(expr, [DEFER_FUNCTION]) && !checkDefer(walk, part, place, path, standalone)) return;
   }
   if (standalone) {
     const problem = schema && mismatch(only.type, schema, walk.resolve);
@@ -194,7 +222,8 @@ function visitText(walk: Walk, text: string, schema: OpenApiSchema | undefined, 
       return;
     }
   } else if (!checkTextParts(walk, parts, schema, place)) return;
-  walk.fields.push({ path, parts, standalone });
+  const deferred = standalone && isDeferred(only.program.ast.expr);
+  walk.fields.push({ path, parts, standalone, ...(deferred && { deferred }) });
 }
 
 /** The segments of a text with their expressions compiled; `undefined` after reporting what is wrong. */
@@ -268,9 +297,37 @@ function checkOmit(
   return false;
 }
 
-function callsOmit(expr: Expr): boolean {
-  if (expr.kind === 'call' && expr.function === OMIT_FUNCTION && !expr.target) return true;
-  return childrenOf(expr).some(callsOmit);
+function checkDefer(
+  walk: Walk,
+  { source, program }: Expression,
+  place: Place,
+  path: FieldPath,
+  standalone: boolean,
+): boolean {
+  const { expr } = program.ast;
+  let message: string | undefined;
+  let expected: string | undefined;
+  if (walk.defers !== true) message = 'defer() cannot be used here';
+  else if (
+    !standalone ||
+    !isDeferred(expr) ||
+    childrenOf(expr).some((part) => callsAny(part, [DEFER_FUNCTION]))
+  ) {
+    message = 'defer() must be around all of the expression';
+    expected = '${defer(…)} as the whole value of a field';
+  } else if (walk.needed?.(path) === true) message = 'this field cannot be deferred';
+  if (message === undefined) return true;
+  walk.issues.push({ ...place, expression: source, message, ...(expected !== undefined && { expected }) });
+  return false;
+}
+
+function isDeferred(expr: Expr): boolean {
+  return expr.kind === 'call' && expr.function === DEFER_FUNCTION && !expr.target;
+}
+
+function callsAny(expr: Expr, functions: readonly string[]): boolean {
+  if (expr.kind === 'call' && functions.includes(expr.function) && !expr.target) return true;
+  return childrenOf(expr).some((child) => callsAny(child, functions));
 }
 
 /** Compiles a text that must be one expression and nothing else. */

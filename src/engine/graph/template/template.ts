@@ -1,4 +1,4 @@
-import { clone, type JsonObject, type JsonValue } from '../../../schema/json.ts';
+import { clone, isObject, type JsonObject, type JsonValue } from '../../../schema/json.ts';
 import {
   type Bindings,
   type Expression,
@@ -7,7 +7,7 @@ import {
   jsonOfResult,
   type Unresolved,
 } from '../expression/index.ts';
-import { type FieldPath, pathText, removeAt, setAt } from './field-path.ts';
+import { type FieldPath, pathText, removeAt, setAt, valueAt } from './field-path.ts';
 
 /** A text of a template with expressions in it. */
 export interface TemplateField {
@@ -16,6 +16,10 @@ export interface TemplateField {
   readonly parts: readonly (string | Expression)[];
   /** The text is one expression, whose value takes its place whatever its type. */
   readonly standalone: boolean;
+  /** The text is a key, the last of the path, which becomes what the expressions come to. */
+  readonly key?: true;
+  /** `defer(…)`: it is left out as long as it waits for something. */
+  readonly deferred?: true;
 }
 
 /** JSON in which some texts are expressions. */
@@ -47,6 +51,7 @@ export function fieldValue(field: TemplateField, bindings: Bindings, budget?: nu
       continue;
     }
     const { value, unresolved } = evaluateExpression(part, bindings, budget);
+    if (unresolved?.kind === 'Pending' && field.deferred) return { value: undefined };
     if (unresolved) return { unresolved: { ...unresolved, path: pathText(field.path) } };
     const failed = (message: string): FieldValue => ({
       unresolved: { kind: 'Failed', expression: part.source, message, path: pathText(field.path) },
@@ -71,13 +76,39 @@ export function renderTemplate<T extends JsonValue>(
 ): Rendered<T> {
   const value = clone(template.value);
   const omitted: FieldPath[] = [];
+  const keys: { readonly field: TemplateField; readonly key: JsonValue | undefined }[] = [];
   for (const field of template.fields) {
     const found = fieldValue(field, bindings, budget);
     if (found.unresolved) return { unresolved: found.unresolved };
-    if (found.value === undefined) omitted.push(field.path);
+    if (field.key) keys.push({ field, key: found.value });
+    else if (found.value === undefined) omitted.push(field.path);
     else setAt(value, field.path, found.value);
   }
   // From the end, so that the indices before stay what they are.
   for (const path of omitted.reverse()) removeAt(value, path);
+  // From within, so that the paths of what is around stay what they are.
+  for (const { field, key } of keys.toSorted((a, b) => b.field.path.length - a.field.path.length)) {
+    const problem = renameAt(value, field.path, key);
+    if (problem !== undefined) {
+      const [expression = ''] = field.parts.flatMap((part) => (typeof part === 'string' ? [] : part.source));
+      return { unresolved: { kind: 'Failed', expression, message: problem, path: pathText(field.path) } };
+    }
+  }
   return { value };
+}
+
+/** Gives a field the key that its expression came to; says why that cannot be. */
+function renameAt(root: JsonValue, path: FieldPath, key: JsonValue | undefined): string | undefined {
+  const parent = valueAt(root, path.slice(0, -1));
+  const written = path.at(-1);
+  // It was left out.
+  if (!isObject(parent) || typeof written !== 'string' || !Object.hasOwn(parent, written)) return undefined;
+  if (typeof key !== 'string') return 'a key must be a string';
+  if (key === '') return 'the key is empty';
+  const value = parent[written];
+  delete parent[written];
+  if (value === undefined) return undefined;
+  if (Object.hasOwn(parent, key)) return `the key ${JSON.stringify(key)} is there already`;
+  Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true });
+  return undefined;
 }

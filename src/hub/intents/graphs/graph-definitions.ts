@@ -17,6 +17,7 @@ import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { stringAt } from '../../../schema/json.ts';
 import { authorOf, installAuthorPolicy } from '../../policies/dialect-author-policy.ts';
+import { whatIsWritten } from '../../policies/match-constraints.ts';
 
 export const DEFINITIONS: ResourceId = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
 
@@ -117,16 +118,7 @@ function remotePolicy(engine: string): KubeObject[] {
       metadata: { name: REMOTE_POLICY },
       spec: {
         failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
-            {
-              apiGroups: [REMOTE_OBJECT_KIND.group],
-              apiVersions: ['*'],
-              operations: ['CREATE', 'UPDATE'],
-              resources: [REMOTE_OBJECT_KIND.plural],
-            },
-          ],
-        },
+        matchConstraints: whatIsWritten([REMOTE_OBJECT_KIND.group], [REMOTE_OBJECT_KIND.plural]),
         matchConditions: [
           {
             name: 'says-something-else',

@@ -1,6 +1,9 @@
 import {
   type CompiledDistribution,
+  type Composition,
   compileDistribution,
+  composedNodes,
+  compositionCycles,
   DISTRIBUTED,
   distributionConcernedBy,
   distributionCondition,
@@ -9,6 +12,7 @@ import {
   type GraphRevision,
   type GraphRollout,
   graphOnClusters,
+  hubOnlyKinds,
   RESOURCE_GRAPH_DEFINITION,
   type ResourceGraphDefinition,
   rolloutStatus,
@@ -18,13 +22,14 @@ import type { Client } from '../../../kube/client.ts';
 import { findCondition, setCondition } from '../../../kube/conditions.ts';
 import type { Result } from '../../../kube/controller.ts';
 import { apiVersionOf, resourceIdOf } from '../../../kube/custom-resource.ts';
+import type { Change } from '../../../kube/informer.ts';
 import type { Condition, KubeObject } from '../../../kube/object.ts';
 import { hasCode } from '../../../kube/status-error.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { deepEqual } from '../../../schema/json.ts';
+import { deepEqual, stringAt } from '../../../schema/json.ts';
 import { setFinalizers } from '../finalizers.ts';
-import type { IntentFindings, IntentSource } from '../intent-source.ts';
+import type { CompileReading, IntentFindings, IntentSource } from '../intent-source.ts';
 import type { IntentRecords, RecordedSource } from '../records.ts';
 import { DEFINITIONS, type GraphDefinitions } from './graph-definitions.ts';
 
@@ -60,7 +65,49 @@ export function openGraphSource(
   const written = new Map<string, GraphRollout['status']>();
   let stopped = false;
 
-  definitions.onChange(({ type, object, previous }) => {
+  let hubOnly: ReturnType<typeof hubOnlyKinds> | undefined;
+  let cycles: ReturnType<typeof compositionCycles> | undefined;
+
+  /** What only the hub serves, as other definitions see it. */
+  function compositionOf(
+    object: ResourceGraphDefinition,
+    revisions: readonly GraphRevision[],
+    objects: CompileReading['objects'],
+  ): Composition | undefined {
+    const kinds = hubOnly ?? hubOnlyKinds(definitions.list());
+    hubOnly = kinds;
+    if (kinds.size === 0) return undefined;
+    const own = revisions.filter(({ spec }) => spec.snapshot.name === object.metadata.name);
+    const said = [object.spec, ...own.map(({ spec }) => spec.snapshot.spec)];
+    if (!said.some((spec) => composedNodes({ ...object, spec }, kinds).length > 0)) return undefined;
+    cycles ??= compositionCycles(definitions.list());
+    return {
+      kinds,
+      definitions: objects('apiextensions.k8s.io/v1', 'CustomResourceDefinition'),
+      cycle: cycles.get(object.metadata.name ?? ''),
+    };
+  }
+
+  /** A definition that changes may change what others come to that have nodes of its kind, or had. */
+  function othersChange({ object, previous }: Change<ResourceGraphDefinition>): void {
+    const before = hubOnly;
+    if (
+      previous &&
+      deepEqual(object.spec as unknown, previous.spec as unknown) &&
+      deepEqual(object.metadata.labels, previous.metadata.labels)
+    )
+      return;
+    hubOnly = undefined;
+    cycles = undefined;
+    const now = hubOnlyKinds(definitions.list());
+    for (const other of definitions.list())
+      if ([now, before ?? now].some((kinds) => composedNodes(other, kinds).length > 0))
+        onChange(keyOf(other));
+  }
+
+  definitions.onChange((change) => {
+    const { type, object, previous } = change;
+    othersChange(change);
     if (type === 'deleted') {
       forget(object);
       onChange(keyOf(object));
@@ -150,12 +197,15 @@ export function openGraphSource(
         rollouts,
         begun: records.get(recordedSource(object)) !== undefined,
         author: graphs.author(object),
+        composition: compositionOf(object, revisions, objects),
       });
       const byName = new Map(clusters.map((cluster) => [cluster.name, cluster]));
       last.set(keyOf(object), { compiled, rollouts, clusters: byName });
       return compiled;
     },
-    concernedBy: (object, _compiled, changed) => distributionConcernedBy(object, changed),
+    concernedBy: (object, _compiled, changed) =>
+      distributionConcernedBy(object, changed) ||
+      composedNodes(object, hubOnly ?? new Map()).some(({ of }) => defines(changed, of)),
     author: graphs.author,
     record: (object) => records.get(recordedSource(object)),
     writeRecord: async (object, record) => records.write(recordedSource(object), record),
@@ -246,6 +296,15 @@ function says(
     there.reason === reason &&
     there.message === message &&
     there.observedGeneration === observedGeneration
+  );
+}
+
+/** Whether a CustomResourceDefinition is that of a kind. */
+function defines(definition: KubeObject, { group, kind }: { group: string; kind: string }): boolean {
+  return (
+    definition.kind === 'CustomResourceDefinition' &&
+    stringAt(definition, 'spec', 'group') === group &&
+    stringAt(definition, 'spec', 'names', 'kind') === kind
   );
 }
 

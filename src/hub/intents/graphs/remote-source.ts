@@ -1,5 +1,6 @@
 import {
   compileRemoteObject,
+  isDirect,
   isGivenUp,
   REMOTE_OBJECT_KIND,
   type RemoteObject,
@@ -39,7 +40,15 @@ export function openRemoteSource(
   const remotes = startInformer<RemoteObject>(runtime, client, REMOTES);
   let stopped = false;
 
+  /** Others are on clusters that the hub reaches by a Secret (`hub/engaged/targets`). */
+  const isOnSpoke = (object: KubeObject): boolean => !isDirect(object);
+  const ofFleet = (name: string): RemoteObject | undefined => {
+    const found = remotes.get('', name);
+    return found && isOnSpoke(found) ? found : undefined;
+  };
+
   remotes.onChange(({ type, object, previous }) => {
+    if (!isOnSpoke(object)) return;
     const { deletionTimestamp } = object.metadata;
     if (
       type !== 'updated' ||
@@ -55,13 +64,13 @@ export function openRemoteSource(
     if (type !== 'updated' || !previous || deepEqual(graphs.author(object), graphs.author(previous))) return;
     const id = object.metadata.uid;
     for (const remote of remotes.list())
-      if (remote.metadata.labels?.[LABELS.graphId] === id) onChange(keyOf(remote));
+      if (isOnSpoke(remote) && remote.metadata.labels?.[LABELS.graphId] === id) onChange(keyOf(remote));
   });
 
   async function begin(): Promise<void> {
     await Promise.all([remotes.whenSynced(), records.whenSynced(), graphs.whenReady()]);
     if (stopped) return;
-    for (const object of remotes.list()) onChange(keyOf(object));
+    for (const object of remotes.list()) if (isOnSpoke(object)) onChange(keyOf(object));
     for (const source of records.sources()) {
       if (source.kind !== KIND || source.apiVersion !== apiVersionOf(REMOTE_OBJECT_KIND)) continue;
       if (remotes.get('', source.name)?.metadata.uid !== source.uid) await records.remove(source);
@@ -83,9 +92,10 @@ export function openRemoteSource(
       return isSynced();
     },
     owns: (key) => key.startsWith(`${KIND}/`),
-    get: (key) => (isSynced() ? remotes.get('', key.slice(KIND.length + 2)) : undefined),
+    get: (key) => (isSynced() ? ofFleet(key.slice(KIND.length + 2)) : undefined),
     *entries(): Iterable<[string, RemoteObject]> {
-      if (isSynced()) for (const object of remotes.list()) yield [keyOf(object), object];
+      if (isSynced())
+        for (const object of remotes.list()) if (isOnSpoke(object)) yield [keyOf(object), object];
     },
     compile: (object) => compileRemoteObject(object, graphs.authorBehind(object)),
     concernedBy: () => false,

@@ -14,7 +14,7 @@ import type { Client } from '../../../kube/client.ts';
 import type { Result } from '../../../kube/controller.ts';
 import type { EventRecorder } from '../../../kube/events.ts';
 import { formatApiVersion, type KubeObject, type ObjectRef } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { hasCode, StatusError } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   authorOf,
@@ -67,6 +67,8 @@ export function openFederatedSource(
   const warned = new Map<string, string>();
   /** The clusters that were told of as those that a deletion waits for, by key. */
   const awaited = new Map<string, string>();
+  /** Those of which what the hub must remember cannot be read or written. */
+  const unrecorded = new Set<string>();
   /** A key that could not be looked up before everything was known is told again then. */
   const unsubscribe = federation.onWish(onChange);
 
@@ -153,6 +155,7 @@ export function openFederatedSource(
   function forget(key: string): void {
     if (last.delete(key)) remote.forget(key);
     waiting.delete(key);
+    unrecorded.delete(key);
     warned.delete(key);
     awaited.delete(key);
     began.delete(key);
@@ -234,13 +237,25 @@ export function openFederatedSource(
     async writeRecord(object, record): Promise<void> {
       if (record.dispatchGeneration !== undefined)
         orderedAt.set(federatedKeyOf(object), runtime.clock.monotonic());
-      await records.write(recordedSource(object), record);
+      try {
+        await records.write(recordedSource(object), record);
+        unrecorded.delete(federatedKeyOf(object));
+      } catch (error) {
+        if (isUnanswered(error)) unrecorded.add(federatedKeyOf(object));
+        throw error;
+      }
     },
     async report(object, findings): Promise<Result | undefined> {
       const entry = entryOf(object);
       if (!entry?.type || !entry.watch.resource) return undefined;
       const key = federatedKey(entry, object);
-      await rememberDecision(records, object, findings);
+      try {
+        await rememberDecision(records, object, findings);
+      } catch (error) {
+        // It is told below, and tried again with the next plan.
+        if (!isUnanswered(error)) throw error;
+        unrecorded.add(key);
+      }
       const compiled = last.get(key);
       const isGoing = object.metadata.deletionTimestamp !== undefined;
       if (isGoing) tellOfWaiting(key, object, findings);
@@ -257,6 +272,7 @@ export function openFederatedSource(
           removing: isGoing ? findings.observations : (findings.removing ?? []),
           blocked: new Map([...(compiled?.blocked ?? []), ...(findings.blocked ?? [])]),
           reason,
+          ...(unrecorded.has(key) && !isGoing ? { unrecorded: findings.decision?.chosen ?? [] } : {}),
           ...remoteStatus(entry, object, findings),
         },
         object.status,
@@ -267,6 +283,18 @@ export function openFederatedSource(
       if (since !== undefined) reconciling.observe((runtime.clock.monotonic() - since) / 1000);
       began.delete(key);
       return again;
+    },
+    async tellUnread(object): Promise<void> {
+      const entry = entryOf(object);
+      if (!entry?.type || !entry.watch.resource) return;
+      const found = {
+        generation: object.metadata.generation ?? 0,
+        target: targetRef(object, entry.type),
+        observations: [],
+        reason: 'ClusterRetrievalFailed' as const,
+      };
+      const status = reportFederated(found, object.status, runtime.clock.now());
+      if (status !== object.status) await writeStatus(entry, object, status);
     },
     async setFinalizers(object, finalizers): Promise<void> {
       const resource = entryOf(object)?.watch.resource;
@@ -335,4 +363,9 @@ function targetRef({ metadata }: KubeObject, { target }: FederatedType): ObjectR
     namespace: target.scope === 'Namespaced' ? (metadata.namespace ?? '') : '',
     name: metadata.name ?? '',
   };
+}
+
+/** The API server of the hub is there and does not do what it should. */
+function isUnanswered(error: unknown): boolean {
+  return error instanceof StatusError && error.code >= 500;
 }

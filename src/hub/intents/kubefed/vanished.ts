@@ -25,8 +25,18 @@ export interface VanishedSweep {
   stop(): void;
 }
 
+/** Whose objects are looked after. */
+export interface VanishedObjects {
+  readonly name: string;
+  readonly isOurs: (source: RecordedSource) => boolean;
+  /** How long after an object went it is looked whether it went in the usual way. */
+  readonly settlesMs?: number;
+}
+
+const OF_KUBEFED: VanishedObjects = { name: 'kubefed-vanished', isOurs: isOfKubeFed };
+
 /**
- * Looks after objects of KubeFed that are gone although nobody ordered away what they brought: their finalizer was taken off
+ * Looks after objects of a dialect (of KubeFed where nothing is said) that are gone although nobody ordered away what they brought: their finalizer was taken off
  * by force, or the hub ended between its last two writes. Their records are all that is left of them. What such an object
  * brought is nobody's from then on: a signed order takes the marks off and lets it stay. Absence never deletes.
  */
@@ -35,9 +45,10 @@ export function startVanishedSweep(
   client: Client,
   records: IntentRecords,
   sources: readonly IntentSource[],
+  { name: loopName, isOurs, settlesMs = SETTLES_MS }: VanishedObjects = OF_KUBEFED,
 ): VanishedSweep {
   const { log } = runtime;
-  const loop = startController(runtime, { name: 'kubefed-vanished', reconcile: sweep });
+  const loop = startController(runtime, { name: loopName, reconcile: sweep });
   loop.enqueue(SWEEP);
 
   async function sweep(): Promise<Result | undefined> {
@@ -47,7 +58,7 @@ export function startVanishedSweep(
     for (const source of sources)
       for (const [, { metadata }] of source.entries()) present.add(metadata.uid ?? '');
     for (const source of records.sources())
-      if (isOfKubeFed(source) && !present.has(source.uid) && (await isGone(source))) await letGo(source);
+      if (isOurs(source) && !present.has(source.uid) && (await isGone(source))) await letGo(source);
     return undefined;
   }
 
@@ -115,7 +126,7 @@ export function startVanishedSweep(
 
   return {
     lookAfter(key): void {
-      if (!sources.some((source) => source.get(key) !== undefined)) loop.enqueue(SWEEP, SETTLES_MS);
+      if (!sources.some((source) => source.get(key) !== undefined)) loop.enqueue(SWEEP, settlesMs);
     },
     stop(): void {
       loop
