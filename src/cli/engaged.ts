@@ -93,13 +93,24 @@ export async function startEngaged(
     }
   });
   const [only] = providers;
-  return hub.startEngagedClusters(runtime, {
+  const key = flags.clusterSecretsKey ?? 'kubeconfig';
+  const targets = hub.startKubeconfigTargets(runtime, {
+    ...{ client, clients, key },
+    ...(actAs && { actAs }),
+    ...(worker && { worker }),
+  });
+  const engaged = hub.startEngagedClusters(runtime, {
     client,
     provider: providers.length === 1 && only ? only[1] : hub.severalProviders(Object.fromEntries(providers)),
     runner: (of, work) => startEngagedGraphs(of, { ...graphs, version, ...work }),
     ...(actAs && { actAs }),
     ...(worker && { worker }),
   });
+  return {
+    async stop() {
+      await Promise.all([targets.stop(), engaged.stop()]);
+    },
+  };
 }
 
 /** Throws an Error for what can be the name of no user. */

@@ -22,10 +22,11 @@ import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
 import { type KubeObject, parseApiVersion } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
+import { compileView, DEFINITIONS, isBindingView, readBindings } from './fleet-bindings.ts';
 
 /** What the hub holds of the fleet. */
 export interface FleetReading {
-  /** Propagations and ClusterPropagations, by kind, namespace and name. */
+  /** Propagations and ClusterPropagations, by kind, namespace and name, and what Bindings come to. */
   readonly propagations: readonly Propagation[];
   /** One a name, in name order: of two with one name the older is the cluster. */
   readonly clusters: readonly SpokeCluster[];
@@ -62,12 +63,16 @@ const DISPATCHES = resourceIdOf(DISPATCH);
 /** Reads propagations and clusters. Throws an Error that says so when the API is not that of a hub. */
 export async function readFleetAtHub(client: Client): Promise<FleetReading> {
   try {
-    const [own, clusterWide, clusters] = await Promise.all([
+    const [own, clusterWide, clusters, bindings] = await Promise.all([
       client.list<Propagation>(resourceIdOf(PROPAGATION), ''),
       client.list<Propagation>(resourceIdOf(CLUSTER_PROPAGATION), ''),
       client.list<SpokeCluster>(CLUSTERS, ''),
+      readBindings(client),
     ]);
-    return { propagations: [...own.items, ...clusterWide.items], clusters: oldestByName(clusters.items) };
+    return {
+      propagations: [...own.items, ...clusterWide.items, ...bindings],
+      clusters: oldestByName(clusters.items),
+    };
   } catch (error) {
     if (hasCode(error, 404)) {
       throw new Error(
@@ -118,6 +123,7 @@ export async function readSources(client: Client, propagations: readonly Propaga
     for (const selector of effectiveSelectors(propagation))
       if (!wanted.has(sourceKey(selector))) wanted.set(sourceKey(selector), selector);
   for (const policy of POLICIES) wanted.set(sourceKey(policy), policy);
+  if (propagations.some(isBindingView)) wanted.set(sourceKey(DEFINITIONS), DEFINITIONS);
   while (wanted.size > 0) {
     for (const [key, source] of await readKinds(client, wanted)) sources.set(key, source);
     wanted = kindsAskedFor(propagations, sources);
@@ -177,9 +183,11 @@ export function planPropagation(
       blockers.add(found?.unknown ?? `objects of kind ${selector.kind} were not read`);
     return [];
   };
-  const compiled = compilePropagation(propagation, (selector) => objectsOf(selector, true), {
-    named: (selector) => objectsOf(selector, false),
-  });
+  const compiled = isBindingView(propagation)
+    ? compileView(propagation, (kind) => objectsOf(kind, false))
+    : compilePropagation(propagation, (selector) => objectsOf(selector, true), {
+        named: (selector) => objectsOf(selector, false),
+      });
   for (const problem of compiled.problems) blockers.add(problem);
   const before = propagation.status?.decision;
   const decision = decide(compiled.intent.placement, clusters, before);

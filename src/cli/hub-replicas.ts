@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
-import { type LedWork, startLeadership } from '../kube/leadership.ts';
+import { type LeadershipOptions, type LedWork, startLeadership } from '../kube/leadership.ts';
 import type { PeerOptions } from '../link/index.ts';
 import { sleep } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
@@ -16,10 +16,14 @@ export interface HubReplica {
   stop(): Promise<void>;
 }
 
+/** Of the Lease; those of `kube/leadership.ts` where nothing is said. */
+export type LeaseTiming = Pick<LeadershipOptions, 'leaseMs' | 'renewDeadlineMs' | 'retryMs'>;
+
 export interface HubReplicaOptions {
   readonly client: Client;
   /** Of this process among the replicas. */
   readonly identity: string;
+  readonly timing?: LeaseTiming;
   /** By which Lease; that of hubs where nothing is said. */
   readonly lease?: string;
 }
@@ -30,11 +34,18 @@ const RETRY_MS = 5_000;
 /** Runs what `start` begins on the replica that holds the Lease, and ends it where that is lost. What cannot start is tried again. */
 export async function leadHub(
   runtime: Runtime,
-  { client, identity, lease = LEASE }: HubReplicaOptions,
+  { client, identity, timing = {}, lease = LEASE }: HubReplicaOptions,
   start: () => Promise<LedWork>,
 ): Promise<HubReplica> {
   await ensureSpokeNamespace(client);
-  return startLeadership(runtime, { client, identity, namespace: SYSTEM_NAMESPACE, name: lease }, () => {
+  const { leaseMs, renewDeadlineMs, retryMs } = timing;
+  const of = {
+    ...{ client, identity, namespace: SYSTEM_NAMESPACE, name: lease },
+    ...(leaseMs !== undefined && { leaseMs }),
+    ...(renewDeadlineMs !== undefined && { renewDeadlineMs }),
+    ...(retryMs !== undefined && { retryMs }),
+  };
+  return startLeadership(runtime, of, () => {
     const ending = new AbortController();
     const work = begin(ending.signal);
     return {

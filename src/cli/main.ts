@@ -13,6 +13,7 @@ import { registerFederate } from './commands/federate.ts';
 import { registerGet } from './commands/get.ts';
 import { registerGrant } from './commands/grant.ts';
 import { registerGraph } from './commands/graph.ts';
+import { withGraphOptions } from './commands/graph-options.ts';
 import { registerJoin } from './commands/join.ts';
 import { registerKubeconfig } from './commands/kubeconfig.ts';
 import { registerPlan } from './commands/plan.ts';
@@ -132,13 +133,13 @@ for (const role of ['hub', 'spoke'] as const) {
     .option('--allow-loopback', 'accept kubeconfigs of clusters on this machine', false)
     .option('--allow-unverified-tls', 'reach clusters that want no check of their certificate', false)
     .option('--gateway-namespace <namespace>', "register clusters with KubeVela's cluster gateway there")
-    .option('--graphs <settings...>', 'settings of resource graphs, such as allow-crd-deletion=true')
     .option(
       '--scheduler-plugin <files...>',
       'modules with rules of your own for placing; they run in this process',
     )
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
+  withGraphOptions(command);
   if (role === 'hub') withEngagedOptions(command);
 }
 

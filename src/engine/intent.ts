@@ -6,6 +6,7 @@ import type { FailoverOptions } from './failover/options.ts';
 import type { ClusterMatch, Placement } from './place/placement.ts';
 import type { ReturnMode } from './reflect/member-status.ts';
 import type { RolloutStrategy } from './rollout/strategy.ts';
+import type { WorkloadUpdate } from './rollout/workload-update.ts';
 
 export type { ClusterFacts, ClusterMatch, Placement } from './place/placement.ts';
 
@@ -95,6 +96,8 @@ export interface ApplyStrategy {
    * changed or deleted on the cluster, and removed after `ttlSeconds` where that is given. Kept up like any other by default.
    */
   readonly onFinish?: { readonly ttlSeconds?: number };
+  /** How the pods of a workload change within a cluster; in the workload's own way where nothing is said. */
+  readonly workloadUpdate?: WorkloadUpdate;
 }
 
 export interface IgnoredFields {

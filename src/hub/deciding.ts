@@ -173,6 +173,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
       before,
       {
         room: matters ? room.forReplicas : undefined,
+        roomForSet: matters ? room.forSet : undefined,
         capacity: limits,
         fresh: anew.has(item.key),
         tierOf: tiers && ((cluster) => tiers.get(cluster) ?? 0),

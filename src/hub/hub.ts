@@ -69,26 +69,26 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
     resolve: options.credentials.resolve,
   });
   const kubestellar = startKubeStellar(runtime, { client: options.client, inventory, definitions, records });
-  const propagator = startPropagator(
-    runtime,
-    options.client,
+  const measure = createMeasure({
+    client: options.client,
+    clock: runtime.clock,
+    resolve: options.credentials.resolve,
+    rules: options.credentials.rules,
+    ...(options.openEndpoint === undefined ? {} : { open: options.openEndpoint }),
+  });
+  const propagator = startPropagator(runtime, {
+    client: options.client,
     identity,
     fleet,
     inventory,
     mode,
     policies,
     definitions,
-    { records, kubefed, kubestellar },
-    options.schedulerPlugins,
-    createMeasure({
-      client: options.client,
-      clock: runtime.clock,
-      resolve: options.credentials.resolve,
-      rules: options.credentials.rules,
-      ...(options.openEndpoint === undefined ? {} : { open: options.openEndpoint }),
-    }),
+    dialects: { records, kubefed, kubestellar },
+    plugins: options.schedulerPlugins ?? [],
+    measure,
     overridesAuthored,
-  );
+  });
   return {
     fleet,
     inventory,

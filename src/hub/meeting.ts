@@ -15,6 +15,8 @@ export interface MeetingOptions {
   readonly intents: Intents;
   readonly retractions: Retractions;
   readonly tracked: TrackedTable;
+  /** Whether the hub remembers an order of an object that it may not look at now. */
+  readonly remembers: (dispatch: string) => boolean;
   /** A spoke holds something of what is tracked under this key, and nobody knew. */
   readonly onFound: (key: string) => void;
 }
@@ -44,6 +46,7 @@ export function createMeeting(options: MeetingOptions): (spoke: string) => Promi
     if (item?.dispatchedTo.has(spoke)) return;
     if (!verifyDispatch(identity.publicKey, spoke, name, dispatch.spec)) return;
     if (item) claim(spoke, item);
+    else if (options.remembers(name)) return;
     else if (epoch >= options.epoch() && dispatch.spec.objects.length > 0) {
       await mode.observe(
         `${spoke} has the order ${name}, which this hub does not remember: it was restored from an old state`,

@@ -36,6 +36,21 @@ export interface Propagator {
   stop(): Promise<void>;
 }
 
+export interface PropagatorOptions {
+  readonly client: Client;
+  readonly identity: HubIdentity;
+  readonly fleet: Fleet;
+  readonly inventory: Inventory;
+  readonly mode: HubMode;
+  readonly policies: PoliciesInForce;
+  readonly definitions: Informer;
+  readonly dialects: Dialects;
+  readonly plugins: readonly SchedulerPlugin[];
+  readonly measure: Measure;
+  /** Whether the hub's API server tells who wrote an override policy. */
+  readonly overridesAuthored: boolean;
+}
+
 /** Changes that come close together become one dispatch. */
 const GATHER_MS = 15;
 const REPORT_MS = 40;
@@ -61,21 +76,9 @@ const BACKOFF = { baseMs: 1_000, maxMs: 10_000 };
  * Carries the intents of all dialects to the fleet: plan, dispatch the newest plan to every chosen cluster, sum up what the
  * clusters report. Level-triggered throughout: a spoke that was away gets the state of now, not a replay.
  */
-export function startPropagator(
-  runtime: Runtime,
-  client: Client,
-  identity: HubIdentity,
-  fleet: Fleet,
-  inventory: Inventory,
-  mode: HubMode,
-  policies: PoliciesInForce,
-  definitions: Informer,
-  dialects: Dialects,
-  plugins: readonly SchedulerPlugin[] = [],
-  measure?: Measure,
-  /** Whether the hub's API server tells who wrote an override policy. */
-  overridesAuthored = false,
-): Propagator {
+export function startPropagator(runtime: Runtime, options: PropagatorOptions): Propagator {
+  const { client, identity, fleet, inventory, mode, policies, definitions, dialects } = options;
+  const { plugins, measure, overridesAuthored } = options;
   let { epoch } = identity;
   let stopped = false;
   const tracked = trackedTable();
@@ -106,7 +109,7 @@ export function startPropagator(
   const rollouts = startRollouts(runtime, {
     client,
     believed: policies.authors !== 'unknown',
-    ...(measure === undefined ? {} : { measure }),
+    measure,
     onAction: (key) => planLoop.enqueue(ROLLOUT_KEY + key),
   });
   const rollingOut = createRollingOut({
@@ -171,6 +174,7 @@ export function startPropagator(
     intents,
     retractions,
     tracked,
+    remembers: dialects.records.has,
     onFound: (key) => planLoop.enqueue(key),
   });
   const planLoop = startController(runtime, {

@@ -3,6 +3,7 @@ import type { Change, Informer } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import { gvkOf, type KubeObject, type ObjectRef } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
+import type { Timer } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
@@ -37,6 +38,8 @@ interface Source {
   failure?: string;
 }
 
+const LOOK_AGAIN_MS = [5_000, 30_000, 120_000];
+
 /** `onChange` hears of every change of a watched kind, with who reads it; `onReady` when a kind can be had that could not before, or it is known why not. */
 export function createSources(
   runtime: Runtime,
@@ -45,6 +48,23 @@ export function createSources(
   onReady: () => void,
 ): Sources {
   const sources = new Map<string, Source>();
+  /** How often kinds that discovery does not show were looked up again: it lags behind definitions. */
+  const looked = new Map<string, number>();
+  const timers = new Set<Timer>();
+
+  function lookAgain(key: string, source: Source): void {
+    const times = looked.get(key) ?? 0;
+    const delayMs = LOOK_AGAIN_MS[times];
+    if (delayMs === undefined || sources.get(key) !== source) return;
+    looked.set(key, times + 1);
+    const timer = runtime.clock.after(delayMs, () => {
+      timers.delete(timer);
+      if (sources.get(key) !== source) return;
+      sources.delete(key);
+      onReady();
+    });
+    timers.add(timer);
+  }
 
   async function open(key: string, apiVersion: string, kind: string, source: Source): Promise<void> {
     try {
@@ -61,9 +81,10 @@ export function createSources(
       });
       await informer.whenSynced();
     } catch (error) {
-      if (hasCode(error, 404))
+      if (hasCode(error, 404)) {
         source.unknown = `the hub serves no kind ${kind} in ${apiVersion}: check apiVersion and kind, or apply its CustomResourceDefinition`;
-      else {
+        lookAgain(key, source);
+      } else {
         sources.delete(key);
         runtime.log.warn('could not watch a selected kind', { kind, why: errorText(error) });
       }
@@ -102,6 +123,7 @@ export function createSources(
       }
     },
     retryUnknown(): void {
+      looked.clear();
       for (const [key, source] of sources) if (source.unknown !== undefined) sources.delete(key);
     },
     forget(reader: string): void {
@@ -109,6 +131,7 @@ export function createSources(
     },
     stop(): void {
       for (const source of sources.values()) source.informer?.stop();
+      for (const timer of timers) timer.cancel();
       sources.clear();
     },
   };

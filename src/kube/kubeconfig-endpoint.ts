@@ -29,6 +29,8 @@ function refuse(reason: KubeconfigReason, message: string, cause?: unknown): nev
 
 /** The endpoint of a kubeconfig's context. Throws {@link KubeconfigError}, with a reason for each refusal. */
 export function endpointFromKubeconfig(text: string, options: KubeconfigEndpointOptions): ClusterEndpoint {
+  if (options.stored && isTangled(text))
+    throw new KubeconfigError('Malformed', 'the kubeconfig has more entries than one for a cluster can need');
   const config = parseKubeconfig(text);
   const contextName = (options.stored ? undefined : options.context) ?? config['current-context'];
   if (contextName === '') refuse('NoContext', 'the kubeconfig has no current-context');
@@ -142,4 +144,19 @@ function decode(base64: string, field: string): string {
   if (typeof base64 !== 'string' || !/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(base64))
     refuse('Malformed', `${field} of the kubeconfig is not base64`);
   return Buffer.from(base64, 'base64').toString('utf8');
+}
+
+const MARKS_LIMIT = 3_000;
+/** Whatever parts of YAML may begin with, or be apart by. A kubeconfig has some thirty for each cluster. */
+const MARKS = /\s+|[,[{&!*]/g;
+
+/** Whether whoever stored it could keep the parser busy: its time grows with the square of keys in a map, and of depth. */
+function isTangled(text: string): boolean {
+  if (text.length <= MARKS_LIMIT) return false;
+  let marks = 0;
+  for (const _mark of text.matchAll(MARKS)) {
+    marks += 1;
+    if (marks > MARKS_LIMIT) return true;
+  }
+  return false;
 }

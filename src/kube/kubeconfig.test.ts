@@ -148,6 +148,25 @@ describe('mergeKubeconfigs', () => {
     expect(parseKubeconfig(formatKubeconfig(merged))).toEqual(merged);
   });
 
+  it('refuses stored ones that would keep the parser busy, before it begins', () => {
+    const full = config({ 'certificate-authority-data': base64('ca') }, { token: 't' });
+    const tangled = [
+      'a: b\n'.repeat(100_000),
+      '['.repeat(50_000),
+      '- '.repeat(50_000),
+      `{${Array.from({ length: 20_000 }, (_, index) => `k${index}`).join(',')}}`,
+      `${full}\n${'# \n'.repeat(10_000)}`,
+    ];
+    for (const text of tangled)
+      expect(() => endpointFromKubeconfig(text, { stored: true })).toThrow(
+        'more entries than one for a cluster',
+      );
+    // Large alone is not tangled; and people's own may have as many entries as they like.
+    const large = config({ 'certificate-authority-data': base64('ca'.repeat(200_000)) }, { token: 't' });
+    expect(endpointFromKubeconfig(large, { stored: true }).token).toBe('t');
+    expect(endpointFromKubeconfig(tangled[4] ?? '', { stored: false }).token).toBe('t');
+  });
+
   it('takes contexts out with what only they used', () => {
     const merged = mergeKubeconfigs(one, {
       ...emptyKubeconfig(),

@@ -56,4 +56,34 @@ describe('metrics', () => {
     expect(lines).toContain('many_total{id="other"} 500');
     expect(lines.length).toBe(2 + 1001 + 1);
   });
+
+  it('are forgotten by a label, whole and of nothing else', () => {
+    const metrics = createMetrics();
+    const counter = metrics.counter({ name: 'some_total', help: 'Some.' });
+    const histogram = metrics.histogram({ name: 'long', help: 'Long.', bounds: [1] });
+    for (const cluster of ['a', 'ab', 'a"', 'x,cluster="a"']) {
+      counter.add({ id: '1', cluster });
+      histogram.observe(2, { cluster });
+    }
+    counter.add({ cluster: 'a', id: '2' });
+    counter.add({ id: 'a', mycluster: 'a' });
+    counter.add({ id: 'x",cluster="a' });
+    metrics.forget('cluster', 'a');
+    const left = metrics
+      .text()
+      .split('\n')
+      .filter((line) => /^(some_total|long_count)/.test(line));
+    expect(left).toEqual([
+      'some_total{id="1",cluster="ab"} 1',
+      'some_total{id="1",cluster="a\\""} 1',
+      'some_total{id="1",cluster="x,cluster=\\"a\\""} 1',
+      'some_total{id="a",mycluster="a"} 1',
+      'some_total{id="x\\",cluster=\\"a"} 1',
+      'long_count{cluster="ab"} 1',
+      'long_count{cluster="a\\""} 1',
+      'long_count{cluster="x,cluster=\\"a\\""} 1',
+    ]);
+    counter.add({ id: '1', cluster: 'a' });
+    expect(metrics.text()).toContain('some_total{id="1",cluster="a"} 1');
+  });
 });

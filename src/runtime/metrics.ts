@@ -35,6 +35,8 @@ export interface Metrics {
   histogram(row: HistogramRow): Histogram;
   /** `read` is called for each text; several of one name are shown together. Returns what takes it away. */
   gauge(row: MetricRow, read: () => Iterable<Sample>): () => void;
+  /** Takes all series away that have the label: what they are about is gone. They begin at 0 where it comes back. */
+  forget(label: string, value: string): void;
   /** Ends with a line break, or is empty. */
   text(): string;
 }
@@ -104,6 +106,13 @@ export function createMetrics(): Metrics {
         state.readers.delete(read);
         if (state.readers.size === 0 && gauges.get(row.name) === state) gauges.delete(row.name);
       };
+    },
+    forget(label, value) {
+      // Quotes in values are escaped, so that no value looks like it.
+      const pair = `${label}="${escaped(value)}"`;
+      for (const { series } of [...counters.values(), ...histograms.values()])
+        for (const key of series.keys())
+          if (key.startsWith(`{${pair}`) || key.includes(`,${pair}`)) series.delete(key);
     },
     text(): string {
       const lines: string[] = [];

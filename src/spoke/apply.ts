@@ -12,6 +12,7 @@ import { isAsWanted } from './contract/index.ts';
 import { marked } from './marks.ts';
 import { keepingLabel, untouchable } from './protected.ts';
 import { unchangeableFields } from './replace.ts';
+import { GIVING_BACK_MANAGER, type PreparedUpdate } from './workload-updates.ts';
 import {
   type Attempt,
   ENSURED_ANNOTATION,
@@ -43,6 +44,8 @@ export interface ApplyRequest {
   /** Another writer changed it: who that is will be told. */
   readonly drifted: boolean;
   readonly permit?: Permit;
+  /** How a workload is written now whose change is looked after. */
+  readonly update?: (live: KubeObject | undefined, signal: AbortSignal) => Promise<PreparedUpdate>;
   /** The content of the object is returned: for one that is only read, who asks must be allowed to have it. */
   readonly reads?: boolean;
 }
@@ -62,6 +65,7 @@ export type Applied =
       readonly owned: boolean;
       /** The manager that had changed what is wanted. */
       readonly rival?: string;
+      readonly update?: PreparedUpdate;
     }
   /** It is not there, and it is not the spoke's to make it. */
   | { readonly outcome: 'absent' }
@@ -168,8 +172,38 @@ async function applyOnce(attempt: Attempt, resource: ResourceId): Promise<Applie
     live && strategy === 'ServerSideApply' && wasReplaced(live)
       ? await takeUpApplying(attempt, resource, live)
       : live;
-  const written = await write(attempt, resource, base, strategy);
-  return { outcome: 'applied', live: written, owned: true, ...(rival === undefined ? {} : { rival }) };
+  const update = await request.update?.(base, attempt.signal);
+  const written = update
+    ? await writeUpdate(attempt, resource, base, strategy, update)
+    : await write(attempt, resource, base, strategy);
+  return {
+    outcome: 'applied',
+    live: written,
+    owned: true,
+    ...(rival === undefined ? {} : { rival }),
+    ...(update === undefined ? {} : { update }),
+  };
+}
+
+/** A workload whose change is looked after: first it gets back what is held no longer, so that applying takes no part in that. */
+async function writeUpdate(
+  attempt: Attempt,
+  resource: ResourceId,
+  live: KubeObject | undefined,
+  strategy: 'ServerSideApply' | 'Update' | 'CreateOnly',
+  { object, giveBack }: PreparedUpdate,
+): Promise<KubeObject> {
+  const { client, signal, request } = attempt;
+  let base = live;
+  if (live && giveBack) {
+    const { namespace = '', name = '', resourceVersion } = live.metadata;
+    const patch = { ...giveBack, metadata: { resourceVersion } };
+    base = await client.patch(resource, namespace, name, 'merge', patch, {
+      fieldManager: GIVING_BACK_MANAGER,
+      signal,
+    });
+  }
+  return write({ ...attempt, request: { ...request, object } }, resource, base, strategy);
 }
 
 /**
@@ -178,7 +212,7 @@ async function applyOnce(attempt: Attempt, resource: ResourceId): Promise<Applie
  */
 function mustRead(request: ApplyRequest): boolean {
   const { ownedUid, strategy, retained, object, drifted, seen, permit } = request;
-  if (ownedUid === '' || drifted || (seen && wasReplaced(seen))) return true;
+  if (ownedUid === '' || drifted || request.update || (seen && wasReplaced(seen))) return true;
   if (seen === undefined && permit?.looks === true) return true;
   if ((strategy.strategy ?? 'ServerSideApply') !== 'ServerSideApply') return true;
   if (seen && isAsWanted(seen, marked(object, request.dispatch, request.origin), retained)) return true;

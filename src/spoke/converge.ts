@@ -4,6 +4,7 @@ import type { ApplyStrategy } from '../engine/intent.ts';
 import { type Providers, providersAmong } from '../engine/order/dependencies.ts';
 import { kindRank } from '../engine/order/kind-rank.ts';
 import { type RetainedField, retainedFields } from '../engine/retain/index.ts';
+import type { UpdateProgress, WorkloadUpdate } from '../engine/rollout/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Change } from '../kube/informer.ts';
 import { type KubeObject, refKey, refText } from '../kube/object.ts';
@@ -11,7 +12,7 @@ import { hasCode } from '../kube/status-error.ts';
 import { type Clock, formatTime } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { deepEqual } from '../schema/json.ts';
-import { type Applied, applyOwned, type Permit } from './apply.ts';
+import { type Applied, type ApplyRequest, applyOwned, type Permit } from './apply.ts';
 import type { Autoscalers } from './autoscalers.ts';
 import { type Contracts, isAsWanted } from './contract/index.ts';
 import { fingerprintOf, revisionOf, wholeFingerprintOf } from './fingerprint.ts';
@@ -26,6 +27,7 @@ import { replicasOf, retentionOf } from './retention.ts';
 import type { Rules } from './rules.ts';
 import { isShared, lookOn, onlookers } from './sharing.ts';
 import type { ManagedWatches } from './watches.ts';
+import { prepareUpdate, unholdable, updateOf } from './workload-updates.ts';
 
 /** Brings the cluster to what is held. Every step may be repeated, and writes nothing where all is so already. */
 export interface Convergence {
@@ -253,6 +255,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const strategy = current.strategies.get(key) ?? {};
     state.applying += 1;
     const retained = retainedOf(current, object);
+    const settings = updateOf(object, strategy);
     const attempt = (): Promise<Applied> => {
       const uid = current.owned.get(key)?.uid ?? '';
       return applyOwned(contracts.clientFor(current.accepted.author), clock, {
@@ -266,15 +269,21 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
         letGo: (name) => holdings.get(name)?.wanted.has(key) === false,
         seen: options.watches.seen(state.ref),
         permit: permitOf(current, object, retained),
+        ...(settings
+          ? { update: updating(current, object, settings, retained, state.update?.progress) }
+          : {}),
         reads: current.accepted.returnFields !== undefined,
       });
     };
     const unknown = current.owned.get(key)?.uid ? rules.unknownFields(object) : undefined;
+    const unheld = settings && unholdable(object, settings, retained);
+    let result: Applied;
     // To write it would take from the cluster what may be its own.
-    let result: Applied =
-      unknown === undefined
-        ? await attempt()
-        : { outcome: 'failed', reason: 'InvalidRule', message: unknown, word: 'FieldRetentionFailed' };
+    if (unknown !== undefined)
+      result = { outcome: 'failed', reason: 'InvalidRule', message: unknown, word: 'FieldRetentionFailed' };
+    else if (unheld !== undefined)
+      result = { outcome: 'failed', reason: 'InvalidUpdate', message: unheld, word: 'UpdateFailed' };
+    else result = await attempt();
     if (result.outcome === 'failed' && result.unchangeable && holdings.get(current.name) === current)
       result = await replaced(current, key, state, result, strategy, attempt);
     state.applying -= 1;
@@ -309,6 +318,18 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     if (ours && owned && owned.uid !== uid) held.owned.set(key, { ...owned, uid });
   }
 
+  function updating(
+    current: Held,
+    object: KubeObject,
+    settings: WorkloadUpdate,
+    retained: readonly RetainedField[],
+    known: UpdateProgress | undefined,
+  ): NonNullable<ApplyRequest['update']> {
+    const order = current.accepted.position.generation;
+    return (live, signal) =>
+      prepareUpdate({ object, settings, retained, known, order, now: clock.now(), client, signal }, live);
+  }
+
   function permitOf(current: Held, object: KubeObject, retained: readonly RetainedField[]): Permit {
     const wanted = marked(object, current.name, originOf(current.accepted));
     return {
@@ -341,7 +362,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
   }
 
   function fingerprint(current: Held, key: string, live: KubeObject): string {
-    const wanted = current.wanted.get(key);
+    const wanted = current.states.get(key)?.update?.object ?? current.wanted.get(key);
     if (!wanted || current.strategies.get(key)?.strategy === 'Update') return wholeFingerprintOf(live);
     const asApplied = marked(wanted, current.name, originOf(current.accepted));
     return fingerprintOf(live, asApplied, retainedOf(current, wanted));
@@ -366,10 +387,16 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const { live, rival } = result;
     const before = state.health.state;
     if (rival !== undefined) state.rival = rival;
+    state.update = result.update;
     state.fingerprint = fingerprint(current, key, live);
     state.seenFingerprint = state.fingerprint;
     state.revision = revisionOf(live);
-    state.health = healthOf(live, rules.of(live)?.health);
+    state.health = state.update?.health ?? healthOf(live, rules.of(live)?.health);
+    const { wakeAt } = state.update ?? {};
+    if (wakeAt !== undefined) {
+      const delayMs = Math.min(Math.max(0, wakeAt - clock.now()), LONGEST_WAIT_MS);
+      options.onDue(current.name, key, delayMs);
+    }
     noteReturned(current, state, live, rules.of(live));
     for (const { held } of onlookers(holdings.all(), current, key)) options.onShared(held.name);
     if (PROVIDERS.has(live.kind) && before !== 'Healthy' && state.health.state === 'Healthy')

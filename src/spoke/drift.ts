@@ -109,7 +109,7 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
   function observe(current: Held, key: string, state: LocalState, object: KubeObject): void {
     if (revisionOf(object) < state.revision) return;
     const rule = options.rules.of(object);
-    const health = healthOf(object, rule?.health);
+    const health = state.update?.health ?? healthOf(object, rule?.health);
     const changed = !deepEqual(health, state.health);
     const provided = changed && health.state === 'Healthy' && PROVIDERS.has(object.kind);
     state.health = health;
@@ -134,6 +134,8 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     // Nothing of it was applied since the engine started: that is for its dispatch as a whole to do.
     if (state.revision === 0 && !gaveBack) return;
     const known = state.failure?.word === 'ManagedLabelFalse' && !gaveBack;
+    if (state.update?.underWay === true && state.seenFingerprint === state.fingerprint)
+      options.askToCorrect(`${current.name}\n${key}`, 0);
     if (gaveBack || (state.seenFingerprint !== state.fingerprint && !known)) ask(current.name, key, state);
   }
 
@@ -146,12 +148,13 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     const current = holdings.get(name);
     const state = current?.states.get(key);
     if (!current || !state) return undefined;
-    const { revision, seenFingerprint, failure } = state;
+    const { revision, seenFingerprint, failure, update } = state;
     const drifted = revision > 0 && state.fingerprint !== seenFingerprint;
     await options.convergence().applyOne(current, key, drifted);
     if (failure !== undefined && state.failure === undefined) options.askToConverge(name);
     // What others change besides is no drift, and applying it changes nothing.
-    if (state.failure === undefined && revision > 0 && state.fingerprint !== seenFingerprint) {
+    const moved = !drifted && !deepEqual(update?.object, state.update?.object);
+    if (state.failure === undefined && revision > 0 && !moved && state.fingerprint !== seenFingerprint) {
       const now = clock.now();
       state.corrections = rememberCorrection(state.corrections, now);
       record = {

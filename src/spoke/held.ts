@@ -18,6 +18,7 @@ import { formatTime } from '../runtime/clock.ts';
 import { deepEqual } from '../schema/json.ts';
 import { jsonText } from '../schema/json-text.ts';
 import type { PendingRemoval } from './prune.ts';
+import type { PreparedUpdate } from './workload-updates.ts';
 
 /** A dispatch as the spoke holds it: what it accepted, and how far it is. In memory; the durable part is the ownership record. */
 export interface Held {
@@ -63,6 +64,8 @@ export interface LocalState {
   /** The manager that changed it last against what is wanted. */
   rival: string | undefined;
   health: Health;
+  /** A workload whose change is looked after, as it was written last. */
+  update?: PreparedUpdate | undefined;
   /** What is returned of its status. */
   returned?: ReturnedStatus | undefined;
   /** Of the object as it was applied last. */

@@ -237,6 +237,8 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     for (const [key, object] of wanted) {
       const state = before?.states.get(key) ?? newState(refOf(object));
       state.settled &&=
+        // Another word is another try.
+        state.update?.failed !== true &&
         deepEqual(before?.wanted.get(key), object) &&
         deepEqual(before?.strategies.get(key), strategies.get(key)) &&
         before?.accepted.returns === record.accepted.returns &&

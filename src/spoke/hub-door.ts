@@ -1,4 +1,4 @@
-import { parseRequestInfo } from '../apiserver/request/index.ts';
+import { isPlainPath, parseRequestInfo, ROOT_CLUSTER } from '../apiserver/request/index.ts';
 import { readImpersonation, type SpokeIdentity } from '../engine/access/index.ts';
 import { allowsService, CONTRACTS_PATH, serviceRefusal } from '../engine/contract/index.ts';
 import { type Handler, isUpgraded, type Request, readBody, type Upgrader } from '../kube/exchange.ts';
@@ -64,15 +64,31 @@ const CONTRACTS_LIMIT = 16 * 1024 * 1024;
 
 /** Why a service is not reached; undefined for what is about no service, and for those that the owner's contracts name. */
 async function refusedService(request: Request, hub: Handler): Promise<StatusError | undefined> {
-  // What leads on to a spoke of this one is judged there.
-  if (!request.path.includes('/services/') || request.path.startsWith('/clusters/')) return undefined;
-  const { resource, subresource, namespace, name } = parseRequestInfo(request.method, request.path);
-  if (resource !== 'services' || subresource !== 'proxy') return undefined;
+  const asked = serviceAsked(request);
+  if (asked === undefined || asked instanceof StatusError) return asked;
+  const { namespace, name } = asked;
   const answer = await hub({ method: 'GET', path: CONTRACTS_PATH, headers: { accept: 'application/json' } });
   const body = parseJson(Buffer.from(await readBody(answer, CONTRACTS_LIMIT)).toString('utf8'));
   const contracts = answer.status === 200 ? listAt(body, 'items') : [];
   if (allowsService(contracts, namespace, name)) return undefined;
   return failure(403, 'Forbidden', serviceRefusal(namespace, name));
+}
+
+/** The service whose proxy a request leads to, read as the API server reads it: paths can be written in many ways. */
+function serviceAsked({
+  method,
+  path,
+}: Request): { namespace: string; name: string } | StatusError | undefined {
+  if (!path.includes('/services/') && !path.includes('%')) return undefined;
+  try {
+    const { cluster, resource, subresource, namespace, name } = parseRequestInfo(method, path);
+    // What leads on to a spoke of this one is judged there; its own API is at `/clusters/root`, too.
+    if (resource !== 'services' || subresource !== 'proxy' || cluster !== ROOT_CLUSTER) return undefined;
+    return { namespace, name };
+  } catch (error) {
+    if (error instanceof StatusError) return error;
+    throw error;
+  }
 }
 
 /** The hub gets to know how much room there is, and no pod that takes it. */
@@ -86,6 +102,11 @@ function enter(request: Request): { user: SpokeIdentity | StatusError; inner: Re
     headers[name] = request.headers[name] ?? '';
   }
   const inner = { ...request, headers };
+  if (!isPlainPath(request.path))
+    return {
+      user: failure(400, 'BadRequest', `${JSON.stringify(request.path)} is no path of this API`),
+      inner,
+    };
   const asked = readImpersonation(request.headers);
   if (asked === undefined) return { user: HUB_IDENTITY, inner };
   if ('refused' in asked) return { user: failure(403, 'Forbidden', `forbidden: ${asked.refused}`), inner };

@@ -31,7 +31,7 @@ export function judgeAgain(
         continue;
       const seen = watches.seen(state.ref);
       if (seen) {
-        state.health = healthOf(seen, rules.of(seen)?.health);
+        state.health = state.update?.health ?? healthOf(seen, rules.of(seen)?.health);
         noteReturned(held, state, seen, rules.of(seen));
       }
       out.push({ dispatch: name, id: state.settled ? `${name}\n${key}` : undefined });

@@ -1,7 +1,13 @@
-import { DISPATCH_LABEL, type DispatchSpec, MANAGED_BY_ANNOTATION } from '../engine/dispatch/index.ts';
+import {
+  DISPATCH_LABEL,
+  type DispatchSpec,
+  MANAGED_BY_ANNOTATION,
+  WORKLOAD_UPDATE_ANNOTATION,
+} from '../engine/dispatch/index.ts';
 import { TRACKING_ANNOTATION } from '../engine/retain/index.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { letGoPatch } from './workload-updates.ts';
 
 /** Who asks for an object, for people: `hub 1a2b3c4d, Propagation shop/cart`. */
 export function originOf({ position, source }: Pick<DispatchSpec, 'position' | 'source'>): string {
@@ -31,10 +37,15 @@ export async function release(
 ): Promise<void> {
   const { namespace = '', name = '', uid } = live.metadata;
   const patch = {
+    ...letGoPatch(live),
     metadata: {
       uid,
       labels: { [DISPATCH_LABEL]: null },
-      annotations: { [MANAGED_BY_ANNOTATION]: null, [TRACKING_ANNOTATION]: null },
+      annotations: {
+        [MANAGED_BY_ANNOTATION]: null,
+        [TRACKING_ANNOTATION]: null,
+        [WORKLOAD_UPDATE_ANNOTATION]: null,
+      },
     },
   };
   await client.patch(resource, namespace, name, 'merge', patch, { fieldManager: 'atoll', signal });

@@ -13,8 +13,9 @@ import {
   simulateFleet,
   stored,
   storedBelow,
+  writeTo,
 } from './fleet.ts';
-import { merge, openShop, propagation, shop } from './shop.ts';
+import { merge, openShop, propagation, shop, shopStatus } from './shop.ts';
 
 let fleet: SimulatedFleet;
 afterEach(async () => fleet.stop());
@@ -145,6 +146,102 @@ describe('replicas that go where there is room', () => {
       () => ['a', 'b'].every((spoke) => running(spoke, 'one').length === (shares('one')[spoke] ?? 0)),
       'all of them running',
     );
+  });
+
+  it('[A28] of several workloads go together into one cluster, or nowhere', async () => {
+    await open({ a: 6, b: 5 });
+    await openShop(fleet, [web('one', 3), web('two', 2)], byRoom('Whole'));
+    await fleet.until(() => total(shares('one')) === 3 && total(shares('two')) === 2, 'placed');
+    const [at] = Object.entries(shares('one')).find(([, replicas]) => replicas > 0) ?? [''];
+    expect(shares('two')[at]).toBe(2);
+    await fleet.until(() => running(at, 'one').length + running(at, 'two').length === 5, 'running');
+    // Each would fit somewhere by itself.
+    await fleet.run(
+      fleet.hub.client.create(deployments, {
+        ...web('three', 3),
+        metadata: { name: 'three', namespace: 'shop', labels: { set: 'second' } },
+      }),
+    );
+    await fleet.run(
+      fleet.hub.client.create(deployments, {
+        ...web('four', 4),
+        metadata: { name: 'four', namespace: 'shop', labels: { set: 'second' } },
+      }),
+    );
+    await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', {
+      spec: {
+        resourceSelectors: [
+          { ...DEPLOYMENTS, name: 'one' },
+          { ...DEPLOYMENTS, name: 'two' },
+        ],
+      },
+    });
+    const selector = { ...DEPLOYMENTS, labelSelector: { matchLabels: { set: 'second' } } };
+    const spec = byRoom('Whole', { resourceSelectors: [selector] });
+    await fleet.run(fleet.hub.client.create(PROPAGATIONS, propagation('second', spec)));
+    await fleet.until(
+      () => JSON.stringify(shopStatus(fleet, 'second')).includes('no cluster has room for'),
+      'the reason',
+    );
+    expect(total(shares('three')) + total(shares('four'))).toBe(0);
+    await resize('a', 'a-node-1', 16);
+    await fleet.until(() => shares('three')['a'] === 3 && shares('four')['a'] === 4, 'placed', 600_000);
+  });
+
+  it('[A28] of one object with several templates fit as a whole or not at all', async () => {
+    await open({ a: 3, b: 4 });
+    const plural = 'flinkdeployments';
+    const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.flink.apache.org` },
+      spec: {
+        group: 'flink.apache.org',
+        scope: 'Namespaced',
+        names: { plural, kind: 'FlinkDeployment' },
+        versions: [{ name: 'v1beta1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+      },
+    } as KubeObject;
+    for (const target of [fleet.hub, ...fleet.spokes]) await writeTo(fleet, target, definition);
+    const pods = (replicas: number): object => ({
+      replicas,
+      podTemplate: { spec: { containers: [{ name: 'main', resources: { requests: { cpu: '1' } } }] } },
+    });
+    const flink = { apiVersion: 'flink.apache.org/v1beta1', kind: 'FlinkDeployment' };
+    const object = (taskManagers: number): KubeObject =>
+      ({
+        ...flink,
+        metadata: { name: 'job', namespace: 'shop' },
+        spec: { jobManager: pods(1), taskManager: pods(taskManagers) },
+      }) as KubeObject;
+    const components = ['jobManager', 'taskManager'].map((part) => ({
+      replicasPath: `spec.${part}.replicas`,
+      templatePath: `spec.${part}.podTemplate`,
+    }));
+    await openShop(fleet, [], null);
+    await fleet.until(
+      async () => (await fleet.run(fleet.hub.client.resourceFor(flink.apiVersion, flink.kind))) !== undefined,
+      'the kind',
+    );
+    await writeTo(fleet, fleet.hub, object(3));
+    const spec = byRoom('Whole', { resourceSelectors: [flink], replicas: { strategy: 'Whole', components } });
+    await fleet.run(fleet.hub.client.create(PROPAGATIONS, propagation('shop', spec)));
+    const counts = (): string =>
+      ['a', 'b']
+        .map((spoke) => {
+          const found = stored(fleet.spoke(spoke), `flink.apache.org/${plural}/shop/job`);
+          const { jobManager, taskManager } = (found?.['spec'] ?? {}) as Record<string, { replicas: number }>;
+          return `${jobManager?.replicas ?? '-'}+${taskManager?.replicas ?? '-'}`;
+        })
+        .join(' ');
+    await fleet.until(() => counts() === '0+0 1+3', 'all in b');
+    await writeTo(fleet, fleet.hub, object(20));
+    await fleet.until(
+      () => JSON.stringify(shopStatus(fleet)).includes('no cluster has room for'),
+      'the reason',
+    );
+    expect(counts()).toBe('0+0 1+3');
   });
 
   it('[A25] do not count room that no single node has', async () => {

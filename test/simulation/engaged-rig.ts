@@ -5,9 +5,11 @@ import {
   clusterClients,
   type EngagedClusters,
   type EngagedClustersOptions,
+  type KubeconfigTargetsOptions,
   kubeconfigSecrets,
   objectNameOf,
   startEngagedClusters,
+  startKubeconfigTargets,
 } from '../../src/hub/engaged/index.ts';
 import type { Client } from '../../src/kube/client.ts';
 import { clusterName } from '../../src/kube/cluster-name.ts';
@@ -17,7 +19,7 @@ import { createClient } from '../../src/kube/rest-client.ts';
 import { secrets } from '../../src/kube/well-known.ts';
 import type { Runtime } from '../../src/runtime/index.ts';
 import { startEngagedGraphs } from '../../src/spoke/graphs/index.ts';
-import { type GraphCluster, startGraphCluster } from './graph-cluster.ts';
+import { ENGINE_USER, type GraphCluster, type GraphSettings, startGraphCluster } from './graph-cluster.ts';
 import { faultyStorage } from './rig/faults.ts';
 
 /** A cluster without an engine. */
@@ -28,6 +30,10 @@ export interface BareCluster {
   readonly audit: AuditEvent[];
   /** While true no request is answered. */
   silent: boolean;
+  /** Requests that are still carried out; after the last one connections are as dead as whoever had them. */
+  writesLeft: number;
+  /** Present connections never answer again; new ones do. */
+  hang(): void;
   /** Connections to it, and streams over them. */
   connections: number;
   watches: number;
@@ -50,6 +56,8 @@ export interface EngagedRig {
   credential(name: string, token?: string, more?: object): Promise<void>;
   withdraw(name: string): Promise<void>;
   start(more?: Partial<EngagedClustersOptions>, runtime?: Runtime): EngagedClusters;
+  /** Objects on clusters that definitions name by a Secret; `until` it believes in who writes definitions. */
+  startTargets(more?: Partial<KubeconfigTargetsOptions>, runtime?: Runtime): Promise<EngagedClusters>;
   stop(engaged?: EngagedClusters): Promise<void>;
   provider(): ClusterProvider;
   /** The EngagedCluster of a cluster. */
@@ -80,11 +88,15 @@ export function kubeconfigOf(name: string, token: string): string {
   });
 }
 
-export async function startEngagedRig(names: readonly string[]): Promise<EngagedRig> {
-  const hub = await startGraphCluster();
+export async function startEngagedRig(
+  names: readonly string[],
+  settings: GraphSettings = { kubeconfigTargets: true },
+): Promise<EngagedRig> {
+  const hub = await startGraphCluster(settings);
   const { runtime, run } = hub;
   const clusters = new Map<string, BareCluster>();
   const running = new Set<EngagedClusters>();
+  const hanging = new Map<string, (() => void)[]>();
 
   for (const name of names) {
     const audit: AuditEvent[] = [];
@@ -97,7 +109,20 @@ export async function startEngagedRig(names: readonly string[]): Promise<Engaged
       return `/${group}/${resource}/root/${rest.join('/')}`;
     };
     clusters.set(name, {
-      ...{ server, client, audit, silent: false, connections: 0, watches: 0, tokens: [], users: new Map() },
+      ...{
+        server,
+        client,
+        audit,
+        silent: false,
+        writesLeft: Number.POSITIVE_INFINITY,
+        connections: 0,
+        watches: 0,
+        tokens: [],
+        users: new Map(),
+      },
+      hang() {
+        for (const end of hanging.get(name) ?? []) end();
+      },
       stored: (path) => server.store.get(key(path))?.object,
       below: (path) => server.store.list(`${key(path)}/`).records.map(({ object }) => object),
       write: (object) =>
@@ -127,17 +152,23 @@ export async function startEngagedRig(names: readonly string[]): Promise<Engaged
     resolve: async () => ['10.0.0.1'],
     rules: {},
     open({ url, token = '' }) {
-      const cluster = clusterOf(new URL(url).hostname.split('.')[0] ?? '');
+      const name = new URL(url).hostname.split('.')[0] ?? '';
+      const cluster = clusterOf(name);
       const user = cluster.users.get(token) ?? { name: `engine-${token}`, groups: ['system:masters'] };
       const handle = cluster.server.as({ ...user, groups: [...user.groups] });
       const ending = new AbortController();
+      let hangs = false;
+      hanging.set(name, [...(hanging.get(name) ?? []), () => (hangs = true)]);
       cluster.connections += 1;
       cluster.tokens.push(token);
       const handler: Handler = async (request) => {
         if (ending.signal.aborted) throw new Error('the connection is closed');
         const signals = [ending.signal, ...(request.signal ? [request.signal] : [])];
         const signal = AbortSignal.any(signals);
-        if (cluster.silent)
+        const reads = request.method === 'GET';
+        if (!reads && cluster.writesLeft <= 0) throw new Error('the process died');
+        if (!reads) cluster.writesLeft -= 1;
+        if (cluster.silent || hangs)
           return new Promise((_resolve, reject) => {
             signal.addEventListener('abort', () => reject(new Error('the connection is closed')), {
               once: true,
@@ -195,6 +226,16 @@ export async function startEngagedRig(names: readonly string[]): Promise<Engaged
       });
       running.add(engaged);
       return engaged;
+    },
+    async startTargets(more = {}, of = runtime) {
+      const client = createClient(hub.server.as({ ...ENGINE_USER, groups: [...ENGINE_USER.groups] }));
+      const targets = startKubeconfigTargets(of, { client, clients, key: 'kubeconfig', ...more });
+      running.add(targets);
+      const policy =
+        'admissionregistration.k8s.io/validatingadmissionpolicybindings/-/atoll.dev-remote-objects';
+      await hub.until(() => hub.stored(policy) !== undefined, 'the authors are known');
+      await hub.rest(500);
+      return targets;
     },
     async stop(engaged) {
       for (const one of engaged ? [engaged] : [...running]) {

@@ -4,128 +4,37 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import {
   conditionMessage,
   conditionOf,
-  dispatchesOn,
   everything,
-  removeFrom,
   type SimulatedCluster,
   type SimulatedFleet,
   simulateFleet,
-  stored,
-  storedBelow,
   writesBy,
-  writeTo,
 } from './fleet.ts';
+import {
+  app,
+  below,
+  compositionWords,
+  conditions,
+  DATABASE,
+  FULL_STACK,
+  field,
+  graph,
+  instance,
+  leaf,
+  map,
+  node,
+  on,
+  replies,
+  rgd,
+  state,
+  statusField,
+  WEB,
+  wishes,
+} from './graphs-composition-rig.ts';
 
 let fleet: SimulatedFleet;
 afterEach(async () => fleet?.stop());
-
-const write = (target: SimulatedCluster, object: KubeObject): Promise<KubeObject> =>
-  writeTo(fleet, target, object);
-const remove = (target: SimulatedCluster, kind: string, name: string): Promise<void> =>
-  removeFrom(fleet, target, 'kro.run/v1alpha1', kind, name);
-
-const state = (object: KubeObject | undefined): string =>
-  ((object?.['status'] ?? {}) as { state?: string }).state ?? '';
-const statusField = (object: KubeObject | undefined, name: string): unknown =>
-  ((object?.['status'] ?? {}) as Record<string, unknown>)[name];
-const app = (target: SimulatedCluster, name = 'shop'): KubeObject | undefined =>
-  stored(target, `kro.run/fullstackapps/default/${name}`);
-const map = (target: SimulatedCluster, name: string, namespace = 'default'): KubeObject | undefined =>
-  stored(target, `core/configmaps/${namespace}/${name}`);
-const field = (object: KubeObject | undefined, name: string): string | undefined =>
-  (object?.['data'] as Record<string, string> | undefined)?.[name];
-const below = (target: SimulatedCluster, path: string): KubeObject[] => {
-  const [group = '', resource = ''] = path.split('/');
-  return target.server.store.list(`/${group}/${resource}/root/`).records.map(({ object }) => object);
-};
-const on = (target: SimulatedCluster, plural: string): KubeObject[] => below(target, `kro.run/${plural}`);
-const rgd = (target: SimulatedCluster, name: string): KubeObject | undefined =>
-  stored(target, `kro.run/resourcegraphdefinitions/-/${name}`);
-const wishes = (target: SimulatedCluster): KubeObject[] => storedBelow(target, 'atoll.dev/hubobjects/-');
-const replies = (target: SimulatedCluster): KubeObject[] => storedBelow(target, 'atoll.dev/hubreplies/-');
-const composed = (): KubeObject[] =>
-  storedBelow(fleet.hub, 'atoll.dev/remoteobjects/-').filter(
-    ({ metadata }) => metadata.labels?.['atoll.dev/composition'] !== undefined,
-  );
-const conditions = (object: KubeObject | undefined): string =>
-  JSON.stringify((object?.['status'] as { conditions?: unknown } | undefined)?.conditions ?? []);
-
-function graph(
-  name: string,
-  kind: string,
-  resources: readonly object[],
-  more: { readonly hubOnly?: boolean; readonly spec?: object; readonly status?: object } & object = {},
-): KubeObject {
-  const { hubOnly = false, spec = {}, status, ...metadata } = more;
-  return {
-    apiVersion: 'kro.run/v1alpha1',
-    kind: 'ResourceGraphDefinition',
-    metadata: { name, ...(hubOnly && { labels: { 'kro.run/distribute': 'false' } }), ...metadata },
-    spec: { schema: { apiVersion: 'v1alpha1', kind, spec, ...(status && { status }) }, resources },
-  };
-}
-
-function node(id: string, kind: string, spec: object, more: object = {}, metadata: object = {}): object {
-  return {
-    id,
-    template: {
-      apiVersion: 'kro.run/v1alpha1',
-      kind,
-      metadata: { name: '${schema.metadata.name}', ...metadata },
-      spec,
-    },
-    ...more,
-  };
-}
-
-function leaf(id: string, data: object, more: object = {}, metadata: object = {}): object {
-  const name = `\${schema.metadata.name}-${id}`;
-  return {
-    id,
-    template: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, data },
-    ...more,
-  };
-}
-
-const DATABASE = graph(
-  'database',
-  'Database',
-  [
-    leaf('db', {
-      size: '${schema.spec.size}',
-      url: 'pg://${schema.metadata.name}.${schema.metadata.namespace}',
-    }),
-  ],
-  {
-    hubOnly: true,
-    spec: { size: 'string' },
-    status: { connectionString: '${db.data.url}', secret: '${db.data.size}' },
-  },
-);
-const WEB = graph('web', 'WebApplication', [leaf('web', { url: '${schema.spec.url}' })], {
-  hubOnly: true,
-  spec: { url: 'string' },
-  status: { address: '${web.metadata.name}' },
-});
-const FULL_STACK = graph(
-  'full-stack',
-  'FullStackApp',
-  [
-    node(
-      'database',
-      'Database',
-      { size: '${schema.spec.size}' },
-      { readyWhen: ['${database.status.connectionString != ""}'] },
-    ),
-    node('web', 'WebApplication', { url: '${database.status.connectionString}' }),
-    leaf('note', { url: '${database.status.connectionString}' }),
-  ],
-  { spec: { size: 'string | default=small' }, status: { url: '${database.status.connectionString}' } },
-);
-
-function instance(name = 'shop', spec: object = {}, metadata: object = {}): KubeObject {
-  return { apiVersion: 'kro.run/v1alpha1', kind: 'FullStackApp', metadata: { name, ...metadata }, spec };
-}
+const { write, remove, composed, until, facts, active } = compositionWords(() => fleet);
 
 async function open(
   names: readonly string[] = ['a', 'b'],
@@ -147,27 +56,6 @@ async function open(
       () => [conditions(rgd(fleet.hub, name)), ...fleet.spokes.map((spoke) => rgd(spoke, name))],
     );
   }
-}
-
-async function until(done: () => boolean, state: () => unknown[]): Promise<void> {
-  await fleet.until(done, 'it').catch((error: unknown) => {
-    throw new Error(JSON.stringify(state(), undefined, 1), { cause: error });
-  });
-}
-
-const facts = (target: SimulatedCluster): unknown[] => [
-  app(target)?.['status'],
-  wishes(target),
-  replies(target).map(({ spec }) => spec),
-  on(fleet.hub, 'databases'),
-  composed().map(({ spec, status }) => [spec, status]),
-];
-
-async function active(target: SimulatedCluster, name = 'shop'): Promise<void> {
-  await until(
-    () => state(app(target, name)) === 'ACTIVE',
-    () => facts(target),
-  );
 }
 
 describe('a graph with parts on the hub', () => {
@@ -254,115 +142,6 @@ describe('a graph with parts on the hub', () => {
       () => composed().length === 0 && replies(a).length === 0,
       () => facts(a),
     );
-  });
-
-  it('[R151] removes the child on the hub and its leaves first, then the rest in reverse', async () => {
-    await open(['a']);
-    const a = fleet.spoke('a');
-    await write(a, instance());
-    await active(a);
-    await until(
-      () => map(a, 'shop-web') !== undefined,
-      () => facts(a),
-    );
-    const gone: string[] = [];
-    const look = (): void => {
-      const there: Record<string, unknown> = {
-        'shop-note': map(a, 'shop-note'),
-        'shop-web': map(a, 'shop-web'),
-        WebApplication: on(fleet.hub, 'webapplications')[0],
-        'shop-db': map(a, 'shop-db'),
-        Database: on(fleet.hub, 'databases')[0],
-      };
-      for (const [name, object] of Object.entries(there))
-        if (object === undefined && !gone.includes(name)) gone.push(name);
-    };
-    await remove(a, 'FullStackApp', 'shop');
-    await fleet.until(() => {
-      look();
-      return app(a) === undefined;
-    }, 'it is gone');
-    expect(gone.indexOf('shop-db')).toBeGreaterThan(gone.indexOf('WebApplication'));
-    expect(gone.indexOf('WebApplication')).toBeGreaterThan(gone.indexOf('shop-web'));
-    expect(gone.indexOf('Database')).toBeGreaterThan(gone.indexOf('shop-db'));
-    expect(gone).toHaveLength(5);
-    await until(
-      () => composed().length === 0 && replies(a).length === 0,
-      () => facts(a),
-    );
-    expect(dispatchesOn(a)).toHaveLength(1);
-  });
-
-  it('[R151] waits for a cluster that is away and holds a leaf, and says so where the instance is', async () => {
-    const database = graph('database', 'Database', [leaf('db', {}, { target: { cluster: { name: 'b' } } })], {
-      hubOnly: true,
-    });
-    const root = graph('full-stack', 'FullStackApp', [leaf('first', {}), node('database', 'Database', {})]);
-    await open(['a', 'b'], [database, root]);
-    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
-    await write(a, instance());
-    await active(a);
-    await until(
-      () => map(b, 'shop-db') !== undefined,
-      () => facts(a),
-    );
-    fleet.cut('b');
-    await remove(a, 'FullStackApp', 'shop');
-    await until(
-      () => conditions(app(a)).includes('shop-db on cluster b'),
-      () => facts(a),
-    );
-    await fleet.rest(120_000);
-    expect(conditions(app(a))).toContain(
-      'Database default/shop on the hub (it is being deleted on the hub: ',
-    );
-    fleet.heal('b');
-    await until(
-      () => app(a) === undefined,
-      () => facts(a),
-    );
-    expect(map(b, 'shop-db')).toBeUndefined();
-  });
-
-  it('[R151] waits for a hub that is away and says why; what is given up stays on the hub', async () => {
-    await open(['a']);
-    const a = fleet.spoke('a');
-    await write(a, instance());
-    await active(a);
-    fleet.cut('a');
-    await remove(a, 'FullStackApp', 'shop');
-    await fleet.rest(120_000);
-    expect(conditions(app(a))).toContain(
-      'WebApplication default/shop on the hub (the hub has not said yet that it is gone',
-    );
-    expect(map(a, 'shop-db')).toBeDefined();
-    const resource = await fleet.run(a.client.resourceFor('atoll.dev/v1alpha1', 'HubObject'));
-    const giveUp = async (): Promise<void> => {
-      for (const { metadata } of wishes(a)) {
-        const annotations = { 'atoll.dev/give-up': 'true' };
-        await fleet.run(
-          a.client.patch(resource, '', metadata.name ?? '', 'merge', { metadata: { annotations } }),
-        );
-      }
-    };
-    await giveUp();
-    await fleet.until(() => app(a) === undefined || wishes(a).length > 0, 'the next');
-    await giveUp();
-    await until(
-      () => app(a) === undefined,
-      () => facts(a),
-    );
-    fleet.heal('a');
-    await until(
-      () => composed().every(({ spec }) => JSON.stringify(spec).includes('"state":"Kept"')),
-      () => facts(a),
-    );
-    expect(on(fleet.hub, 'databases')).toHaveLength(1);
-    // The same instance again has it again.
-    await write(a, instance());
-    await active(a);
-    expect(on(fleet.hub, 'databases')).toHaveLength(1);
-    expect(on(fleet.hub, 'databases').map(state)).toEqual(['ACTIVE']);
   });
 
   it('[R152] says of definitions that make each other without end that they do', async () => {

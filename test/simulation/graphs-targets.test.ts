@@ -1,146 +1,35 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Author } from '../../src/engine/intent.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import {
   conditionMessage,
   conditionOf,
-  dispatchesOn,
-  removeFrom,
-  type SimulatedCluster,
   type SimulatedFleet,
   simulateFleet,
   spokeCluster,
   stored,
-  storedBelow,
-  writeTo,
 } from './fleet.ts';
+import {
+  at,
+  CERTS,
+  cert,
+  certNode,
+  configMap,
+  definition,
+  field,
+  instance,
+  map,
+  state,
+  targetWords,
+} from './graphs-targets-rig.ts';
 
 let fleet: SimulatedFleet;
 afterEach(async () => fleet?.stop());
-
-const write = (target: SimulatedCluster, object: KubeObject): Promise<KubeObject> =>
-  writeTo(fleet, target, object);
-const remove = (target: SimulatedCluster, apiVersion: string, kind: string, name: string): Promise<void> =>
-  removeFrom(fleet, target, apiVersion, kind, name);
-
-const rgd = (): KubeObject | undefined => stored(fleet.hub, 'kro.run/resourcegraphdefinitions/-/mesh');
-const mesh = (name = 'one'): KubeObject | undefined => stored(fleet.hub, `kro.run/meshes/default/${name}`);
-const map = (target: SimulatedCluster, name: string): KubeObject | undefined =>
-  stored(target, `core/configmaps/default/${name}`);
-const field = (object: KubeObject | undefined, name: string): string | undefined =>
-  (object?.['data'] as Record<string, string> | undefined)?.[name];
-const cert = (target: SimulatedCluster, name: string): KubeObject | undefined =>
-  stored(target, `example.com/certs/default/${name}`);
-const state = (object: KubeObject | undefined): string =>
-  ((object?.['status'] ?? {}) as { state?: string }).state ?? '';
-const remotes = (): KubeObject[] => storedBelow(fleet.hub, 'atoll.dev/remoteobjects/-');
-
-/** A kind whose status somebody on its cluster writes. */
-const CERTS = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'certs.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { kind: 'Cert', plural: 'certs', singular: 'cert', listKind: 'CertList' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: { type: 'object', properties: { host: { type: 'string' } } },
-              status: { type: 'object', properties: { key: { type: 'string' } } },
-            },
-          },
-        },
-      },
-    ],
-  },
-};
-
-function at(cluster: string): object {
-  return { target: { cluster: { name: cluster } } };
-}
-
-function configMap(
-  id: string,
-  data: object,
-  more: object = {},
-  name = `\${schema.metadata.name}-${id}`,
-): object {
-  return { id, template: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data }, ...more };
-}
-
-function certNode(id: string, cluster: string, more: object = {}): object {
-  return {
-    id,
-    ...at(cluster),
-    template: {
-      apiVersion: 'example.com/v1',
-      kind: 'Cert',
-      metadata: { name: '${schema.metadata.name}' },
-      spec: { host: `${id}.example.com` },
-    },
-    ...more,
-  };
-}
-
-function definition(resources: readonly object[], spec: object = {}, more: object = {}): KubeObject {
-  return {
-    apiVersion: 'kro.run/v1alpha1',
-    kind: 'ResourceGraphDefinition',
-    metadata: { name: 'mesh' },
-    spec: { schema: { apiVersion: 'v1alpha1', kind: 'Mesh', spec }, resources, ...more },
-  };
-}
-
-function instance(spec: object = {}, name = 'one'): KubeObject {
-  return { apiVersion: 'kro.run/v1alpha1', kind: 'Mesh', metadata: { name }, spec };
-}
+const { write, remove, rgd, mesh, remotes, served, active, issue } = targetWords(() => fleet);
 
 async function open(names: readonly string[] = ['a', 'b']): Promise<void> {
   fleet = await simulateFleet(9, names);
   for (const target of [fleet.hub, ...fleet.spokes]) await write(target, CERTS);
-}
-
-async function served(object: KubeObject): Promise<void> {
-  await write(fleet.hub, object);
-  await fleet
-    .until(
-      () =>
-        conditionOf(rgd(), 'Ready') === 'True/Ready' &&
-        (rgd()!['status'] as { conditions: { observedGeneration: number }[] }).conditions.every(
-          ({ observedGeneration }) => observedGeneration === rgd()?.metadata.generation,
-        ),
-      'the definition ready',
-    )
-    .catch((error: unknown) => {
-      throw new Error(JSON.stringify(rgd()?.['status'], undefined, 1), { cause: error });
-    });
-}
-
-async function active(name = 'one'): Promise<void> {
-  await fleet
-    .until(() => state(mesh(name)) === 'ACTIVE', `${name} active`)
-    .catch((error: unknown) => {
-      throw new Error(JSON.stringify([mesh(name)?.['status'], remotes()], undefined, 1), { cause: error });
-    });
-}
-
-/** Somebody on a cluster issues a certificate. */
-async function issue(target: SimulatedCluster, name: string, key: string): Promise<void> {
-  await fleet.until(() => cert(target, name) !== undefined, `${name} on ${target.name}`);
-  const resource = await fleet.run(target.client.resourceFor('example.com/v1', 'Cert'));
-  await fleet.run(
-    target.client.patch(resource, 'default', name, 'merge', { status: { key } }, { subresource: 'status' }),
-  );
 }
 
 describe('a graph with targets', () => {
@@ -196,61 +85,6 @@ describe('a graph with targets', () => {
     await write(fleet.hub, instance({ cluster: 'a' }));
     await active();
     expect(map(fleet.spoke('a'), 'one-app')).toBeDefined();
-  });
-
-  it('[R144] repairs, prunes and removes across clusters, in order', async () => {
-    await open();
-    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
-    const both = [
-      configMap('first', { colour: '${schema.spec.colour}' }, at('a')),
-      configMap('second', { colour: '${first.data.colour}' }, at('b')),
-      configMap('third', { colour: '${second.data.colour}' }),
-    ];
-    await served(definition(both, { colour: 'string | default=red' }));
-    await write(fleet.hub, instance());
-    await active();
-    const { annotations = {} } = mesh()?.metadata ?? {};
-    expect(annotations['applyset.kubernetes.io/contains-group-kinds']).toContain('RemoteObject.atoll.dev');
-    const uid = map(b, 'one-second')?.metadata.uid;
-    await remove(b, 'v1', 'ConfigMap', 'one-second');
-    await fleet.until(() => (map(b, 'one-second')?.metadata.uid ?? uid) !== uid, 'it is made again');
-    await write(a, {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'one-first' },
-      data: { colour: 'grey' },
-    } as KubeObject);
-    await fleet.until(() => field(map(a, 'one-first'), 'colour') === 'red', 'the drift undone');
-    await write(fleet.hub, instance({ colour: 'blue' }));
-    await fleet.until(() => field(map(fleet.hub, 'one-third'), 'colour') === 'blue', 'the edit through both');
-    expect(field(map(b, 'one-second'), 'colour')).toBe('blue');
-    // One node less: its object goes.
-    await served(
-      definition([both[0] as object, configMap('third', { colour: '${first.data.colour}' })], {
-        colour: 'string | default=red',
-      }),
-    );
-    await fleet.until(() => map(b, 'one-second') === undefined, 'pruned on b');
-    await active();
-    await served(definition(both, { colour: 'string | default=red' }));
-    await fleet.until(() => map(b, 'one-second') !== undefined, 'there again');
-    await active();
-    const gone: string[] = [];
-    const watch = (): void => {
-      for (const [name, target] of [
-        ['one-third', fleet.hub],
-        ['one-second', b],
-        ['one-first', a],
-      ] as const)
-        if (!gone.includes(name) && map(target, name) === undefined) gone.push(name);
-    };
-    await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', 'one');
-    await fleet.until(() => {
-      watch();
-      return mesh() === undefined;
-    }, 'the instance gone');
-    expect(gone).toEqual(['one-third', 'one-second', 'one-first']);
-    expect(remotes()).toEqual([]);
   });
 
   it('[R145] moves an object when its target changes, and leaves nothing behind', async () => {
@@ -409,49 +243,6 @@ describe('a graph with targets', () => {
     ).rejects.toThrow('only the engine writes RemoteObjects');
   });
 
-  it('is carried out for who wrote the definition', async () => {
-    await open(['a']);
-    await served(definition([configMap('app', { colour: 'red' }, at('a'))]));
-    await write(fleet.hub, instance());
-    await active();
-    const authors = dispatchesOn(fleet.spoke('a')).map(({ spec }) => (spec as { author?: Author }).author);
-    expect(authors.map((author) => author?.username)).toEqual(['admin']);
-  });
-
-  it('leaks nothing where the hub dies while objects come, move and go', async () => {
-    await open();
-    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
-    const nodes = [
-      configMap('first', { colour: 'red' }, at('${schema.spec.cluster}')),
-      configMap('second', { colour: '${first.data.colour}' }, at('b')),
-    ];
-    await served(definition(nodes, { cluster: 'string' }));
-    const dies = async (afterMs: number): Promise<void> => {
-      await fleet.rest(afterMs);
-      await fleet.kill(fleet.hub);
-      await fleet.start(fleet.hub);
-    };
-    for (const afterMs of [10, 40, 90, 200]) {
-      await write(fleet.hub, instance({ cluster: 'a' }));
-      await dies(afterMs);
-      await active();
-      await write(fleet.hub, instance({ cluster: 'b' }));
-      await dies(afterMs);
-      await fleet.until(
-        () => map(b, 'one-first') !== undefined && map(a, 'one-first') === undefined,
-        'moved',
-      );
-      await active();
-      await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', 'one');
-      await dies(afterMs);
-      await fleet.until(() => mesh() === undefined, 'the instance gone');
-      await fleet.rest(5_000);
-      expect(remotes()).toEqual([]);
-      for (const target of [a, b])
-        for (const name of ['one-first', 'one-second']) expect(map(target, name)).toBeUndefined();
-    }
-  });
-
   it('[R140] says of a definition what is wrong with the clusters that it names', async () => {
     fleet = await simulateFleet(9, ['a', 'b']);
     const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
@@ -498,220 +289,5 @@ describe('a graph with targets', () => {
     );
     await served(definition([configMap('app', {})]));
     await fleet.until(() => conditionOf(rgd(), 'TargetsReady') === '', 'nothing to say');
-  });
-
-  it('waits with its removal, in order, for a cluster that is away, and says why', async () => {
-    await open();
-    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
-    await served(
-      definition([
-        configMap('first', { colour: 'red' }, at('a')),
-        configMap('second', { colour: '${first.data.colour}' }, at('b')),
-        configMap('third', { colour: '${second.data.colour}' }, at('a')),
-      ]),
-    );
-    await write(fleet.hub, instance());
-    await active();
-    fleet.cut('b');
-    await fleet.rest(600_000);
-    await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', 'one');
-    await fleet.until(() => map(a, 'one-third') === undefined, 'the last one gone');
-    await fleet
-      .until(
-        () =>
-          conditionMessage(mesh(), 'ResourcesReady').includes(
-            'waits until ConfigMap default/one-second on cluster b (',
-          ),
-        'why it waits',
-        600_000,
-      )
-      .catch((error: unknown) => {
-        throw new Error(JSON.stringify([mesh()?.['status'], remotes()], undefined, 1), { cause: error });
-      });
-    await fleet.rest(600_000);
-    // What comes after it in the order of removal is not touched.
-    expect(map(a, 'one-first')).toBeDefined();
-    expect(map(b, 'one-second')).toBeDefined();
-    fleet.heal('b');
-    await fleet.until(() => mesh() === undefined, 'the instance gone');
-    for (const target of [a, b])
-      for (const name of ['one-first', 'one-second']) expect(map(target, name)).toBeUndefined();
-    expect(remotes()).toEqual([]);
-  });
-
-  it('gives a cluster that is away up where somebody says so, and tells it when it is back', async () => {
-    await open();
-    const [a, b] = [fleet.spoke('a'), fleet.spoke('b')];
-    await served(
-      definition([
-        configMap('first', { colour: 'red' }, at('a')),
-        configMap('second', { colour: '${first.data.colour}' }, at('b')),
-      ]),
-    );
-    await write(fleet.hub, instance());
-    await active();
-    fleet.cut('b');
-    await fleet.rest(600_000);
-    await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', 'one');
-    const leaving = (): KubeObject | undefined =>
-      remotes().find(({ metadata }) => metadata.deletionTimestamp !== undefined);
-    await fleet.until(() => leaving() !== undefined, 'the second about to go');
-    await fleet.rest(600_000);
-    expect(map(a, 'one-first')).toBeDefined();
-    const resource = await fleet.run(fleet.hub.client.resourceFor('atoll.dev/v1alpha1', 'RemoteObject'));
-    const patch = { metadata: { annotations: { 'atoll.dev/give-up': 'true' } } };
-    await fleet.run(fleet.hub.client.patch(resource, '', leaving()?.metadata.name ?? '', 'merge', patch));
-    await fleet.until(() => mesh() === undefined, 'the instance gone');
-    expect(map(a, 'one-first')).toBeUndefined();
-    expect(map(b, 'one-second')).toBeDefined();
-    fleet.heal('b');
-    await fleet.until(() => map(b, 'one-second') === undefined, 'it is gone from b');
-  });
-
-  it('is made with the rights that the cluster gives the author of the definition; what they lack is told', async () => {
-    await open();
-    const a = fleet.spoke('a');
-    const rbac = 'rbac.authorization.k8s.io';
-    const rights = { apiGroups: [''], resources: ['configmaps'], verbs: ['*'] };
-    const account = { kind: 'ServiceAccount', name: 'graphs', namespace: 'default' };
-    for (const object of [
-      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'graphs' } },
-      { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name: 'graphs' }, rules: [rights] },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'RoleBinding',
-        metadata: { name: 'graphs' },
-        roleRef: { apiGroup: rbac, kind: 'Role', name: 'graphs' },
-        subjects: [account],
-      },
-      {
-        apiVersion: 'atoll.dev/v1alpha1',
-        kind: 'SpokeContract',
-        metadata: { name: 'owner' },
-        spec: {
-          allow: [{ kinds: [{ kind: '*', group: '*' }] }],
-          executors: [
-            { authors: { users: ['admin'] }, serviceAccount: { namespace: 'default', name: 'graphs' } },
-          ],
-        },
-      },
-    ])
-      await write(a, object as unknown as KubeObject);
-    const metadata = { name: '${schema.metadata.name}-secret' };
-    const secret = { id: 'secret', ...at('a'), template: { apiVersion: 'v1', kind: 'Secret', metadata } };
-    await served(definition([configMap('app', { colour: 'red' }, at('a')), secret]));
-    await write(fleet.hub, instance());
-    await fleet
-      .until(
-        () => /secrets? .*forbidden|cannot .* secrets/i.test(conditionMessage(mesh(), 'ResourcesReady')),
-        'the refusal',
-      )
-      .catch((error: unknown) => {
-        throw new Error(JSON.stringify([mesh()?.['status'], remotes()], undefined, 1), { cause: error });
-      });
-    expect(conditionMessage(mesh(), 'ResourcesReady')).toContain('on cluster a');
-    expect(map(a, 'one-app')).toBeDefined();
-    expect(stored(a, 'core/secrets/default/one-secret')).toBeUndefined();
-    expect(state(mesh())).not.toBe('ACTIVE');
-  });
-});
-
-describe('what is on another cluster', () => {
-  const secret = (target: SimulatedCluster, name: string): KubeObject | undefined =>
-    stored(target, `core/secrets/default/${name}`);
-  const token = (value: string): KubeObject =>
-    ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'issued', labels: { from: value } },
-      data: { token: Buffer.from(value).toString('base64'), other: 'b3RoZXI=' },
-    }) as KubeObject;
-  const issued = {
-    id: 'issued',
-    externalRef: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'issued' } },
-    ...at('a'),
-  };
-  const uses = configMap('app', {
-    token: '${string(issued.data.token)}',
-    from: '${issued.metadata.labels.from}',
-  });
-
-  it('[R146] is read, followed, and never written', async () => {
-    await open();
-    const a = fleet.spoke('a');
-    await served(definition([issued, uses]));
-    // Any number of instances may read the same.
-    for (const name of ['one', 'two']) await write(fleet.hub, instance({}, name));
-    await fleet.until(
-      () => conditionMessage(mesh(), 'ResourcesReady').includes('issued on cluster a: it does not exist'),
-      'that it is waited for',
-    );
-    expect(state(mesh())).toBe('IN_PROGRESS');
-    await write(a, token('first'));
-    for (const name of ['one', 'two']) await active(name);
-    for (const name of ['one-app', 'two-app']) {
-      expect(field(map(fleet.hub, name), 'token')).toBe('first');
-      expect(field(map(fleet.hub, name), 'from')).toBe('first');
-    }
-    expect(secret(fleet.hub, 'issued')).toBeUndefined();
-    const writers = (secret(a, 'issued')?.metadata.managedFields ?? []).map(({ manager }) => manager);
-    expect(writers).toEqual(['someone']);
-    await write(a, token('second'));
-    await fleet.until(() => field(map(fleet.hub, 'one-app'), 'token') === 'second', 'the new value');
-    // Away, it is not believed; nothing is taken away for it.
-    await remove(a, 'v1', 'Secret', 'issued');
-    await fleet.until(() => state(mesh()) === 'IN_PROGRESS', 'that it is gone');
-    expect(field(map(fleet.hub, 'one-app'), 'token')).toBe('second');
-    await write(a, token('third'));
-    await fleet.until(() => field(map(fleet.hub, 'two-app'), 'token') === 'third', 'the third');
-    for (const name of ['one', 'two']) await remove(fleet.hub, 'kro.run/v1alpha1', 'Mesh', name);
-    await fleet.until(() => mesh() === undefined && mesh('two') === undefined, 'the instances gone');
-    await fleet.rest(60_000);
-    expect(secret(a, 'issued')?.metadata.deletionTimestamp).toBeUndefined();
-    expect(secret(a, 'issued')).toBeDefined();
-    expect(remotes()).toEqual([]);
-  });
-
-  it('is not read where the contract of the cluster forbids it', async () => {
-    await open();
-    const a = fleet.spoke('a');
-    await write(a, {
-      apiVersion: 'atoll.dev/v1alpha1',
-      kind: 'SpokeContract',
-      metadata: { name: 'owner' },
-      spec: { deny: [{ kinds: [{ kind: 'Secret' }], verbs: ['adopt'] }] },
-    } as unknown as KubeObject);
-    await write(a, token('first'));
-    await served(definition([issued, uses]));
-    await write(fleet.hub, instance());
-    await fleet.until(
-      () => conditionMessage(mesh(), 'ResourcesReady').includes('may not adopt'),
-      'the refusal',
-    );
-    await fleet.rest(60_000);
-    expect(map(fleet.hub, 'one-app')).toBeUndefined();
-    expect(JSON.stringify([remotes(), dispatchesOn(a)])).not.toContain(
-      Buffer.from('first').toString('base64'),
-    );
-  });
-
-  it('is seen with what others write there, and with no more of it than is asked for', async () => {
-    await open();
-    const a = fleet.spoke('a');
-    const metadata = { name: '${schema.metadata.name}-made' };
-    const made = { id: 'made', ...at('a'), template: { apiVersion: 'v1', kind: 'Secret', metadata } };
-    const reads = configMap('app', { token: '${string(made.data.token)}' });
-    await served(definition([made, reads]));
-    await write(fleet.hub, instance());
-    await fleet.until(() => secret(a, 'one-made') !== undefined, 'the secret on a');
-    await fleet.rest(30_000);
-    expect(state(mesh())).toBe('IN_PROGRESS');
-    const patch = { data: { token: Buffer.from('given').toString('base64') }, immutable: false };
-    const resource = await fleet.run(a.client.resourceFor('v1', 'Secret'));
-    await fleet.run(a.client.patch(resource, 'default', 'one-made', 'merge', patch));
-    await active();
-    expect(field(map(fleet.hub, 'one-app'), 'token')).toBe('given');
-    const told = (remotes()[0]!['status'] as { fields: object }).fields;
-    expect(Object.keys(told)).toEqual(['data']);
   });
 });

@@ -279,12 +279,17 @@ describe('a policy', () => {
     await fleet.rest(5_000);
     expect([held('settings'), held('secret')]).toEqual([['a', 'b'], []]);
     // Who takes the name of the policy off it does not get what the hub may do.
-    await merge(fleet, fleet.hub, BINDINGS, '', 'p', { metadata: { ownerReferences: null } });
+    const mine = { metadata: { ownerReferences: null } };
+    await merge(fleet, fleet.hub, BINDINGS, '', 'p', mine);
+    const owners = (): unknown => bindingOf('p')?.metadata.ownerReferences;
+    await fleet.until(() => owners() !== undefined, 'it says the same, and is the policy’s again');
+    expect(owners()).toMatchObject([{ kind: 'BindingPolicy', name: 'p' }]);
+    await merge(fleet, fleet.hub, BINDINGS, '', 'p', { ...mine, spec: { destinations: [] } });
     await fleet.until(
       () => errorsOf(policyOf('p')).includes('not of this BindingPolicy'),
       'the policy says so',
     );
-    expect(held('settings')).toEqual(['a', 'b']);
+    expect(owners()).toBeUndefined();
   });
 
   it('ends in the right set whatever is interrupted: forced removals, a hub that is killed in the middle', async () => {
@@ -462,6 +467,7 @@ describe('any changes, with a hub that is killed now and then', () => {
 });
 
 describe('a Binding', () => {
+  const READS = ['get', 'list', 'watch'];
   const binding = (spec: object): KubeObject => ({
     apiVersion: 'control.kubestellar.io/v1alpha1',
     kind: 'Binding',
@@ -512,12 +518,96 @@ describe('a Binding', () => {
     await fleet.until(() => bindingOf('mine') === undefined, 'it is gone');
   });
 
-  it('stands in the way of a policy of its name, which says so', async () => {
-    await apply(configMap('settings', 'red'), binding({ destinations: [] }), policy('mine', [maps]));
-    await fleet.until(() => errorsOf(policyOf('mine')).includes('a Binding mine is there'), 'it is said');
-    expect(held('settings')).toEqual([]);
+  it('stands in the way of a policy of its name that says something else, which says what and what to do', async () => {
+    await apply(configMap('settings', 'red'), configMap('more', 'red'));
+    const said = async (text: string): Promise<void> => {
+      await fleet
+        .until(() => errorsOf(policyOf('mine')).includes(text), text)
+        .catch((error: unknown) => {
+          throw new Error(errorsOf(policyOf('mine')), { cause: error });
+        });
+      expect(bindingOf('mine')?.metadata.ownerReferences).toBeUndefined();
+    };
+    const [both, ab] = [
+      [listed('settings'), listed('more')],
+      [{ clusterId: 'a' }, { clusterId: 'b' }],
+    ];
+    await apply(binding({ workload: { namespaceScope: both }, destinations: [{ clusterId: 'a' }] }));
+    await fleet.until(() => held('settings').join() === 'a', 'it is carried out');
+    await apply(policy('mine', [maps]));
+    await said('it goes to a, the policy to a, b');
+    await apply(binding({ workload: { namespaceScope: [listed('settings')] }, destinations: ab }));
+    await said('configmaps shop/more is of the policy only');
+    await apply(binding({ workload: { namespaceScope: [...both, listed('third')] }, destinations: ab }));
+    await said('configmaps shop/third is in the Binding only');
+    await apply(
+      binding({
+        workload: { namespaceScope: [listed('settings'), { ...listed('more'), createOnly: true }] },
+        destinations: ab,
+      }),
+    );
+    await said('configmaps shop/more is not brought in the same way');
+    await said('deleting the Binding takes away what it brought');
     await fleet.run(fleet.hub.client.delete(BINDINGS, '', 'mine'));
     await ready('mine');
+    expect(held('settings')).toEqual(['a', 'b']);
+  });
+
+  it('is taken over by the policy of its name that says the same, without a write on any spoke', async () => {
+    await apply(
+      configMap('settings', 'red'),
+      binding({
+        workload: { namespaceScope: [{ ...listed('settings'), createOnly: false }] },
+        destinations: [{ clusterId: 'b' }, { clusterId: 'a' }],
+      }),
+    );
+    await fleet.until(
+      () => conditionOf(bindingOf('mine'), 'Ready') === 'True/Available',
+      'it is carried out',
+    );
+    await fleet.rest(30_000);
+    const before = bindingOf('mine')?.metadata.uid;
+    const asked = fleet.spokes.map((spoke) => spoke.audit.length);
+    await apply(policy('mine', [maps]));
+    await ready('mine');
+    await fleet.rest(60_000);
+    expect(bindingOf('mine')?.metadata).toMatchObject({
+      uid: before,
+      ownerReferences: [{ kind: 'BindingPolicy', name: 'mine', controller: true }],
+    });
+    expect(errorsOf(policyOf('mine'))).toBe('');
+    const written = (): string[] =>
+      fleet.spokes.flatMap((spoke, index) => {
+        const changes = spoke.audit.slice(asked[index]).filter(({ verb }) => !READS.includes(verb));
+        return changes.map(({ verb, requestURI }) => `${verb} ${requestURI}`);
+      });
+    expect(written().filter((text) => !text.includes('leases'))).toEqual([]);
+    // It is the policy's now.
+    await apply(configMap('more', 'red'));
+    await fleet.until(() => held('more').length === 2, 'what the policy selects further');
+    expect(written().join()).toContain('dispatches');
+    await fleet.kill(fleet.hub);
+    await fleet.start(fleet.hub);
+    await fleet.run(fleet.hub.client.delete(POLICIES, '', 'mine'));
+    await fleet.until(() => policyOf('mine') === undefined && held('settings').length === 0, 'all gone');
+  });
+
+  it('of somebody else is never taken over, whatever it says', async () => {
+    const spec = {
+      workload: { namespaceScope: [listed('settings')] },
+      destinations: [{ clusterId: 'a' }, { clusterId: 'b' }],
+    };
+    const owner = { apiVersion: 'example.org/v1', kind: 'Bundle', name: 'x', uid: 'u', controller: true };
+    const owned = binding(spec);
+    await apply(configMap('settings', 'red'), {
+      ...owned,
+      metadata: { name: 'mine', ownerReferences: [owner] },
+    });
+    await fleet.until(() => held('settings').length === 2, 'it is carried out');
+    await apply(policy('mine', [maps]));
+    await fleet.until(() => errorsOf(policyOf('mine')).includes('Bundle x'), 'it is said');
+    await fleet.rest(30_000);
+    expect(bindingOf('mine')?.metadata.ownerReferences).toMatchObject([{ kind: 'Bundle' }]);
   });
 });
 
@@ -530,28 +620,37 @@ describe('the kinds', () => {
         'apiextensions.k8s.io/customresourcedefinitions/-/edgeplacements.edge.kubestellar.io',
       );
     const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-    await applyAll(other, other.hub, [
-      {
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'CustomResourceDefinition',
-        metadata: {
-          name: 'edgeplacements.edge.kubestellar.io',
-          annotations: { 'atoll.dev/kubestellar': 'to-be-made' },
-        },
-        spec: {
-          group: 'edge.kubestellar.io',
-          scope: 'Cluster',
-          names: { kind: 'EdgePlacement', plural: 'edgeplacements' },
-          versions: [{ name: 'v2alpha1', served: true, storage: true, schema }],
-        },
+    const short: KubeObject = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: {
+        name: 'edgeplacements.edge.kubestellar.io',
+        annotations: { 'atoll.dev/kubestellar': 'to-be-made' },
       },
-    ]);
+      spec: {
+        group: 'edge.kubestellar.io',
+        scope: 'Cluster',
+        names: { kind: 'EdgePlacement', plural: 'edgeplacements' },
+        versions: [{ name: 'v2alpha1', served: true, storage: true, schema }],
+      },
+    };
+    await applyAll(other, other.hub, [short]);
     await other.until(() => established(other.hub, 'bindingpolicies.control.kubestellar.io'), 'policies');
     await other.until(() => established(other.hub, 'singleplacementslices.edge.kubestellar.io'), 'slices');
     await other.until(
       () => JSON.stringify(definition()).includes('locationSelectors'),
       'the whole definition',
     );
+    // Who applies their file once more does not end up with a short definition.
+    const { client } = other.hub;
+    await other.run(
+      client.patch(customResourceDefinitions, '', 'edgeplacements.edge.kubestellar.io', 'merge', {
+        metadata: short.metadata,
+        spec: short['spec'],
+      }),
+    );
+    expect(JSON.stringify(definition())).not.toContain('locationSelectors');
+    await other.until(() => JSON.stringify(definition()).includes('locationSelectors'), 'it, whole again');
     await other.stop();
   });
 });
@@ -607,6 +706,28 @@ describe('placements by locations', () => {
     await apply(location('prod', { env: 'prod' }, { matchLabels: { site: 'b' } }));
     await fleet.until(() => held('settings').join() === 'b', 'a is left');
     expect(destinations()).toEqual(['prod/b']);
+  });
+
+  it('[S42] tell where they go in slices of a hundred, and take back those that are too many', async () => {
+    const target = (index: number): KubeObject => ({
+      apiVersion: 'edge.kubestellar.io/v2alpha1',
+      kind: 'SyncTarget',
+      metadata: { name: `t-${1000 + index}`, labels: { pool: 'far', half: String(index % 2) } },
+    });
+    await apply(...Array.from({ length: 250 }, (_, index) => target(index)));
+    await apply(location('far', { env: 'far' }, { matchLabels: { pool: 'far' } }));
+    await apply(placement([{ matchLabels: { env: 'far' } }]));
+    const sizes = (): number[] =>
+      storedBelow(fleet.hub, 'edge.kubestellar.io/singleplacementslices/-').map(
+        (slice) => listAt(slice, 'destinations').length,
+      );
+    await fleet.until(() => sizes().join() === '100,100,50', 'three slices');
+    const union = storedBelow(fleet.hub, 'edge.kubestellar.io/singleplacementslices/-').flatMap((slice) =>
+      listAt(slice, 'destinations').map((item) => at(item, 'syncTargetName')),
+    );
+    expect(new Set(union)).toEqual(new Set(Array.from({ length: 250 }, (_, index) => `t-${1000 + index}`)));
+    await apply(location('far', { env: 'far' }, { matchLabels: { pool: 'far', half: '1' } }));
+    await fleet.until(() => sizes().join() === '100,25', 'two are enough');
   });
 
   it('see SpokeClusters as SyncTargets, and as Locations where nobody described any', async () => {

@@ -38,8 +38,10 @@ export {
 export {
   ALL_CLUSTERS,
   isClusterName,
+  isPlainPath,
   parseRequestInfo,
   type RequestInfo,
+  ROOT_CLUSTER,
   splitCluster,
 } from './request-info.ts';
 export {

@@ -32,7 +32,8 @@ export interface RequestInfo {
 
 /** Of most requests; never changed. */
 const NO_QUERY: URLSearchParams = new URLSearchParams();
-const ROOT_CLUSTER = 'root';
+/** The logical cluster that paths without a prefix are about. */
+export const ROOT_CLUSTER = 'root';
 const CLUSTER_NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?:)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const CONSUMERS = '/consumers/';
 const MAX_CLUSTER_NAME = 253;
@@ -73,6 +74,16 @@ function decode(segment: string): string {
   } catch (error) {
     throw badRequest(`invalid URL escape in ${JSON.stringify(segment)}: ${String(error)}`);
   }
+}
+
+const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/**
+ * Whether a path (with query) is read in one way only: servers and what stands before them differ in what they make of `..`, and of an
+ * address in the place of a path.
+ */
+export function isPlainPath(path: string): boolean {
+  return path.startsWith('/') && !DOT_SEGMENT.test(path.split('?', 1)[0] ?? '');
 }
 
 /** Reads method and path (with query, percent-encoded). Throws 400 for escapes that cannot be decoded. */

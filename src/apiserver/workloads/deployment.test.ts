@@ -77,6 +77,36 @@ describe('Deployments', () => {
     await sim.workloads.stop();
   });
 
+  it('[V83] comes to rest between two templates where new pods never count as available', async () => {
+    const sim = await startSimulation();
+    await sim.create(deployment('web', 10));
+    await sim.runtime.clock.until(() => isComplete(sim, 'web'), 2_000);
+    await sim.now(
+      sim.client.patch(known.deployments, 'shop', 'web', 'strategic', {
+        spec: {
+          minReadySeconds: 1_000_000,
+          progressDeadlineSeconds: 1_000_001,
+          strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 2 } },
+          template: { spec: { containers: [{ name: 'main', image: 'shop/app:2' }] } },
+        },
+      }),
+    );
+    const sizes = async (): Promise<unknown[]> =>
+      (await sets(sim))
+        .map(({ spec, status }) => [spec.replicas, spec.minReadySeconds ?? 0, status?.availableReplicas ?? 0])
+        .sort();
+    await sim.runtime.clock.until(async () => (await get(sim, 'web')).status?.readyReplicas === 11, 20_000);
+    // The old ReplicaSet goes by what it was made with.
+    const rested = [
+      [3, 1_000_000, 0],
+      [8, 0, 8],
+    ];
+    expect(await sizes()).toEqual(rested);
+    await sim.runtime.clock.advance(600_000);
+    expect(await sizes()).toEqual(rested);
+    await sim.workloads.stop();
+  });
+
   it('[V83] keeps the history limit', async () => {
     const sim = await startSimulation();
     await sim.create(deployment('web', 1, { deployment: { revisionHistoryLimit: 2 } }));

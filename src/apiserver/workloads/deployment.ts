@@ -216,8 +216,14 @@ async function renew(
     const history = present[REVISION_HISTORY];
     if (before > 0) annotations[REVISION_HISTORY] = history ? `${history},${before}` : String(before);
   }
-  if (Object.keys(annotations).length === 0) return fresh;
-  return world.replicaSets.patch(fresh, { metadata: { annotations } });
+  // Old ones keep theirs: what counts as available there was decided with their template.
+  const minReadySeconds = deployment.spec.minReadySeconds ?? 0;
+  const sameReady = (fresh.spec.minReadySeconds ?? 0) === minReadySeconds;
+  if (Object.keys(annotations).length === 0 && sameReady) return fresh;
+  return world.replicaSets.patch(fresh, {
+    metadata: { annotations },
+    ...(sameReady ? {} : { spec: { minReadySeconds } }),
+  });
 }
 
 async function resize(
@@ -231,13 +237,8 @@ async function resize(
   const marked = Object.entries(annotations).every(
     ([key, value]) => set.metadata.annotations?.[key] === value,
   );
-  const minReadySeconds = deployment.spec.minReadySeconds ?? 0;
-  const sameReady = (set.spec.minReadySeconds ?? 0) === minReadySeconds;
-  if (before === replicas && marked && sameReady) return;
-  await world.replicaSets.patch(set, {
-    metadata: { annotations },
-    spec: { replicas, ...(sameReady ? {} : { minReadySeconds }) },
-  });
+  if (before === replicas && marked) return;
+  await world.replicaSets.patch(set, { metadata: { annotations }, spec: { replicas } });
   if (before === replicas) return;
   const way = replicas > before ? 'up' : 'down';
   world.recorder.record(

@@ -4,7 +4,10 @@ import { CLUSTER_PROVIDERS } from '../engaged.ts';
 /** The options of a hub that runs graphs on clusters without an engine, most of them as kro calls them. */
 export function withEngagedOptions(command: Command): Command {
   return command
-    .option('--enable-multicluster', 'run graphs on clusters without an engine, from here (docs/graphs.md)')
+    .option(
+      '--enable-multicluster',
+      'run graphs on clusters without an engine, and reach targets by kubeconfigs, from here (docs/graphs.md)',
+    )
     .addOption(
       new Option(
         '--cluster-provider <names...>',

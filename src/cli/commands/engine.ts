@@ -22,7 +22,8 @@ import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
 import { uuid } from '../../runtime/random.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
-import { graphSettingsOf } from '../../spoke/graphs/settings.ts';
+import { processFlags } from '../../spoke/graphs/process-flags.ts';
+import { graphSettings, graphTexts } from '../../spoke/graphs/settings.ts';
 import { HUB_USER } from '../../spoke/hub-access.ts';
 import { hubDoor, hubDoorUpgrade } from '../../spoke/hub-door.ts';
 import { ensureSpokeNamespace } from '../../spoke/trust.ts';
@@ -30,7 +31,7 @@ import { processAmbient } from '../ambient.ts';
 import { linkCertificates, serverCertificates } from '../certificates.ts';
 import { checkEngagedFlags, type EngagedFlags, startEngaged } from '../engaged.ts';
 import { type Engine, startEngine } from '../engine.ts';
-import { leadHub, peersAt } from '../hub-replicas.ts';
+import { type LeaseTiming, leadHub, peersAt } from '../hub-replicas.ts';
 import { openCluster } from '../join/cluster-access.ts';
 import { durationOf } from '../join/duration.ts';
 import { type JoinedHub, mergeJoins, readJoin, spokeNamed, tokenFor } from '../join/join-file.ts';
@@ -41,6 +42,7 @@ import { hostOf, hubKey, linkFileName, listenForSpokes } from '../link-ends.ts';
 import { createLinks, type Links } from '../links.ts';
 import { loadSchedulerPlugins } from '../scheduler-plugins.ts';
 import { atollVersion } from '../version.ts';
+import { graphOptionsOf } from './graph-options.ts';
 
 export interface EngineCommandOptions extends EngagedFlags {
   readonly kubeconfig?: string;
@@ -85,9 +87,13 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
   checkEngagedFlags(options);
   const switchAfterMs =
     options.switchAfter === undefined ? undefined : durationOf(options.switchAfter, '--switch-after');
+  const graphWords = graphTexts(process.env, graphOptionsOf(options));
+  const graphs = graphSettings(graphWords);
+  const { turns, notes } = processFlags(graphWords);
   const given = mergeJoins((options.join ?? []).map(readJoin));
   process.title = `${PROCESS_TITLE} ${role} ${options.name ?? spokeNamed(given) ?? ''}`.trim();
   const log = pinoLogger(options.logLevel, { [role]: options.name ?? spokeNamed(given) ?? role });
+  for (const note of notes) log.info('a flag of graphs is for the process', { note });
   const runtime = systemRuntime(log);
   const cluster = openCluster(runtime.clock, 'atoll-engine', options);
   const { client, handler, upgrade } = cluster;
@@ -117,7 +123,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
       credentials: credentialsOf(runtime, options),
       roles: role === 'hub' ? { hub: true } : { spoke: true },
       pinned: known.length > 0,
-      graphs: graphSettingsOf(process.env, options.graphs),
+      graphs: { ...graphs, kubeconfigTargets: options.enableMulticluster === true },
       access: options.peer === undefined && rules,
       schedulerPlugins,
     });
@@ -150,10 +156,10 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
 
   const running =
     options.peer === undefined
-      ? options.standBy === true
-        ? await runInTurn(runtime, client, begin)
+      ? options.standBy === true || (role === 'spoke' && turns.turns === true)
+        ? await runInTurn(runtime, client, turns, begin)
         : await runAlone(begin, listen)
-      : await runReplica(runtime, client, begin, listen, async () => {
+      : await runReplica(runtime, client, turns, begin, listen, async () => {
           // Whoever leads: what people have open here outlives a change of that.
           const access = await startAccess(runtime, {
             client,
@@ -172,8 +178,10 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
   const identity = `${hostname()}-${uuid(runtime.random)}`;
   const engaged = await startEngaged(runtime, {
     ...{ client, version: atollVersion(), credentials: credentialsOf(runtime, options), flags: options },
-    graphs: graphSettingsOf(process.env, options.graphs),
-    ...(options.peer !== undefined && { worker: { identity, namespace: SYSTEM_NAMESPACE } }),
+    graphs,
+    ...((options.peer !== undefined || options.standBy === true) && {
+      worker: { identity, namespace: SYSTEM_NAMESPACE },
+    }),
   });
   log.info('ready', {
     server: cluster.url,
@@ -220,9 +228,14 @@ async function runAlone(
 }
 
 /** One of several engines of a spoke, such as the next version of it beside the one before. */
-async function runInTurn(runtime: Runtime, client: Client, begin: () => Promise<Led>): Promise<RunningHub> {
+async function runInTurn(
+  runtime: Runtime,
+  client: Client,
+  timing: LeaseTiming,
+  begin: () => Promise<Led>,
+): Promise<RunningHub> {
   const identity = `${hostname()}-${uuid(runtime.random)}`;
-  const replica = await leadHub(runtime, { client, identity, lease: 'atoll-spoke' }, begin);
+  const replica = await leadHub(runtime, { client, identity, timing, lease: 'atoll-spoke' }, begin);
   return { listener: undefined, stop: () => replica.stop() };
 }
 
@@ -230,6 +243,7 @@ async function runInTurn(runtime: Runtime, client: Client, begin: () => Promise<
 async function runReplica(
   runtime: Runtime,
   client: Client,
+  timing: LeaseTiming,
   begin: () => Promise<Led>,
   listen: () => Promise<TunnelListener | undefined>,
   letIn: () => Promise<{ stop(): Promise<void> }>,
@@ -237,7 +251,7 @@ async function runReplica(
   const listener = await listen();
   if (listener === undefined) throw new Error('--peer needs --link-port: replicas reach each other there');
   const identity = `${hostname()}-${uuid(runtime.random)}`;
-  const replica = await leadHub(runtime, { client, identity }, async () => {
+  const replica = await leadHub(runtime, { client, identity, timing }, async () => {
     const led = await begin();
     cutRefused(led, listener);
     return led;

@@ -61,7 +61,7 @@ export function registerGraph(program: Command): void {
   );
   const lint = graph
     .command('lint')
-    .description('say what of definitions that are right is probably not meant')
+    .description('say what of definitions and Graphs that are right is probably not meant')
     .addOption(output());
   withFiles(lint)
     .addHelpText('after', '\nEnds with 0 where there is nothing, 1 where there is something, 2 for an error.')

@@ -15,6 +15,7 @@ export interface JoinCommandOptions extends Omit<HubOptions, 'output'> {
   readonly hubUsers?: readonly string[];
   readonly hubGroups?: readonly string[];
   readonly hubUpgrades?: boolean;
+  readonly values?: string;
   readonly bootstrap: boolean;
   readonly approve: boolean;
   readonly names?: readonly string[];
@@ -51,6 +52,10 @@ export function registerJoin(program: Command): void {
     )
     .option('--hub-groups <names...>', 'with -o yaml: groups of the hub that these users may be in')
     .option('--hub-upgrades', 'with -o yaml: the hub may upgrade the engine there: atoll engine')
+    .option(
+      '--values <file>',
+      'with -o yaml: how the engine is to run there, as values of a Helm chart say it',
+    )
     .option('--bootstrap', 'make a token for many spokes, which have to be accepted one by one', false)
     .option('--approve', 'with --bootstrap: whoever comes with the token is accepted', false)
     .option('--names <names...>', 'with --bootstrap: names that spokes may take, whole or ending with *')

@@ -1,3 +1,4 @@
+import { BINDING, type Binding } from '../../dialects/kubestellar/index.ts';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../../dialects/propagation/kinds.ts';
@@ -5,6 +6,7 @@ import type { Propagation } from '../../dialects/propagation/types.ts';
 import type { Client } from '../../kube/client.ts';
 import { apiVersionOf, type CustomKind } from '../../kube/custom-resource.ts';
 import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
+import { viewBindings } from '../fleet-bindings.ts';
 import {
   clusterFacts,
   oldestByName,
@@ -34,6 +36,7 @@ export async function readDiff(
   const propagations = overlay(fleet.propagations, [
     ...changed.filter(isOf(PROPAGATION)),
     ...changed.filter(isOf(CLUSTER_PROPAGATION)),
+    ...(await viewBindings(hub, changed.filter(isOf(BINDING)) as Binding[])),
   ] as Propagation[]);
   const clusters = overlay(fleet.clusters, changed.filter(isOf(SPOKE_CLUSTER)) as SpokeCluster[]);
   const sources = await readSources(hub, [...fleet.propagations, ...propagations]);

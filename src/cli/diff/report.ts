@@ -7,6 +7,7 @@ import { budgetOf, contentOn } from '../../engine/plan/plan.ts';
 import { neverPropagated } from '../../engine/select/select.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 import { canonicalJson, deepEqual } from '../../schema/json.ts';
+import { isBindingView } from '../fleet-bindings.ts';
 import { nameOf, type Planned, planPropagation, propagationText, type Sources } from '../fleet-reading.ts';
 import { redact } from '../redact.ts';
 
@@ -249,18 +250,24 @@ function changesBetween(before: Content, after: Content): ObjectChange[] {
 /** Objects of the files that stay at the hub. A namespace comes to a cluster with its first object. */
 function unsent(changed: readonly KubeObject[], pairs: readonly Pair[]): string[] {
   const sent = new Set(pairs.flatMap(({ after }) => after?.plan.objects.map(refKey) ?? []));
+  const bindings = pairs.some(({ after }) => after !== undefined && isBindingView(after.propagation));
+  const nobody = `no propagation selects it${bindings ? ', and no Binding lists it now' : ''}`;
   const out: string[] = [];
   for (const object of changed) {
     const ref = refOf(object);
+    if (RESOLVED.test(object.apiVersion) && object.kind !== 'Binding')
+      out.push(`what ${refText(ref)} selects is settled by the hub once it is applied, and not shown here`);
     if (sent.has(refKey(ref)) || object.kind === 'Namespace' || STEERING.test(object.apiVersion)) continue;
     const never = neverPropagated(object);
-    out.push(`${refText(ref)} stays at the hub: ${never ?? 'no propagation selects it'}`);
+    out.push(`${refText(ref)} stays at the hub: ${never ?? nobody}`);
   }
   return out;
 }
 
 /** Groups of the objects that decide what goes where. */
-const STEERING = /^(atoll\.dev|core\.oam\.dev)\//;
+const STEERING = /^(atoll\.dev|core\.oam\.dev|policy\.karmada\.io|(control|edge)\.kubestellar\.io)\//;
+/** Those of them that the hub resolves into Bindings. */
+const RESOLVED = /^(control|edge)\.kubestellar\.io\//;
 
 function sourceOf({ propagation }: Planned): { kind: string; namespace: string; name: string } {
   return {

@@ -7,7 +7,8 @@ export interface DiagramOptions extends GraphOptions {
 
 /** Prints graphs as drawings. */
 export function drawGraphs(options: DiagramOptions): number {
-  const { graphs } = rightGraphs(options);
+  const files = rightGraphs(options, true);
+  const graphs = [...files.graphs, ...files.objects.flatMap(({ graph }) => graph ?? [])];
   if (options.format === 'svg' && graphs.length > 1)
     throw new Error(`there are ${graphs.length} graphs; an SVG shows one`);
   process.stdout.write(
@@ -19,21 +20,43 @@ export function drawGraphs(options: DiagramOptions): number {
 function label(node: GraphNode): string {
   const each = node.forEach.map(({ variable }) => variable).join(' × ');
   if (node.kind === 'Value') return 'value';
-  const kind = node.kind === 'ExternalCollection' ? `${node.of.kind} by selector` : node.of.kind;
+  const plain = node.dynamic ? 'kind by expression' : node.of.kind;
+  if (node.patches !== undefined) return `patch of ${plain}${node.patches === 'status' ? ' status' : ''}`;
+  const kind = node.kind === 'ExternalCollection' ? `${plain} by selector` : plain;
   return each === '' ? kind : `${kind} for each ${each}`;
 }
 
 /** A flowchart of Mermaid: nodes that are left out under a condition are dashed, external ones are rounded. */
 export function mermaid(graph: CompiledGraph): string {
   // Words of the notation, such as `end`, may be ids of nodes.
-  const name = (id: string): string => `n_${id}`;
-  const lines = ['flowchart TD', `  schema[["${graph.instance.kind}"]]`];
+  const name = (id: string): string => `n_${id.replaceAll('.', '__')}`;
+  const lines = ['flowchart TD'];
+  // A Graph is its own instance.
+  const root = graph.gating === 'Scope' ? undefined : 'schema';
+  if (root !== undefined) lines.push(`  ${root}[["${graph.instance.kind}"]]`);
+  const box = (node: GraphNode, indent: string): void => {
+    const text = `"${node.local}<br/><i>${escaped(label(node))}</i>"`;
+    lines.push(`${indent}${name(node.id)}${isExternal(node.kind) ? `(${text})` : `[${text}]`}`);
+  };
+  const within = (of: string, indent: string): void => {
+    const prefix = of === '' ? '' : `${of}.`;
+    const here = graph.nodes.filter(({ id }) => id.startsWith(prefix));
+    const inner = new Set<string>();
+    for (const node of here) {
+      const rest = node.id.slice(prefix.length);
+      const dot = rest.indexOf('.');
+      if (dot < 0) box(node, indent);
+      else inner.add(rest.slice(0, dot));
+    }
+    for (const id of inner) {
+      lines.push(`${indent}subgraph g_${(prefix + id).replaceAll('.', '__')}["${id}"]`);
+      within(prefix + id, `${indent}  `);
+      lines.push(`${indent}end`);
+    }
+  };
+  within('', '  ');
   for (const node of graph.nodes) {
-    const text = `"${node.id}<br/><i>${escaped(label(node))}</i>"`;
-    lines.push(`  ${name(node.id)}${isExternal(node.kind) ? `(${text})` : `[${text}]`}`);
-  }
-  for (const node of graph.nodes) {
-    if (node.dependencies.length === 0) lines.push(`  schema --> ${name(node.id)}`);
+    if (root !== undefined && node.dependencies.length === 0) lines.push(`  ${root} --> ${name(node.id)}`);
     for (const other of node.dependencies) lines.push(`  ${name(other)} --> ${name(node.id)}`);
   }
   const optional = graph.nodes.filter(({ includeWhen }) => includeWhen.length > 0).map(({ id }) => name(id));

@@ -391,6 +391,44 @@ spec:
       'takes an instance: --instance FILE',
     );
   });
+
+  it('is drawn, with graphs within it, and nothing above it', () => {
+    const path = file('graph.yaml', GRAPH);
+    expect(drawGraphs({ filename: [path], format: 'mermaid' })).toBe(0);
+    expect(out).toBe(`flowchart TD
+  n_settings["settings<br/><i>value</i>"]
+  n_quota["quota<br/><i>ResourceQuota</i>"]
+  n_mark["mark<br/><i>patch of ConfigMap</i>"]
+  subgraph g_inner["inner"]
+    n_inner__note["note<br/><i>ConfigMap</i>"]
+  end
+  n_quota --> n_inner__note
+  n_settings --> n_inner__note
+  n_quota --> n_mark
+`);
+    out = '';
+    expect(drawGraphs({ filename: [path], format: 'svg' })).toBe(0);
+    expect(out.match(/<g class="node">/g)).toHaveLength(4);
+    expect(() => drawGraphs({ filename: [path, file('shop.yaml', SHOP)], format: 'svg' })).toThrow(
+      'there are 2 graphs; an SVG shows one',
+    );
+  });
+
+  it('is looked through for what is probably not meant', () => {
+    expect([lintGraphs({ filename: [file('graph.yaml', GRAPH)] }), out]).toEqual([0, '']);
+    const slow = `  - id: unused
+    def: {a: b}
+  - id: web
+    template: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {}, template: {}}}
+  - id: known
+    ref: {apiVersion: apps/v1, kind: Deployment, metadata: {name: other}}
+`;
+    expect(lintGraphs({ filename: [file('slow.yaml', GRAPH + slow)] })).toBe(1);
+    expect(out).toBe(
+      'baseline: node unused: nothing uses it (unused-value)\n' +
+        'baseline: node web: the Graph is ready before it works: it has no readyWhen (no-readiness)\n',
+    );
+  });
 });
 
 /** Definitions of the world outside, where they are at hand. */

@@ -16,9 +16,10 @@ export interface LintFinding {
   readonly message: string;
 }
 
-/** Says of definitions that are right what is probably not meant. Returns the exit code: 1 where there is something. */
+/** Says of definitions and Graphs that are right what is probably not meant. Returns the exit code: 1 where there is something. */
 export function lintGraphs(options: LintOptions): number {
-  const { graphs } = someGraphs(options);
+  const files = someGraphs(options, true);
+  const graphs = [...files.graphs, ...files.objects];
   const wrong = graphs.find(({ graph }) => graph === undefined);
   if (wrong) throw new Error(`${wrong.at}: ${wrong.name} is not right; atoll graph validate says why`);
   const findings = graphs.flatMap(({ graph }) => (graph ? findingsOf(graph) : []));
@@ -50,7 +51,9 @@ export function findingsOf(graph: CompiledGraph): LintFinding[] {
       else used.add(field);
     if (/\bschema\b(?!\.(spec|metadata|apiVersion|kind)\b)/.test(source)) whole = true;
   }
-  const fields = (graph.schema.properties?.['spec'] as OpenApiSchema | undefined)?.properties ?? {};
+  // A Graph has no fields of its own.
+  const spec = graph.gating === 'Scope' ? undefined : graph.schema.properties?.['spec'];
+  const fields = (spec as OpenApiSchema | undefined)?.properties ?? {};
   for (const name of whole ? [] : Object.keys(fields))
     if (!used.has(name))
       findings.push({
@@ -69,12 +72,19 @@ function nodeFindings(graph: CompiledGraph, node: GraphNode, sources: readonly s
   };
   const dependants = graph.nodes.filter(({ dependencies }) => dependencies.includes(node.id));
   if (node.kind === 'Value') {
-    const word = new RegExp(`\\b${node.id}\\b`);
+    const word = new RegExp(`\\b${node.local}\\b`);
     if (dependants.length === 0 && !sources.some((source) => word.test(source)))
       say('unused-value', 'nothing uses it');
     return findings;
   }
   if (node.kind !== 'Resource') return findings;
+  const takesTime = node.readyWhen.length === 0 && TAKE_TIME.has(`${node.of.group}/${node.of.kind}`);
+  if (graph.gating === 'Scope') {
+    // It is its only instance, and its nodes wait for what is there.
+    if (takesTime && node.patches === undefined)
+      say('no-readiness', 'the Graph is ready before it works: it has no readyWhen');
+    return findings;
+  }
   const identity = node.template.fields.filter(
     ({ path }) => path[0] === 'metadata' && (path[1] === 'name' || path[1] === 'namespace'),
   );
@@ -87,11 +97,7 @@ function nodeFindings(graph: CompiledGraph, node: GraphNode, sources: readonly s
       'same-name',
       'all instances of a namespace make an object of this name; only one of them can have it',
     );
-  if (
-    node.readyWhen.length === 0 &&
-    dependants.length > 0 &&
-    TAKE_TIME.has(`${node.of.group}/${node.of.kind}`)
-  )
+  if (takesTime && dependants.length > 0)
     say(
       'no-readiness',
       `${dependants.map(({ id }) => id).join(', ')} may come before it works: it has no readyWhen`,

@@ -14,6 +14,7 @@ import { joinDirectly } from './join-directly.ts';
 import { type JoinFile, joinWord } from './join-file.ts';
 import { labelsOf } from './labels.ts';
 import { manifestText, spokeManifests } from './spoke-manifests.ts';
+import { type ManifestChanges, readValues } from './values.ts';
 
 export type JoinOutput = 'command' | 'yaml' | 'file';
 
@@ -39,13 +40,14 @@ export function join(
       process.stdout.write(message);
       return 0;
     }
+    const changed = changesOf(options);
     const notice = await readLinkNotice(hub.client);
     if (!notice)
       throw new Error('this hub does not listen for spokes: start it with --link-port (atoll hub --help)');
     const file = options.bootstrap
       ? await forMany(runtime, hub.client, notice, options)
       : await forOne(runtime, hub.client, notice, named(name), options);
-    process.stdout.write(textOf(file, options.bootstrap ? name : named(name), options));
+    process.stdout.write(textOf(file, options.bootstrap ? name : named(name), options, changed));
     process.stderr.write(options.bootstrap ? bootstrapNote(options) : note(named(name), options));
     return 0;
   });
@@ -97,22 +99,35 @@ async function forMany(
   return { version: 2, hubs: [hub] };
 }
 
-function textOf(file: JoinFile, name: string | undefined, options: JoinCommandOptions): string {
+/** What a values file changes, read before anything is made. */
+function changesOf({ values, output, hubUpgrades }: JoinCommandOptions): ManifestChanges {
+  if (values === undefined) return (manifests) => [...manifests];
+  if (output !== 'yaml') throw new Error('--values says how the manifests of -o yaml are to be');
+  if (hubUpgrades === true)
+    throw new Error('--values means nothing with --hub-upgrades: the engine is what atoll engine prints');
+  return readValues(values);
+}
+
+function textOf(
+  file: JoinFile,
+  name: string | undefined,
+  options: JoinCommandOptions,
+  changed: ManifestChanges,
+): string {
   const [hub] = file.hubs;
   if (options.output === 'file' || !hub) return `${JSON.stringify(file, null, 2)}\n`;
   if (options.output === 'command')
     return `npx atoll spoke${options.bootstrap ? ` --name ${name ?? '<name>'}` : ''} --join ${joinWord(file)}\n`;
-  return manifestText(
-    spokeManifests({
-      cluster: named(name),
-      hub,
-      image: options.image ?? `atoll:${atollVersion()}`,
-      usualKinds: options.usualKinds,
-      hubUsers: options.hubUsers ?? [],
-      hubGroups: options.hubGroups ?? [],
-      hubUpgrades: options.hubUpgrades === true,
-    }),
-  );
+  const manifests = spokeManifests({
+    cluster: named(name),
+    hub,
+    image: options.image ?? `atoll:${atollVersion()}`,
+    usualKinds: options.usualKinds,
+    hubUsers: options.hubUsers ?? [],
+    hubGroups: options.hubGroups ?? [],
+    hubUpgrades: options.hubUpgrades === true,
+  });
+  return manifestText(changed(manifests));
 }
 
 function note(name: string, { output, ttl, accept }: JoinCommandOptions): string {

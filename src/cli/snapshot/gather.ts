@@ -27,7 +27,7 @@ export interface Snapshot {
 
 /** API groups whose kinds steer a fleet. */
 const CONTROL_GROUPS =
-  /^(core\.oam\.dev|kro\.run)$|(^|\.)(atoll\.dev|kubefed\.io|kubestellar\.io|oam\.dev|x-k8s\.io|open-cluster-management\.io)$/;
+  /^(core\.oam\.dev|kro\.run)$|(^|\.)(atoll\.dev|kubefed\.io|kubestellar\.io|karmada\.io|oam\.dev|x-k8s\.io|open-cluster-management\.io)$/;
 const LIST_PAGE = 500;
 const POD_LOG_BYTES = 4 * 1024 * 1024;
 

@@ -160,6 +160,34 @@ describe('an object that others may see', () => {
       },
     ],
     [
+      'an override of a policy, within a document',
+      {
+        kind: 'OverridePolicy',
+        metadata: { name: 'o' },
+        spec: {
+          overrideRules: [
+            {
+              overriders: {
+                fieldOverrider: [{ fieldPath: '/data/a', json: [{ subPath: '/b', value: SECRET }] }],
+              },
+            },
+          ],
+        },
+      },
+    ],
+    [
+      'what a cluster merges into an object',
+      {
+        kind: 'SpokeCluster',
+        metadata: { name: 'c' },
+        spec: { patches: [{ plane: 'p', component: 'key', properties: { stringData: { a: SECRET } } }] },
+      },
+    ],
+    [
+      'what comes back of an object on another cluster',
+      { kind: 'RemoteObject', metadata: { name: 'r' }, status: { fields: { data: { a: SECRET } } } },
+    ],
+    [
       'a packed content',
       { kind: 'Bundle', metadata: { name: 'b' }, spec: { encoding: 'json+gzip', data: SECRET } },
     ],

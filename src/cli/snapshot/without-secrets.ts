@@ -8,6 +8,8 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Of a Secret, or of a template for one. */
 const SECRET_FIELDS = new Set(['data', 'stringData']);
 const SECRET_KINDS = /Secret(Override)?$/;
+/** What a graph uses of an object on another cluster, without its kind beside it. */
+const RETURNED = 'fields';
 /** Base64 of what is compressed begins so. Nobody can tell what is in it: a Dispatch carries the object of the hub that it is from. */
 const COMPRESSED = 'H4sI';
 
@@ -37,8 +39,10 @@ function scrubbed(value: unknown, inSecret: boolean): unknown {
   if (!isObject(value)) return value;
   const { kind } = value;
   const isSecret = inSecret || (typeof kind === 'string' && SECRET_KINDS.test(kind));
-  // KubeFed's overrides need no `op`.
-  const isPatch = typeof value['path'] === 'string';
+  // KubeFed's overrides need no `op`; within of a document Karmada's have a `subPath`.
+  const isPatch = typeof value['path'] === 'string' || typeof value['subPath'] === 'string';
+  // What a SpokeCluster merges into an object of an intent, which may be a Secret.
+  const isMerged = typeof value['component'] === 'string' && isObject(value['properties']);
   const isPacked = typeof value['encoding'] === 'string';
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
@@ -46,7 +50,8 @@ function scrubbed(value: unknown, inSecret: boolean): unknown {
         (isSecret && SECRET_FIELDS.has(key)) ||
         (isPatch && (key === 'value' || key === 'expression')) ||
         (isPacked && key === 'data');
-      return [key, hidden ? leftOut(item) : scrubbed(item, isSecret)];
+      const isOfSecret = isSecret || key === RETURNED || (isMerged && key === 'properties');
+      return [key, hidden ? leftOut(item) : scrubbed(item, isOfSecret)];
     }),
   );
 }

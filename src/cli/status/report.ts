@@ -1,5 +1,6 @@
 import type { Propagation } from '../../dialects/propagation/types.ts';
 import { type ClusterLine, clusterLine } from '../cluster/facts.ts';
+import { BINDING_RESOURCE, isBindingView } from '../fleet-bindings.ts';
 import { type FleetReading, nameOf, propagationText } from '../fleet-reading.ts';
 
 /** What `atoll status` found out. */
@@ -36,7 +37,8 @@ export interface PropagationLine {
   readonly namespace: string;
   readonly name: string;
   readonly clusters: number;
-  readonly ready: number;
+  /** Absent where that is not known: a Binding says only whether all are. */
+  readonly ready?: number;
   readonly stale: number;
   readonly objects: number;
   /** `Ready`, or the reason of the first condition that fails. */
@@ -67,7 +69,7 @@ export function statusReport(facts: StatusFacts): StatusReport {
 }
 
 /** In the order in which one thing follows from another: the first that fails is the cause of those behind it. */
-const CONDITIONS = ['Selected', 'Placed', 'OverridesApplied', 'Dispatched', 'Ready'];
+const CONDITIONS = ['Synced', 'Selected', 'Placed', 'OverridesApplied', 'Dispatched', 'Ready'];
 
 export function propagationLine(propagation: Propagation): PropagationLine {
   const { status, metadata } = propagation;
@@ -80,9 +82,9 @@ export function propagationLine(propagation: Propagation): PropagationLine {
     namespace: metadata.namespace ?? '',
     name: nameOf(propagation),
     clusters: status?.clusters ?? 0,
-    ready: status?.ready ?? 0,
     stale: status?.stale ?? 0,
     objects: status?.objects ?? 0,
+    ...(isBindingView(propagation) && status?.ready === undefined ? {} : { ready: status?.ready ?? 0 }),
   };
   if (metadata.deletionTimestamp !== undefined) {
     const left = status?.dispatchedTo ?? [];
@@ -134,7 +136,7 @@ function nextStep(
     const context = facts.context === '' ? '' : ` --context ${facts.context}`;
     return {
       why,
-      command: `kubectl${context}${inNamespace} describe ${broken.kind.toLowerCase()} ${broken.name}`,
+      command: `kubectl${context}${inNamespace} describe ${broken.kind === 'Binding' ? BINDING_RESOURCE : broken.kind.toLowerCase()} ${broken.name}`,
     };
   }
   const first = away[0];

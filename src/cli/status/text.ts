@@ -28,15 +28,21 @@ function propagationTable(propagations: readonly PropagationLine[], paint: Paint
   return table(
     ['PROPAGATION', 'CLUSTERS', 'READY', 'STALE', 'OBJECTS', 'STATE'],
     propagations.map((line) => [
-      cell(line.namespace === '' ? line.name : `${line.namespace}/${line.name}`, 'strong'),
+      cell(nameText(line), 'strong'),
       String(line.clusters),
-      cell(String(line.ready), line.ready === line.clusters ? 'plain' : 'warn'),
+      cell(String(line.ready ?? '-'), line.ready === line.clusters ? 'plain' : 'warn'),
       cell(String(line.stale), line.stale === 0 ? 'plain' : 'warn'),
       String(line.objects),
       cell(stateText(line), line.state === 'Ready' ? 'good' : line.ok ? 'plain' : 'warn'),
     ]),
     paint,
   );
+}
+
+/** Those that are no propagations are called what they are. */
+function nameText({ kind, namespace, name }: PropagationLine): string {
+  if (namespace !== '') return `${namespace}/${name}`;
+  return kind === 'Binding' ? `${kind} ${name}` : name;
 }
 
 function stateText({ state, message }: PropagationLine): string {

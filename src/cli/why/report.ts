@@ -1,3 +1,4 @@
+import type { Propagation } from '../../dialects/propagation/types.ts';
 import { shortDigest } from '../../engine/digest.ts';
 import type { Dispatch, ObjectState } from '../../engine/dispatch/index.ts';
 import type { PatchOperation } from '../../engine/intent.ts';
@@ -7,8 +8,9 @@ import type { Plan } from '../../engine/plan/plan.ts';
 import { stands } from '../../engine/plan/standing.ts';
 import { neverPropagated } from '../../engine/select/select.ts';
 import { type ClusterSummary, type ClusterWord, summariseCluster } from '../../engine/summarise/summarise.ts';
-import { type Condition, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
+import { type Condition, type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
 import { type ClusterLine, clusterLine } from '../cluster/facts.ts';
+import { isBindingView } from '../fleet-bindings.ts';
 import { nameOf, type SpokeReading } from '../fleet-reading.ts';
 import { redactOperation } from '../redact.ts';
 import type { SelectingPropagation, WhyFacts } from './facts.ts';
@@ -23,8 +25,12 @@ export interface WhyReport {
   };
   /** Why no propagation would ever take it. */
   readonly neverPropagated?: string;
-  /** Of its namespace, and ClusterPropagations. */
+  /** Of its namespace, ClusterPropagations, and Bindings that list it. */
   readonly propagations: readonly PropagationChain[];
+  /** What the object says of itself on clusters that it goes to by itself, such as a definition of a graph. */
+  readonly distributed?: string;
+  /** How many Bindings there are that do not list it. */
+  readonly otherBindings?: number;
 }
 
 export interface PropagationChain {
@@ -35,6 +41,8 @@ export interface PropagationChain {
   readonly reason: string;
   /** Why the hub changes nothing on any cluster now, though it selects the object. */
   readonly held?: string;
+  /** What a Binding says is wrong, with this object or with another. */
+  readonly errors?: readonly string[];
   /** The hub has not looked at its newest change yet. */
   readonly pending?: true;
   readonly clusters: readonly ClusterChain[];
@@ -98,9 +106,14 @@ export function whyReport(facts: WhyFacts): WhyReport {
   const { object, fleet } = facts;
   const { generation, creationTimestamp, deletionTimestamp, namespace = '' } = object.metadata;
   const never = neverPropagated(object);
-  const near = fleet.propagations.filter(
-    ({ metadata }) => metadata.namespace === undefined || metadata.namespace === namespace,
+  const near = fleet.propagations.filter((item) =>
+    isBindingView(item)
+      ? facts.selecting.some(({ propagation }) => propagation === item)
+      : item.metadata.namespace === undefined || item.metadata.namespace === namespace,
   );
+  const otherBindings = fleet.propagations.filter(
+    (item) => isBindingView(item) && !near.includes(item),
+  ).length;
   const propagations = near.map((propagation): PropagationChain => {
     const selecting = selectingOf(propagation, object);
     const found = facts.selecting.find((item) => item.propagation === propagation);
@@ -117,6 +130,7 @@ export function whyReport(facts: WhyFacts): WhyReport {
     return {
       ...base,
       ...(held === undefined ? {} : { held }),
+      ...errorsOf(propagation),
       ...(pending ? { pending: true } : {}),
       clusters: fleet.clusters
         .map(nameOf)
@@ -133,7 +147,20 @@ export function whyReport(facts: WhyFacts): WhyReport {
     },
     ...(never === undefined ? {} : { neverPropagated: never }),
     propagations: propagations.sort((a, b) => Number(b.selects) - Number(a.selects)),
+    ...(otherBindings === 0 ? {} : { otherBindings }),
+    ...distributedIn(object),
   };
+}
+
+function distributedIn(object: KubeObject): { distributed?: string } {
+  const { conditions = [] } = (object['status'] ?? {}) as { conditions?: readonly Condition[] };
+  const found = conditions.find(({ type }) => type === 'Distributed');
+  return found === undefined ? {} : { distributed: `${found.reason}: ${found.message}` };
+}
+
+function errorsOf(propagation: Propagation): { errors?: readonly string[] } {
+  const errors = isBindingView(propagation) ? (propagation.binding.status?.errors ?? []) : [];
+  return errors.length === 0 ? {} : { errors };
 }
 
 /** What withholds every dispatch of a propagation. */
@@ -169,7 +196,7 @@ function clusterChain(facts: WhyFacts, found: SelectingPropagation, name: string
     connection: line?.connection ?? 'Unknown',
     ...(line?.lastSynced === undefined ? {} : { lastSynced: line.lastSynced }),
     chosen,
-    reason: chosen ? placementText(propagation.spec.placement) : (rejected ?? 'it is not in the inventory'),
+    reason: chosen ? placementText(propagation) : (rejected ?? 'it is not in the inventory'),
     overrides,
     ...(blocked === undefined ? {} : { blocked }),
   } as const;
@@ -299,10 +326,9 @@ export function healthIn({ spec, status }: Dispatch, key: string): ClusterChain[
   return { health: 'Healthy', reason: 'Healthy', message: '' };
 }
 
-function placementText({
-  clusterNames,
-  clusterSelector,
-}: WhyFacts['selecting'][number]['propagation']['spec']['placement']): string {
+function placementText(propagation: Propagation): string {
+  if (isBindingView(propagation)) return 'it is one of its destinations';
+  const { clusterNames, clusterSelector } = propagation.spec.placement;
   const parts: string[] = [];
   if (clusterNames !== undefined) parts.push('clusterNames lists it');
   if (clusterSelector !== undefined)

@@ -1,24 +1,27 @@
+import { neverListed } from '../../dialects/kubestellar/index.ts';
 import { effectiveSelectors } from '../../dialects/propagation/compile.ts';
 import type { Propagation } from '../../dialects/propagation/types.ts';
 import { selectorText } from '../../engine/place/decide.ts';
 import { neverPropagated, type ResourceSelector, selects } from '../../engine/select/select.ts';
 import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import { selectorFromObject } from '../../schema/label-selector.ts';
+import { type BindingView, isBindingView, listsObject, policyOf } from '../fleet-bindings.ts';
 
 /** Whether a propagation means an object, with the selector that decides, in words. */
 export type Selecting =
-  | { readonly selects: true; readonly selector: number; readonly reason: string }
+  | { readonly selects: true; readonly reason: string }
   | { readonly selects: false; readonly reason: string };
 
 /** Why a propagation selects an object, or why it does not. Pure; agrees with `compilePropagation`. */
 export function selectingOf(propagation: Propagation, object: KubeObject): Selecting {
+  if (isBindingView(propagation)) return listingOf(propagation, object);
   const selectors = effectiveSelectors(propagation);
   const hit = selectors.findIndex((selector) => selects(selector, object));
   const never = neverPropagated(object);
   const selector = selectors[hit];
   if (selector) {
     const reason = `resourceSelectors[${hit}] (${selectorWords(selector)}) matches`;
-    if (never === undefined) return { selects: true, selector: hit, reason };
+    if (never === undefined) return { selects: true, reason };
     return { selects: false, reason: `${reason}, but it is never propagated: ${never}` };
   }
   const ofKind = selectors
@@ -33,6 +36,16 @@ export function selectingOf(propagation: Propagation, object: KubeObject): Selec
   }
   const reasons = ofKind.map(({ item, index }) => `resourceSelectors[${index}]: ${mismatch(item, object)}`);
   return { selects: false, reason: reasons.join('; ') };
+}
+
+/** A Binding names its objects one by one. */
+function listingOf(view: BindingView, object: KubeObject): Selecting {
+  if (!listsObject(view, object)) return { selects: false, reason: 'it does not list it' };
+  const policy = policyOf(view.binding);
+  const reason = policy === undefined ? 'it was written by hand' : `${policy} selects it`;
+  const never = neverListed(object);
+  if (never === undefined) return { selects: true, reason };
+  return { selects: false, reason: `it lists it, but it is never propagated: ${never}` };
 }
 
 function isOfKind(selector: ResourceSelector, object: KubeObject): boolean {

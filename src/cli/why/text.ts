@@ -15,10 +15,11 @@ import type {
 
 const VALUE_WIDTH = 120;
 const WIDTH = 14;
+const BINDING = 'Binding';
 
 /** The chain as text: one cluster in full, or all of them in a line each. */
 export function whyText(report: WhyReport, detailed: boolean, now: number, paint: Paint): string {
-  const { object, propagations, neverPropagated } = report;
+  const { object, propagations, neverPropagated, otherBindings = 0 } = report;
   const made = object.created === undefined ? '' : `, made ${agoText(parseTime(object.created), now)}`;
   const generation = object.generation === undefined ? '' : `generation ${object.generation}`;
   const source = [`${generation}${made}`.replace(/^, /, ''), object.deleting ? 'being deleted' : ''].filter(
@@ -32,25 +33,32 @@ export function whyText(report: WhyReport, detailed: boolean, now: number, paint
     `${object.apiVersion} at the hub${source.length === 0 ? '' : `, ${source.join(', ')}`}`,
   );
   if (neverPropagated !== undefined) out += row(paint, '', 'never sent', paint('warn', neverPropagated));
+  // It needs nobody who selects it.
+  if (report.distributed !== undefined) out += row(paint, '', 'distributed', report.distributed);
+  if (propagations.length === 0 && report.distributed !== undefined) return out;
   if (propagations.length === 0) {
     const where =
       object.namespace === ''
         ? 'there is no ClusterPropagation'
         : `there is no Propagation in namespace ${object.namespace} and no ClusterPropagation`;
-    return `${out}${row(paint, '', 'propagation', paint('warn', `none: ${where}`))}`;
+    return `${out}${row(paint, '', 'propagation', paint('warn', `none: ${where}`))}${othersPart(otherBindings, paint)}`;
   }
   const selecting = propagations.filter((item) => item.selects);
   if (selecting.length === 0) out += row(paint, '', 'propagation', paint('warn', 'none selects it'));
   for (const item of propagations) out += propagationPart(item, detailed, now, paint);
-  if (selecting.length > 1)
+  if (selecting.length === 0) out += othersPart(otherBindings, paint);
+  // What several Bindings bring is brought once, for all of them.
+  if (selecting.length > 1 && selecting.some(({ kind }) => kind !== BINDING))
     out += `\n${paint('warn', `${selecting.length} propagations select it: where two of them choose a cluster, the first there keeps it.`)}\n`;
   return out;
 }
 
 function propagationPart(item: PropagationChain, detailed: boolean, now: number, paint: Paint): string {
   const name = paint(item.selects ? 'strong' : 'plain', propagationText(item));
+  const isBinding = item.kind === BINDING;
   if (!item.selects) return row(paint, '', 'not by', `${name}: ${item.reason}`);
-  let out = `\n${row(paint, '', 'propagation', `${name} selects it: ${item.reason}`)}`;
+  let out = `\n${row(paint, '', isBinding ? 'binding' : 'propagation', `${name} ${isBinding ? 'lists' : 'selects'} it: ${item.reason}`)}`;
+  for (const error of item.errors ?? []) out += row(paint, '  ', 'error', paint('warn', error));
   if (item.held !== undefined) out += row(paint, '  ', 'held', paint('warn', item.held));
   if (item.pending)
     out += row(paint, '  ', 'pending', paint('warn', 'the hub has not looked at its newest change yet'));
@@ -59,6 +67,12 @@ function propagationPart(item: PropagationChain, detailed: boolean, now: number,
   if (!detailed) return `${out}${clustersTable(item.clusters, now, paint)}`;
   for (const chain of item.clusters) out += clusterPart(chain, now, paint);
   return out;
+}
+
+function othersPart(bindings: number, paint: Paint): string {
+  if (bindings === 0) return '';
+  const none = bindings === 1 ? 'the Binding that there is does not list it' : `none of ${bindings} lists it`;
+  return row(paint, '', 'binding', paint('warn', none));
 }
 
 const WORD_STYLE: Readonly<Record<NonNullable<ClusterChain['word']>, Style>> = {

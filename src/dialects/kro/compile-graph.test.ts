@@ -279,12 +279,12 @@ describe('the same nodes', () => {
     ]);
     expect(states(ofDefinition, { ready: 'no' })).toEqual([
       unready,
-      'second IN_PROGRESS: waits for node first to be ready',
+      'second IN_PROGRESS: waits for node first',
     ]);
     expect(states(ofDefinition, { ready: 'yes' })[1]).toContain('is about to be applied');
     // What is not there is waited for in both.
     const absent = stepInstance(right(resources), object, observedObjects([]), options);
-    expect(absent.nodes[1]?.reasons.map(reasonText)).toEqual(['waits for node first to be ready']);
+    expect(absent.nodes[1]?.reasons.map(reasonText)).toEqual(['waits for node first']);
   });
 });
 

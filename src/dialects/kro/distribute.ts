@@ -177,7 +177,12 @@ function missing(
 ): string {
   if (wanted === undefined) return `there is no revision of ${name} that can be served`;
   const numbers = known.map(({ spec }) => spec.revision).toSorted((a, b) => a - b);
-  const there = numbers.length === 0 ? 'there is none' : `there are ${numbers.join(', ')}`;
+  const there =
+    numbers.length === 0
+      ? 'there is none'
+      : numbers.length === 1
+        ? `there is ${numbers[0]} only`
+        : `there are ${numbers.join(', ')}`;
   return `there is no revision ${wanted} of ${name}; ${there}`;
 }
 

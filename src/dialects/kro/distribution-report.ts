@@ -1,13 +1,12 @@
 import type { DispatchStatus } from '../../engine/dispatch/index.ts';
 import type { ClusterFacts } from '../../engine/intent.ts';
 import { type ClusterObservation, summariseCluster } from '../../engine/summarise/summarise.ts';
-import { setCondition } from '../../kube/conditions.ts';
 import type { Condition } from '../../kube/object.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
 import { type CompiledDistribution, revisionFor } from './distribute.ts';
 import { countsIn } from './instance-tally.ts';
 import { DISTRIBUTED } from './report.ts';
-import type { GraphOnCluster, GraphRollout, GraphRolloutStatus } from './rollout.ts';
+import type { GraphOnCluster } from './rollout.ts';
 
 /** What became of a distributed definition. */
 export interface DistributionFindings {
@@ -95,36 +94,8 @@ export function distributionCondition(
   return say('True', 'Distributed', `${counts}; revision ${revisions.join(', ')}`);
 }
 
-/** The status of a rollout. `inForce` false: another one of the same graph counts. */
-export function rolloutStatus(
-  rollout: GraphRollout,
-  found: DistributionFindings | undefined,
-  inForce: string | undefined,
-  now: number,
-): GraphRolloutStatus {
-  const { generation: observedGeneration = 0 } = rollout.metadata;
-  const condition = found && distributionCondition(found);
-  const ready =
-    inForce === undefined
-      ? {
-          status: condition?.status ?? 'Unknown',
-          reason: condition?.reason ?? 'NoClusters',
-          message: condition?.message ?? 'there is no cluster',
-        }
-      : {
-          status: 'False' as const,
-          reason: 'NotInForce',
-          message: `the RGDRollout ${inForce} is about the same graph and older`,
-        };
-  const { conditions } = setCondition(
-    rollout.status?.conditions,
-    { type: 'Ready', ...ready, observedGeneration },
-    now,
-  );
-  return { observedGeneration, clusters: inForce === undefined ? [...(found?.rows ?? [])] : [], conditions };
-}
-
-function named(clusters: readonly string[]): string {
+/** Some of the names; how many more there are. */
+export function named(clusters: readonly string[]): string {
   const more = clusters.length > MAX_NAMED ? ` and ${clusters.length - MAX_NAMED} more` : '';
   return `${clusters.slice(0, MAX_NAMED).join(', ')}${more}`;
 }

@@ -40,7 +40,9 @@ export type EngineState =
   | { readonly state: 'Ready' }
   | { readonly state: 'Unreachable'; readonly message: string }
   /** An engine of its own runs there: nothing is touched. */
-  | { readonly state: 'EnginePresent'; readonly message: string };
+  | { readonly state: 'EnginePresent'; readonly message: string }
+  /** The same cluster is worked on under another name: by this one nothing is touched. */
+  | { readonly state: 'AlreadyEngaged'; readonly message: string };
 
 /** What whoever runs graphs on a cluster tells of it. */
 export interface EngagedReports {

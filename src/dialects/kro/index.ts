@@ -38,7 +38,6 @@ export {
   type DistributionFindings,
   distributionCondition,
   graphOnClusters,
-  rolloutStatus,
 } from './distribution-report.ts';
 export type {
   AskedDefinition,
@@ -115,6 +114,12 @@ export {
   revisionsInUse,
   rolloutOf,
 } from './rollout.ts';
+export {
+  clustersNamedBy,
+  type NamedCluster,
+  type RolloutFindings,
+  rolloutStatus,
+} from './rollout-report.ts';
 export { KUBECONFIG_TARGETS_READY, type SecretAim, secretAims } from './secret-targets.ts';
 export { TARGETS_READY, type TargetFacts, targetsCondition } from './target-report.ts';
 export type {

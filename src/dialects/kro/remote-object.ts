@@ -45,6 +45,8 @@ export interface RemoteObjectStatus {
   status?: JsonObject;
   /** Other fields of it that were asked for. */
   fields?: JsonObject;
+  /** Of the object there, where the hub itself made it. */
+  uid?: string;
 }
 
 /** Cluster-scoped, so that who may write in a namespace cannot put anything on other clusters by it. */
@@ -84,6 +86,7 @@ export const REMOTE_OBJECT_KIND: CustomKind = {
     message: text(),
     status: { ...anything('The status of the object there.'), type: 'object' },
     fields: { ...anything('Other fields of it that the graph uses.'), type: 'object' },
+    uid: text('Of the object there, where the hub itself made it.'),
   }),
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.cluster' },

@@ -165,6 +165,12 @@ export const GRAPH_ROLLOUT: CustomKind = {
   columns: [
     { name: 'Graph', type: 'string', jsonPath: '.spec.graph' },
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    {
+      name: 'Message',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.status!="True")].message',
+      priority: 1,
+    },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
 };

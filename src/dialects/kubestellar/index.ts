@@ -21,7 +21,7 @@ export {
   SYNC_TARGET,
 } from './edge-kinds.ts';
 export { BINDING, BINDING_POLICY, CONTROL_GROUP, CONTROL_KINDS } from './kinds.ts';
-export { instancesOf, labelValueOf, placementsOf, sliceOf } from './locations.ts';
+export { instancesOf, labelValueOf, placementsOf, slicesOf } from './locations.ts';
 export { combineModulations } from './modulation.ts';
 export { isNeverListed, neverListed } from './never-listed.ts';
 export { type CompiledTest, compileObjectTest, type NamespaceLabels } from './object-test.ts';
@@ -40,6 +40,7 @@ export {
   selectLabelled,
   selectsObject,
 } from './resolve.ts';
+export { differenceOf } from './same-wish.ts';
 export type {
   Binding,
   BindingCondition,

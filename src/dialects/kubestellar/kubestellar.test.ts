@@ -261,7 +261,7 @@ describe('a Binding', () => {
 
 describe('what is told', () => {
   const summary = summariseFleet([{ cluster: 'a', live: false, wantedGeneration: 1, observedAt: 1 }]);
-  const found = { generation: 3, deleting: false, errors: [], summary };
+  const found = { generation: 3, deleting: false, listed: 1, errors: [], summary };
 
   it('is the same object of conditions as long as nothing is new, and copied to the policy', () => {
     const first = reportBinding(found, undefined, 1_000);
@@ -270,6 +270,11 @@ describe('what is told', () => {
       'Synced True/ReconcileSuccess',
     ]);
     expect(reportBinding(found, first, 9_000)).toEqual(first);
+    expect(reportBinding({ ...found, listed: 0 }, first, 9_000).conditions?.[0]).toMatchObject({
+      status: 'False',
+      reason: 'Unavailable',
+      message: 'there is no object to bring',
+    });
     const wrong = reportBinding({ ...found, errors: ['x', 'y'] }, first, 9_000);
     expect(wrong.conditions?.[0]).toBe(first.conditions?.[0]);
     const above = { generation: 1, deleting: false, errors: ['z'], collectors: ['c'], binding: wrong };

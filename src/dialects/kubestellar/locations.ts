@@ -41,22 +41,30 @@ export function placementsOf(
   };
 }
 
-/** The slice of an EdgePlacement: of its name, and gone with it. */
-export function sliceOf(
+/** Destinations that a slice holds: it stays a small object however many there are. */
+const SLICE_SIZE = 100;
+/** Leaves room for what tells the slices of a placement apart. */
+const LONGEST_SLICE_STEM = 230;
+
+/** The slices of an EdgePlacement, which go with it: the first has its name, and all have its name in a label. */
+export function slicesOf(
   placement: EdgePlacement,
   destinations: readonly SinglePlacement[],
-): SinglePlacementSlice {
+): readonly SinglePlacementSlice[] {
   const { name = '', uid = '' } = placement.metadata;
-  return {
+  const count = Math.max(1, Math.ceil(destinations.length / SLICE_SIZE));
+  // No other placement has such a name by chance.
+  const stem = `${name.slice(0, LONGEST_SLICE_STEM)}-${uid.slice(0, 8)}`;
+  return Array.from({ length: count }, (_, index) => ({
     apiVersion: placement.apiVersion,
     kind: 'SinglePlacementSlice',
     metadata: {
-      name,
+      name: index === 0 ? name : `${stem}-${index + 1}`,
       labels: { [SOURCE_PLACEMENT_LABEL]: labelValueOf(name) },
       ownerReferences: [{ apiVersion: placement.apiVersion, kind: placement.kind, name, uid }],
     },
-    destinations,
-  };
+    destinations: destinations.slice(index * SLICE_SIZE, (index + 1) * SLICE_SIZE),
+  }));
 }
 
 const LONGEST_LABEL = 63;

@@ -6,6 +6,8 @@ import type { BindingCondition, BindingStatus } from './types.ts';
 export interface BindingFindings {
   readonly generation: number;
   readonly deleting: boolean;
+  /** How many objects it lists. */
+  readonly listed: number;
   /** Of what it lists, and what else keeps it from being carried out. */
   readonly errors: readonly string[];
   readonly summary: FleetSummary;
@@ -74,7 +76,7 @@ const DELETING: Told = {
   message: 'what it brought is being taken away',
 };
 
-function readiness({ deleting, summary }: BindingFindings): Told {
+function readiness({ deleting, listed, summary }: BindingFindings): Told {
   const told = (status: Told['status'], reason: string, message: string): Told => ({
     type: 'Ready',
     status,
@@ -84,6 +86,7 @@ function readiness({ deleting, summary }: BindingFindings): Told {
   if (deleting) return DELETING;
   const { clusters, ready, stale, notReady } = summary;
   if (clusters === 0) return told('False', 'Unavailable', 'it goes to no cluster');
+  if (listed === 0) return told('False', 'Unavailable', 'there is no object to bring');
   const [first] = notReady.filter(({ word }) => word !== 'Stale');
   if (first)
     return told(

@@ -1,7 +1,8 @@
 import { digestOf } from '../../engine/digest.ts';
 import { portable } from '../../engine/render/portable.ts';
 import type { ResourceId } from '../../kube/client.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { asJson, type KubeObject } from '../../kube/object.ts';
+import { isObject, type JsonValue } from '../../schema/json.ts';
 import { type LabelSelector, matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
 import { combineModulations } from './modulation.ts';
 import { isNeverListed, neverListed } from './never-listed.ts';
@@ -120,10 +121,10 @@ export function resolvePolicy(policy: CompiledPolicy, options: ResolveOptions): 
     for (const object of objects) {
       const passing = reaching.filter(({ test }) => test.passes(kind, object, options.namespaces));
       if (passing.length === 0 || neverListed(object) !== undefined) continue;
-      found.push({
-        listed: listedObject(kind, object, combineModulations(passing.map(({ modulation }) => modulation))),
-        content: contentOf(object),
-      });
+      const content = contentOf(object);
+      if (content === undefined) continue;
+      const modulation = combineModulations(passing.map((clause) => clause.modulation));
+      found.push({ listed: listedObject(kind, object, modulation), content });
     }
   }
   for (const listed of unreadable ? before.values() : [])
@@ -185,17 +186,34 @@ export function sameContent(a: KubeObject, b: KubeObject): boolean {
     a.metadata.uid === b.metadata.uid &&
     a.metadata.deletionTimestamp === b.metadata.deletionTimestamp &&
     (a.metadata.ownerReferences?.length ?? 0) === (b.metadata.ownerReferences?.length ?? 0) &&
+    contentOf(a) !== undefined &&
     contentOf(a) === contentOf(b)
   );
 }
 
 const contents = new WeakMap<KubeObject, string>();
 
-function contentOf(object: KubeObject): string {
+/** As deep as the embedded API server lets objects be; others let them be deeper than functions that call themselves can follow. */
+const MAX_DEPTH = 500;
+
+/** `undefined` where it nests too deeply to be worked on: one such object must not stop all that are selected with it. */
+function contentOf(object: KubeObject): string | undefined {
   let content = contents.get(object);
-  if (content === undefined) {
+  if (content === undefined && !isDeeper(asJson(object), MAX_DEPTH)) {
     content = digestOf(portable(object));
     contents.set(object, content);
   }
   return content;
+}
+
+function isDeeper(value: JsonValue, levels: number): boolean {
+  let level: readonly JsonValue[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > levels) return true;
+    level = level.flatMap((item) => {
+      const members = Array.isArray(item) ? item : isObject(item) ? Object.values(item) : [];
+      return members.filter((member) => typeof member === 'object' && member !== null);
+    });
+  }
+  return false;
 }

@@ -8,6 +8,7 @@ import {
 import type { Compiled } from '../../engine/compiled.ts';
 import { compareForApply } from '../../engine/order/kind-rank.ts';
 import { portable } from '../../engine/render/portable.ts';
+import { DEFAULT_TIMEOUT_S, updateProblems } from '../../engine/rollout/index.ts';
 import { RESOURCE_RULE, type ResourceRule } from '../../engine/rules/index.ts';
 import {
   compiledSelector,
@@ -102,6 +103,12 @@ export function compilePropagation(
     revisionHistoryLimit,
     deletionBudget = DEFAULT_DELETION_BUDGET,
   } = propagation.spec;
+  if (apply?.workloadUpdate)
+    for (const problem of updateProblems(
+      apply.workloadUpdate,
+      rollout && (rollout.timeoutSeconds ?? DEFAULT_TIMEOUT_S),
+    ))
+      problems.push(`apply.workloadUpdate.${problem}`);
   const closure = dependencies && closureFor(propagation, [...chosen.values()], named, stock, reading);
   const all = [...chosen.values(), ...(closure?.added ?? []).map(({ object }) => object)];
   const objects = all.map(portable).sort((a, b) => compareForApply(refOf(a), refOf(b)));

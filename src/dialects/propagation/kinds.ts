@@ -47,6 +47,18 @@ const replicas = record(
     ),
     rebalance: flag('Planner only: move what runs already.'),
     replicasPath: text('Where replicas are in kinds that are not known: spec.size.'),
+    components: list(
+      record(
+        {
+          replicasPath: text('Such as spec.taskManager.replicas.', { minLength: 1, maxLength: 512 }),
+          templatePath: text('Of its pods: spec.taskManager.podTemplate.', { minLength: 1, maxLength: 512 }),
+        },
+        undefined,
+        { required: ['replicasPath', 'templatePath'] },
+      ),
+      'Whole only: kinds whose pods come from several templates. All parts of all workloads fit in one cluster together, or go nowhere.',
+      { maxItems: 16 },
+    ),
   },
   'How replicas are divided among the chosen clusters. Without it every cluster gets all of them.',
 );

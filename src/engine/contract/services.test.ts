@@ -24,4 +24,11 @@ describe('a service behind the hub', () => {
     expect(allows([web, contract()])).toBe(true);
     expect(allows([web, other])).toBe(false);
   });
+  it('is not reached where a contract has an empty list, or cannot be understood', () => {
+    const web = contract({ namespace: 'shop', names: ['web:http'] });
+    expect(allows([web, { spec: { services: [] } }])).toBe(false);
+    expect(allows([{ spec: { ...web.spec, rules: [{ expression: 'object.' }] } }])).toBe(false);
+    expect(allows([web, { spec: { rules: [{ expression: 'object.' }] } }])).toBe(false);
+    expect(allows([web, { spec: 'none' }])).toBe(false);
+  });
 });

@@ -24,6 +24,7 @@ export {
   type Position,
   SYSTEM_NAMESPACE,
   type Tombstone,
+  WORKLOAD_UPDATE_ANNOTATION,
 } from './dispatch.ts';
 export { BUNDLE, DISPATCH, OWNERSHIP_RECORD } from './kinds.ts';
 export { MAX_MANIFEST_BYTES, type ManifestProblem, manifestProblems } from './manifests.ts';

@@ -58,6 +58,51 @@ const choices: Record<string, OpenApiSchema> = {
     },
     'Leave an object alone that has come to its end by itself (a Job, a Pod), instead of keeping it up: it is not changed, and not made again, any more.',
   ),
+  workloadUpdate: {
+    ...record(
+      {
+        strategy: oneOf(
+          ['Rolling', 'Canary', 'AllAtOnce'],
+          'Rolling (the default) is the way that the workload itself asks for. Canary goes by steps (Deployments, StatefulSets). AllAtOnce replaces all pods at the same time (Deployments, DaemonSets). Other kinds change in their own way.',
+        ),
+        canary: record(
+          {
+            steps: list(
+              record(
+                {
+                  weight: integer('Percentage of the pods that have the new template, rounded up.', {
+                    minimum: 1,
+                    maximum: 100,
+                  }),
+                  pauseSeconds: integer('How long it holds once they are available.', {
+                    minimum: 0,
+                    maximum: 2_592_000,
+                  }),
+                },
+                undefined,
+                { required: ['weight'] },
+              ),
+              'In order, each weight larger than the one before. After the last the workload goes on in its own way.',
+              { minItems: 1, maxItems: 32 },
+            ),
+          },
+          'Of Canary.',
+          { required: ['steps'] },
+        ),
+        timeoutSeconds: integer(
+          'Pods that are not available after so long, pauses apart, stop the change where it is, and the cluster is Degraded. 1800 by default.',
+          { minimum: 1, maximum: 2_592_000 },
+        ),
+      },
+      'How the pods of a workload change within one cluster when their template does.',
+    ),
+    'x-kubernetes-validations': [
+      {
+        rule: "(has(self.strategy) && self.strategy == 'Canary') == has(self.canary)",
+        message: 'canary is for the strategy Canary, which needs it',
+      },
+    ],
+  },
 };
 
 /** How objects are written on a spoke. */

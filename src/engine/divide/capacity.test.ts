@@ -5,6 +5,7 @@ import { applyJsonPatch } from '../../schema/json-patch.ts';
 import { takeUpTo } from './capacity.ts';
 import {
   type ClusterCapacity,
+  capacityOf,
   completionsOf,
   createReservations,
   divide,
@@ -17,7 +18,6 @@ import {
   replicaNeeds,
   replicasPatch,
   replicasPathOf,
-  summariseNodes,
   tallyPods,
 } from './index.ts';
 
@@ -38,6 +38,11 @@ const pod = (nodeName: string, cpu: string, phase = 'Running'): KubeObject => ({
   spec: { nodeName, containers: [{ name: 'c', resources: { requests: { cpu, memory: '1Gi' } } }] },
   status: { phase },
 });
+const summariseNodes = (nodes: readonly KubeObject[], pods: readonly KubeObject[]): ClusterCapacity => {
+  const tally = tallyPods();
+  tally.add(pods);
+  return capacityOf(nodes, tally.used);
+};
 const cpu = (millis: number) => ({ amounts: { cpu: millis, pods: 1 } });
 
 describe('the room in a cluster', () => {

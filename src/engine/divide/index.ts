@@ -6,7 +6,7 @@
  * a cluster (but for `Aggregated` and `Planner`, which are what their names are known for). What fits nowhere is
  * `unassigned` and comes with a `problem`; nothing here throws.
  *
- * Room comes from {@link summariseNodes} (on the spoke) through {@link estimateReplicas} (at the hub), less what
+ * Room comes from {@link capacityOf} (on the spoke) through {@link estimateReplicas} (at the hub), less what
  * {@link createReservations} holds of decisions that do not show yet.
  */
 export { type Amounts, amountOf, amountsOf, podNeeds } from './amounts.ts';
@@ -29,9 +29,9 @@ export {
   type PendingPods,
   type PodTally,
   replicaNeeds,
-  summariseNodes,
   tallyPods,
 } from './node-summary.ts';
+export { type Part, partsOf } from './parts.ts';
 export { type PlannerCluster, type PlannerResult, planReplicas } from './planner.ts';
 export { type PreferenceCluster, preferencesOf } from './preferences.ts';
 export { readReplicas, replicasPatch, replicasPathOf } from './replicas-path.ts';

@@ -83,14 +83,10 @@ function workloadOf({ metadata }: KubeObject): Pick<PendingPods, 'kind' | 'names
     : { kind: owner.kind, namespace, name: owner.name };
 }
 
-/** What is free in a cluster, from its nodes and pods. Nodes that are cordoned, going, or not ready take nothing. */
-export function summariseNodes(nodes: readonly KubeObject[], pods: readonly KubeObject[]): ClusterCapacity {
-  const tally = tallyPods();
-  tally.add(pods);
-  return capacityOf(nodes, tally.used);
-}
-
-/** The same from pods that were counted. */
+/**
+ * What is free in a cluster, from its nodes and the pods that were counted. Nodes that are cordoned, going, or not ready take
+ * nothing.
+ */
 export function capacityOf(
   nodes: readonly KubeObject[],
   used: ReadonlyMap<string, Amounts>,

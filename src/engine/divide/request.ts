@@ -34,6 +34,11 @@ export interface DivisionOptions {
   readonly rebalance?: boolean;
   /** Where replicas are in objects of kinds that the engine does not know: `spec.size`. */
   readonly replicasPath?: string;
+  /**
+   * `Whole` only: kinds whose pods come from several templates, each with its number of replicas. All of an intent, workloads beside
+   * them included, fit in one cluster together or go nowhere.
+   */
+  readonly components?: readonly { readonly replicasPath: string; readonly templatePath: string }[];
   /** When set to a later time than that of the last division, everything is divided anew. RFC 3339. */
   readonly divideAnewAfter?: string;
 }

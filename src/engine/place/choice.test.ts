@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { compileAllow } from './allow.ts';
 import { type Decision, decide } from './decide.ts';
-import { decisionSlices, rejectionSummary } from './decision.ts';
-import { decisionGroups } from './decision-groups.ts';
+import { rejectionSummary } from './decision.ts';
 import { cluster, everywhere, regions, why } from './fleet.fixture.ts';
-import { createFleetIndex } from './fleet-index.ts';
 import type { ClusterFacts, Placement, Taint } from './placement.ts';
 import { requiredApis } from './required-apis.ts';
 
@@ -357,29 +355,6 @@ describe('other workloads and other rules', () => {
 });
 
 describe('reading decisions', () => {
-  it('[S42] in slices of a bounded size', () => {
-    const decision = decide(
-      everywhere,
-      Array.from({ length: 250 }, (_, index) => cluster(`c${1000 + index}`)),
-    );
-    const slices = decisionSlices(decision);
-    expect(slices.map((slice) => slice.length)).toEqual([100, 100, 50]);
-    expect(slices.flat()).toEqual(decision.chosen);
-  });
-
-  it('[S40] in decision groups: named ones, then by size', () => {
-    const fleet = createFleetIndex(regions({ a: 2, b: 5 }));
-    const decision = decide(everywhere, regions({ a: 2, b: 5 }));
-    const canary = { name: 'canary', clusterSelector: { matchLabels: { region: 'a' } } };
-    const parted = decisionGroups(decision, { groups: [canary], clustersPerGroup: '29%' }, fleet);
-    expect(parted.groups.map(({ name, index, clusters }) => [name, index, clusters.length])).toEqual([
-      ['canary', 0, 2],
-      ['', 1, 3],
-      ['', 2, 2],
-    ]);
-    expect(decisionGroups(decision, { clustersPerGroup: 'x' }, fleet).issues).toHaveLength(1);
-  });
-
   it('is one small object however many clusters there are, and survives JSON', () => {
     const many = Array.from({ length: 1000 }, (_, index) =>
       cluster(`cluster-${index}.region-${index % 7}.example`, { labels: { region: `region-${index % 7}` } }),

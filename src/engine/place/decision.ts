@@ -93,13 +93,6 @@ export function rejectionSummary(decision: Decision): string {
   return [...counts].map(([reason, total]) => `${total} ${reason}`).join(', ');
 }
 
-/** The chosen clusters in slices of a bounded size, for APIs that hold so many in an object. */
-export function decisionSlices(decision: Pick<Decision, 'chosen'>, size: number = 100): string[][] {
-  const slices: string[][] = [];
-  for (let at = 0; at < decision.chosen.length; at += size) slices.push(decision.chosen.slice(at, at + size));
-  return slices;
-}
-
 /** Gathers clusters by rule and by what is found. */
 export interface RejectionBook {
   add(reason: RejectionReason, wants: string, found: string, cluster: string): void;

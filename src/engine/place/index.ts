@@ -32,7 +32,6 @@ export {
 export {
   type ClusterRejection,
   type Decision,
-  decisionSlices,
   REJECTIONS,
   type Rejection,
   type RejectionReason,
@@ -40,7 +39,6 @@ export {
   rejectionSummary,
   rejectionText,
 } from './decision.ts';
-export { type DecisionGroup, type DecisionGroupStrategy, decisionGroups } from './decision-groups.ts';
 export { createFleetIndex, type FleetIndex } from './fleet-index.ts';
 export type { Capacity } from './pick.ts';
 export type {

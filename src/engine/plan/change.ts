@@ -1,7 +1,7 @@
 import { type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
 import { deepEqual, isObject } from '../../schema/json.ts';
 import { digestOf } from '../digest.ts';
-import { DISPATCH_LABEL, MANAGED_BY_ANNOTATION } from '../dispatch/dispatch.ts';
+import { DISPATCH_LABEL, MANAGED_BY_ANNOTATION, WORKLOAD_UPDATE_ANNOTATION } from '../dispatch/dispatch.ts';
 import { TRACKING_ANNOTATION } from '../retain/index.ts';
 
 /**
@@ -77,7 +77,12 @@ function knownChange(
 /** Annotations that controllers and clients keep for themselves. */
 const OWN_ANNOTATIONS =
   /^(kubectl\.kubernetes\.io\/last-applied-configuration|deployment\.kubernetes\.io\/|deprecated\.daemonset\.)/;
-const MARKS: ReadonlySet<string> = new Set([MANAGED_BY_ANNOTATION, TRACKING_ANNOTATION, 'atoll.dev/ensured']);
+const MARKS: ReadonlySet<string> = new Set([
+  MANAGED_BY_ANNOTATION,
+  TRACKING_ANNOTATION,
+  WORKLOAD_UPDATE_ANNOTATION,
+  'atoll.dev/ensured',
+]);
 
 /** An object without what its server, its controllers and Atoll keep in it: what people mean by it. */
 export function essence(object: KubeObject): KubeObject {

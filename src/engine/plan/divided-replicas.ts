@@ -6,14 +6,13 @@ import {
   type DivisionOptions,
   divide,
   divideCompletions,
+  partsOf,
   preferencesOf,
-  readReplicas,
   replicasPatch,
-  replicasPathOf,
 } from '../divide/index.ts';
 import type { ClusterFacts } from '../intent.ts';
 import { type ObjectPatch, OF_DIVISION } from '../render/override.ts';
-import { parseFieldPath, readField } from '../retain/index.ts';
+import { placeSet, type RoomForSet } from './whole-set.ts';
 
 /**
  * How many replicas each cluster has of each object, by the object's key and the cluster's name: what the next division starts
@@ -27,6 +26,7 @@ export type RoomFor = (cluster: string, object: KubeObject) => number | undefine
 /** What a division goes by beside what is asked for. */
 export interface DivisionContext {
   readonly room?: RoomFor | undefined;
+  readonly roomForSet?: RoomForSet | undefined;
   /** The most that may stay in a cluster, by the object's key: replicas that found no node there. */
   readonly capacity?: ReplicaRecord | undefined;
   /** Divide everything anew, whatever was before. */
@@ -51,22 +51,32 @@ export function divideReplicas(
   options: DivisionOptions | undefined,
   clusters: readonly ClusterFacts[],
   previous: ReplicaRecord = {},
-  { room, capacity = {}, fresh = false, tierOf }: DivisionContext = {},
+  { room, roomForSet, capacity = {}, fresh = false, tierOf }: DivisionContext = {},
 ): DividedReplicas {
   if (!options || options.strategy === 'Duplicated' || clusters.length === 0) return NOTHING;
   const preferences = preferencesOf(options.preferences, clusters);
   if (preferences.problems.length > 0) return { ...NOTHING, problems: preferences.problems };
-  const rule = options.replicasPath === undefined ? undefined : parseFieldPath(options.replicasPath);
+  const parts = partsOf(objects, options);
+  const unclear = parts.filter(({ total }) => total === undefined);
+  if (options.strategy === 'Whole' && parts.length > 1 && unclear.length === 0)
+    return placeSet(
+      parts,
+      preferences.clusters.map((cluster) => {
+        const tier = tierOf?.(cluster.name) ?? 0;
+        return tier === 0 || cluster.tier !== undefined ? cluster : { ...cluster, tier };
+      }),
+      clusters,
+      previous,
+      roomForSet,
+      fresh,
+    );
   const patches = new Map<string, ObjectPatch[]>();
   const record: Record<string, Record<string, number>> = {};
   const problems: string[] = [];
-  for (const object of objects) {
+  for (const { object, key: part, path, total } of parts) {
     const ref = refOf(object);
-    const known = replicasPathOf(object);
-    const path = known ?? rule;
-    // A path that was given is for the kinds that have it.
-    if (path === undefined || (known === undefined && readField(object, path) === undefined)) continue;
-    const total = readReplicas(object, path);
+    // Of several parts each has its number; only a whole of them is divided.
+    if (part !== refKey(ref)) continue;
     if (total === undefined) {
       problems.push(`${refText(ref)} states no whole number of replicas`);
       continue;
@@ -132,12 +142,9 @@ export function isDivided(
   clusters: readonly string[],
   previous: ReplicaRecord,
 ): boolean {
-  const rule = options?.replicasPath === undefined ? undefined : parseFieldPath(options.replicasPath);
-  return objects.every((object) => {
-    const path = replicasPathOf(object) ?? rule;
-    const total = path && readReplicas(object, path);
+  return partsOf(objects, options).every(({ key, total }) => {
     if (total === undefined) return true;
-    const shares = previous[refKey(refOf(object))];
+    const shares = previous[key];
     return shares !== undefined && clusters.reduce((sum, name) => sum + (shares[name] ?? 0), 0) === total;
   });
 }

@@ -34,7 +34,8 @@ function editJson(text: string, operations: readonly PatchOperation[]): Edited {
   try {
     value = parseJson(text);
   } catch (error) {
-    if (error instanceof SyntaxError) return { problem: `it is no JSON: ${error.message}` };
+    // What a parser says of a text quotes it, and it may be that of a Secret.
+    if (error instanceof SyntaxError) return { problem: 'it is no JSON' };
     throw error;
   }
   try {
@@ -60,10 +61,14 @@ function editYaml(text: string, operations: readonly PatchOperation[]): Edited {
       version: '1.1',
       merge: true,
       intAsBigInt: true,
-      logLevel: 'silent',
+      // With less, what comes after the first document would be lost without a word.
+      logLevel: 'error',
     });
     const [problem] = document.errors;
-    if (problem) return { problem: `it is no YAML of one document: ${problem.message.split('\n')[0]}` };
+    if (problem) {
+      const [{ line, col } = { line: 0, col: 0 }] = problem.linePos ?? [];
+      return { problem: `it is no YAML of one document: ${problem.code} at line ${line}, column ${col}` };
+    }
     for (const [index, operation] of operations.entries()) {
       try {
         editNode(yaml, document, operation);
@@ -76,11 +81,22 @@ function editYaml(text: string, operations: readonly PatchOperation[]): Edited {
     }
     // As it was written: items of lists below their key, or further in.
     const flat = /^( *)[^\s#-][^\n]*:[ \t]*\n\1- /m.test(text);
-    return { text: document.toString({ lineWidth: 0, indentSeq: !flat }) };
+    return textOf(document, !flat);
   } catch (error) {
     // The parser goes as deep as the text does, and bounds what aliases unfold to.
     if (error instanceof RangeError || error instanceof ReferenceError)
       return { problem: 'it nests too deeply, or its aliases unfold to too much' };
+    throw error;
+  }
+}
+
+/** An alias whose anchor is not there, or was taken away, is seen when the text is written. */
+function textOf(document: Document, indentSeq: boolean): Edited {
+  try {
+    return { text: document.toString({ lineWidth: 0, indentSeq }) };
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('Unresolved alias'))
+      return { problem: 'it is no YAML of one document: an alias has no anchor' };
     throw error;
   }
 }

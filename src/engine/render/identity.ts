@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual } from '../../schema/json.ts';
-import { DISPATCH_LABEL, MANAGED_BY_ANNOTATION } from '../dispatch/dispatch.ts';
+import { DISPATCH_LABEL, MANAGED_BY_ANNOTATION, WORKLOAD_UPDATE_ANNOTATION } from '../dispatch/dispatch.ts';
 
 /** What says which object it is, or belongs to the API server of the cluster that it is on. */
 const OWN_FIELDS = [
@@ -18,7 +18,12 @@ const OWN_FIELDS = [
   'ownerReferences',
 ] as const;
 /** What says on a cluster whose the object is. */
-const MARK_ANNOTATIONS = [MANAGED_BY_ANNOTATION, 'atoll.dev/applied-metadata', 'atoll.dev/ensured'];
+const MARK_ANNOTATIONS = [
+  MANAGED_BY_ANNOTATION,
+  WORKLOAD_UPDATE_ANNOTATION,
+  'atoll.dev/applied-metadata',
+  'atoll.dev/ensured',
+];
 
 /**
  * The field that no override may change and this one does. Told from the result, so that no roundabout way of writing a patch

@@ -1,10 +1,11 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
-import { DISPATCH_LABEL, MANAGED_BY_ANNOTATION } from '../dispatch/dispatch.ts';
+import { DISPATCH_LABEL, MANAGED_BY_ANNOTATION, WORKLOAD_UPDATE_ANNOTATION } from '../dispatch/dispatch.ts';
 
 const CLUSTER_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
   MANAGED_BY_ANNOTATION,
+  WORKLOAD_UPDATE_ANNOTATION,
   'atoll.dev/applied-metadata',
   'atoll.dev/ensured',
   'deployment.kubernetes.io/revision',

@@ -7,6 +7,7 @@
  * before, and what a hub read back from its store ({@link recoverRollout}), passes no gate. Rollbacks go at once.
  *
  * {@link rolloutStatus} says it in words; {@link viewWindows} is what maintenance windows mean on a day on which clocks change;
+ * {@link stepUpdate} is how the pods of one workload change within one cluster; its spoke drives it, with or without the hub.
  * `history.ts` keeps revisions, `content.ts` says what one is, and {@link stampOrders} under which generation each cluster is told.
  */
 export { type Condition, parseCondition } from './analysis.ts';
@@ -21,6 +22,7 @@ export {
   withRevision,
   withSuccess,
 } from './history.ts';
+export { DEFAULT_TIMEOUT_S } from './judge.ts';
 export { isTimeZone } from './local-time.ts';
 export {
   type MaintenanceWindow,
@@ -81,3 +83,25 @@ export {
   skippedStages,
   strategyProblems,
 } from './strategy.ts';
+export {
+  countsOf,
+  givenBack,
+  heldFields,
+  holding,
+  isHeld,
+  isStepwise,
+  minReadyOf,
+  ownFields,
+  replicasWanted,
+} from './workload-fields.ts';
+export {
+  type CanaryStep,
+  type ChangeUnderWay,
+  podsOf,
+  type SeenWorkload,
+  stepUpdate,
+  type UpdateMove,
+  type UpdateProgress,
+  updateProblems,
+  type WorkloadUpdate,
+} from './workload-update.ts';

@@ -4,7 +4,8 @@ import { type Draft, hasWindows, isReadyAt, membersOf } from './draft.ts';
 import { failStage, rollBackCluster } from './rollback.ts';
 import type { ClusterProgress, Observation, Waiting } from './state.ts';
 
-const DEFAULT_TIMEOUT_S = 1800;
+/** How long a cluster has to become Ready. */
+export const DEFAULT_TIMEOUT_S = 1800;
 const DEFAULT_DEGRADED_S = 60;
 const CHECKPOINT_MS = 3 * 24 * 3600 * 1000;
 

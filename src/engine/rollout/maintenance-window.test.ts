@@ -193,15 +193,24 @@ function openByTheWall(window: MaintenanceWindow, now: number, names: readonly s
   return (starts(today) && clock >= window.start) || (starts(today - 1) && clock < window.end);
 }
 
-/** When the clocks of a zone are changed in 2025 and 2026, to the day. */
+const knownChanges = new Map<string, number[]>();
+
+/** When the clocks of a zone are changed in 2025 and 2026, to the day. No zone changes them twice within a week. */
 function changesOf(timeZone: string): number[] {
+  const known = knownChanges.get(timeZone);
+  if (known) return known;
+  const dayAt = (day: number): number => at('2025-01-01T00:00Z') + day * 86_400_000;
   const changes: number[] = [];
-  let before = offsetAt(timeZone, at('2025-01-01T00:00Z'));
-  for (let day = 1; day < 730; day++) {
-    const instant = at('2025-01-01T00:00Z') + day * 86_400_000;
-    const offset = offsetAt(timeZone, instant);
-    if (offset !== before) changes.push(instant);
+  let before = offsetAt(timeZone, dayAt(0));
+  for (let day = 7; day < 730; day += 7) {
+    const offset = offsetAt(timeZone, dayAt(day));
+    if (offset !== before) {
+      let first = day - 6;
+      while (offsetAt(timeZone, dayAt(first)) === before) first += 1;
+      changes.push(dayAt(first));
+    }
     before = offset;
   }
+  knownChanges.set(timeZone, changes);
   return changes;
 }

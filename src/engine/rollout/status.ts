@@ -43,7 +43,7 @@ export interface ClusterNote {
 /** What to do about it, for each thing that a stage can wait for. */
 export const WAIT_REMEDIES: Readonly<Record<WaitReason, string>> = {
   Paused: 'resume it',
-  Incident: 'close the incidents, or take their severity out of pauseOnIncidents',
+  Incident: 'close the incidents (kubectl get incidents -A), or take their severity out of pauseOnIncidents',
   StaleStatus: 'reconnect the clusters; or skip them, or promote the rollout to go on without knowing',
   EarlierNotReady: 'repair the clusters, roll back, or promote the rollout',
   Gate: 'nothing, if it will become true; or promote the rollout',

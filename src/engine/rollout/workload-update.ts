@@ -33,10 +33,12 @@ export interface ChangeUnderWay {
   readonly waitingSince: number;
   /** Pods of the new template that were available at the last look. */
   readonly settled?: number;
-  /** Since when all pods of the new template are ready. */
-  readonly readySince?: number;
+  /** Where pods must be ready for some time: how many there were at the last look, and since when all of them are. */
+  readonly ready?: { readonly pods: number; readonly since: number };
   /** Since when all pods of the step are available. */
   readonly availableSince?: number;
+  /** Since when somebody has it paused: no time in which anything is waited for. */
+  readonly pausedSince?: number;
   readonly failed?: { readonly order: number; readonly message: string };
   /** What the fields say that hold it, in the workload's own spec. */
   readonly own?: { readonly [field: string]: JsonValue };
@@ -78,6 +80,8 @@ export interface UpdateMove {
   readonly progress: UpdateProgress;
   /** Most pods that may have the new template now; the workload's own way where absent. */
   readonly limit?: number;
+  /** Pods of the new template that are available. */
+  readonly settled: number;
   /** All pods may be replaced at the same time. */
   readonly atOnce?: boolean;
   /** When it goes on by itself, milliseconds since the epoch. */
@@ -90,12 +94,28 @@ export interface UpdateMove {
   };
 }
 
-export const DEFAULT_UPDATE_TIMEOUT_S = 1800;
+const DEFAULT_UPDATE_TIMEOUT_S = 1800;
 
-/** All pauses of an update together, in seconds. */
-export function pausesOf({ strategy, canary }: WorkloadUpdate): number {
-  if (strategy !== 'Canary') return 0;
-  return (canary?.steps ?? []).reduce((sum, { pauseSeconds = 0 }) => sum + pauseSeconds, 0);
+/**
+ * What is wrong with an update, each with its place; empty where nothing is. `timeoutSeconds` is how long a rollout waits for a
+ * cluster, where there is one.
+ */
+export function updateProblems(
+  { strategy, canary }: WorkloadUpdate,
+  timeoutSeconds?: number,
+): readonly string[] {
+  const steps = strategy === 'Canary' ? (canary?.steps ?? []) : [];
+  const problems = steps.flatMap(({ weight }, index) =>
+    index > 0 && weight <= (steps[index - 1]?.weight ?? 0)
+      ? [`canary.steps[${index}].weight: must be larger than that of the step before`]
+      : [],
+  );
+  const pauses = steps.reduce((sum, { pauseSeconds = 0 }) => sum + pauseSeconds, 0);
+  if (timeoutSeconds !== undefined && pauses >= timeoutSeconds)
+    problems.push(
+      `canary.steps: hold for ${pauses} s together, and the rollout gives up after ${timeoutSeconds} s: raise spec.rollout.timeoutSeconds`,
+    );
+  return problems;
 }
 
 /** Pods that a weight means: rounded up, so that the smallest step has one. */
@@ -109,7 +129,15 @@ export function podsOf(weight: number, replicas: number): number {
  */
 export function stepUpdate(before: UpdateProgress | undefined, input: UpdateInput): UpdateMove {
   const progress = begin(before, input);
-  return progress.change === undefined ? { progress } : judge(progress, progress.change, input);
+  if (progress.change === undefined) return { progress, settled: 0 };
+  // What is seen when a change begins is how it was before.
+  const begins = before?.template !== progress.template;
+  const { seen } = input;
+  return judge(
+    progress,
+    progress.change,
+    begins && seen ? { ...input, seen: { ...seen, current: false } } : input,
+  );
 }
 
 function stepsOf({ settings, stepwise }: UpdateInput): readonly CanaryStep[] {
@@ -144,52 +172,54 @@ function judge(progress: UpdateProgress, change: ChangeUnderWay, input: UpdateIn
   const { settings, now } = input;
   const steps = stepsOf(input);
   const seen = input.seen;
-  if (!seen) return { progress: { template: progress.template } };
+  if (!seen) return { progress: { template: progress.template }, settled: 0 };
   const at = Math.min(change.step, steps.length);
   const step = steps[at];
-  if (!step) return finish(progress, { ...change, step: at }, seen, input);
+  const counting = withPause({ ...change, step: at }, seen, now);
+  if (!step) return finish(progress, counting, seen, input);
   const pods = podsOf(step.weight, seen.replicas);
   const name = `step ${at + 1} of ${steps.length} (${step.weight} %)`;
-  const looked = lookAt({ ...change, step: at }, seen, now);
+  const looked = lookAt(counting, seen, now);
+  const { settled } = looked;
   const moved = { ...progress, change: looked.change };
+  const held = { limit: pods, settled };
   if (change.failed)
     return {
       progress: moved,
-      limit: pods,
-      word: { state: 'Degraded', reason: 'UpdateTimedOut', message: change.failed.message },
+      ...held,
+      word: { state: 'Degraded', reason: 'WorkloadUpdateTimedOut', message: change.failed.message },
     };
   if (seen.paused)
     return {
-      progress: { ...moved, change: { ...looked.change, waitingSince: now } },
-      limit: pods,
+      progress: moved,
+      ...held,
       word: { state: 'Progressing', reason: 'Paused', message: `${name}: spec.paused is set` },
     };
-  const { settled = 0 } = looked.change;
-  if (seen.current && settled >= pods) {
+  if (settled >= pods && (seen.current || change.availableSince !== undefined)) {
     const availableSince = looked.change.availableSince ?? now;
     const until = availableSince + (step.pauseSeconds ?? 0) * 1000;
-    if (now >= until) {
+    // Counts of an older spec let nothing go on; its controller says so when they are of this one.
+    if (now >= until && seen.current) {
       const { availableSince: _since, ...rest } = looked.change;
       return judge(progress, { ...rest, step: at + 1, waitingSince: now }, input);
     }
     const message = `${name} holds with ${pods} of ${seen.replicas} pods until ${formatTime(until)}`;
     return {
       progress: { ...progress, change: { ...looked.change, availableSince } },
-      limit: pods,
-      wakeAt: until,
+      ...held,
+      ...(now >= until ? {} : { wakeAt: until }),
       word: { state: 'Progressing', reason: 'CanaryPause', message },
     };
   }
   const waiting = notAvailable(looked.change, now);
-  const known = seen.current ? `${Math.min(settled, pods)} of ${pods} new pods are available` : 'it begins';
-  const message = `${name}: ${known}`;
+  const message = `${name}: ${Math.min(settled, pods)} of ${pods} new pods are available`;
   const timeout = settings.timeoutSeconds ?? DEFAULT_UPDATE_TIMEOUT_S;
   const deadline = waiting.waitingSince + timeout * 1000;
   if (now >= deadline)
-    return fail(progress, waiting, `stopped at ${message} after ${timeout} s`, input, pods);
+    return { ...fail(progress, waiting, `stopped at ${message} after ${timeout} s`, input), ...held };
   return {
     progress: { ...progress, change: waiting },
-    limit: pods,
+    ...held,
     wakeAt: Math.min(deadline, looked.wakeAt ?? deadline),
     word: { state: 'Progressing', reason: 'CanaryStep', message },
   };
@@ -200,20 +230,19 @@ function lookAt(
   change: ChangeUnderWay,
   { current, updated, ready, minReadySeconds }: SeenWorkload,
   now: number,
-): { readonly change: ChangeUnderWay; readonly wakeAt?: number } {
-  const { readySince: before, settled: _settled, ...rest } = change;
-  if (!current) return { change };
-  if (minReadySeconds === 0) return { change: { ...rest, settled: ready } };
+): { readonly change: ChangeUnderWay; readonly settled: number; readonly wakeAt?: number } {
+  const { ready: before, settled: known = 0, ...rest } = change;
+  if (!current) return { change, settled: known };
+  if (minReadySeconds === 0) return { change: { ...rest, settled: ready }, settled: ready };
   // One look tells of no single pod since when it is ready: all that are there count together.
-  if (ready < updated || updated === 0)
-    return { change: { ...rest, settled: Math.min(change.settled ?? 0, ready) } };
-  const readySince = change.settled === updated ? (before ?? now) : (before ?? now);
-  const dueAt = readySince + minReadySeconds * 1000;
-  if (now >= dueAt) return { change: { ...rest, readySince, settled: updated } };
-  return {
-    change: { ...rest, readySince, ...(change.settled === undefined ? {} : { settled: change.settled }) },
-    wakeAt: dueAt,
-  };
+  const settled = Math.min(known, ready);
+  if (ready < updated || updated === 0) return { change: { ...rest, settled }, settled };
+  const since = before?.pods === updated ? before.since : now;
+  const dueAt = since + minReadySeconds * 1000;
+  const counted = { ...rest, ready: { pods: updated, since } };
+  return now >= dueAt
+    ? { change: { ...counted, settled: updated }, settled: updated }
+    : { change: { ...counted, settled }, settled, wakeAt: dueAt };
 }
 
 /** Pods that were available count as waited for again, without the time in which they were. */
@@ -222,6 +251,15 @@ function notAvailable(change: ChangeUnderWay, now: number): ChangeUnderWay {
   return availableSince === undefined
     ? change
     : { ...rest, waitingSince: rest.waitingSince + now - availableSince };
+}
+
+/** While it is paused the time that it waits stands still; nothing is written for that but when it begins and ends. */
+function withPause(change: ChangeUnderWay, { paused }: SeenWorkload, now: number): ChangeUnderWay {
+  const { pausedSince, ...rest } = change;
+  if (paused) return pausedSince === undefined ? { ...change, pausedSince: now } : change;
+  return pausedSince === undefined
+    ? change
+    : { ...rest, waitingSince: rest.waitingSince + now - pausedSince };
 }
 
 /** All steps are done, or there are none: the workload goes on in its own way. */
@@ -235,21 +273,24 @@ function finish(
   const { template, before } = progress;
   if (seen.current && seen.healthy) {
     const done = { template, ...(before === undefined ? {} : { before }) };
-    return { progress: done };
+    return { progress: done, settled: 0 };
   }
   const atOnce = settings.strategy === 'AllAtOnce' ? { atOnce: true } : {};
-  const { availableSince: _available, readySince: _ready, settled: _settled, ...rest } = change;
+  const { availableSince: _available, ready: _ready, settled: _settled, ...rest } = change;
   if (change.failed) {
-    const word = { state: 'Degraded', reason: 'UpdateTimedOut', message: change.failed.message } as const;
-    return { progress: { ...progress, change: rest }, ...atOnce, word };
+    const word = {
+      state: 'Degraded',
+      reason: 'WorkloadUpdateTimedOut',
+      message: change.failed.message,
+    } as const;
+    return { progress: { ...progress, change: rest }, settled: 0, ...atOnce, word };
   }
-  const waitingSince = seen.paused ? now : change.waitingSince;
+  if (seen.paused) return { progress: { ...progress, change: rest }, settled: 0, ...atOnce };
   const timeout = settings.timeoutSeconds ?? DEFAULT_UPDATE_TIMEOUT_S;
-  const deadline = waitingSince + timeout * 1000;
-  const waiting = { ...rest, waitingSince };
+  const deadline = rest.waitingSince + timeout * 1000;
   if (now >= deadline)
-    return { ...fail(progress, waiting, `not done after ${timeout} s: ${seen.message}`, input), ...atOnce };
-  return { progress: { ...progress, change: waiting }, ...atOnce, wakeAt: deadline };
+    return { ...fail(progress, rest, `not done after ${timeout} s: ${seen.message}`, input), ...atOnce };
+  return { progress: { ...progress, change: rest }, settled: 0, ...atOnce, wakeAt: deadline };
 }
 
 function fail(
@@ -257,11 +298,10 @@ function fail(
   change: ChangeUnderWay,
   message: string,
   { order }: UpdateInput,
-  limit?: number,
 ): UpdateMove {
   return {
     progress: { ...progress, change: { ...change, failed: { order, message } } },
-    ...(limit === undefined ? {} : { limit }),
-    word: { state: 'Degraded', reason: 'UpdateTimedOut', message },
+    settled: 0,
+    word: { state: 'Degraded', reason: 'WorkloadUpdateTimedOut', message },
   };
 }

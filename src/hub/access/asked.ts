@@ -1,6 +1,12 @@
-import { parseRequestInfo, type RequestInfo, splitCluster } from '../../apiserver/request/index.ts';
+import {
+  isPlainPath,
+  parseRequestInfo,
+  type RequestInfo,
+  splitCluster,
+} from '../../apiserver/request/index.ts';
 import type { Grantable } from '../../engine/access/index.ts';
 import { type Request, upgradeProtocol } from '../../kube/exchange.ts';
+import { badRequest } from '../../kube/status-error.ts';
 
 /** What a request to a spoke's API comes to, for authorization at the hub. */
 export interface AskedOfSpoke {
@@ -34,6 +40,8 @@ const MAX_DEPTH = 16;
  */
 export function askedOfSpoke(request: Request): AskedOfSpoke {
   let path = request.path;
+  if (!isPlainPath(path))
+    throw badRequest(`${JSON.stringify(path)} is no path of a cluster: . and .. lead elsewhere`);
   for (let depth = 0; depth < MAX_DEPTH && path.startsWith('/clusters/'); depth++)
     path = splitCluster(path).rest;
   const info = parseRequestInfo(request.method, path);

@@ -1,5 +1,6 @@
 import { bearerToken } from '../../apiserver/auth/index.ts';
 import type { AskedRight, SpaceCaller } from '../../apiserver/index.ts';
+import { ROOT_CLUSTER, splitCluster } from '../../apiserver/request/index.ts';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import {
@@ -179,7 +180,9 @@ export function spokeAccess(
  */
 async function namedService(name: string, link: Link, { path }: Request, asked: AskedOfSpoke): Promise<void> {
   const { resource, subresource, namespace, name: id } = asked.info;
-  if (resource !== 'services' || subresource !== 'proxy' || path.startsWith('/clusters/')) return;
+  // What leads on to a spoke of the spoke is judged there; its own API is at `/clusters/root`, too.
+  const leadsOn = splitCluster(path).cluster !== ROOT_CLUSTER;
+  if (resource !== 'services' || subresource !== 'proxy' || leadsOn) return;
   const headers = { accept: 'application/json' };
   const answer = await reached(name, asked, () =>
     link.handler({ method: 'GET', path: CONTRACTS_PATH, headers }),

@@ -13,7 +13,7 @@ export interface ReadingRights {
 
 /** What people may change at the hub. */
 export interface WritingRights {
-  /** The objects that an author may not `update`, by key. Throws where the API server does not answer. */
+  /** The objects that an author may not `update` as they like, by key. Throws where the API server does not answer. */
   unwritable(author: Author, refs: readonly ObjectRef[]): Promise<ReadonlySet<string>>;
 }
 
@@ -23,9 +23,28 @@ export function readingRights(client: Client, clock: Clock): ReadingRights {
   return { unreadable: refusedTo(client, clock, 'get') };
 }
 
+/**
+ * Of roles and bindings also what an API server asks of whoever writes more into them than they hold: `escalate` on roles, `bind`
+ * on ClusterRoles for bindings. What is changed on its way to a cluster no API server looks at as if they had written it.
+ */
 export function writingRights(client: Client, clock: Clock): WritingRights {
-  return { unwritable: refusedTo(client, clock, 'update') };
+  const unwritable = refusedTo(client, clock, 'update');
+  const unescalated = refusedTo(client, clock, 'escalate');
+  const unbound = refusedTo(client, clock, 'bind');
+  return {
+    async unwritable(author, refs) {
+      const ofRights = refs.filter(({ apiVersion }) => parseApiVersion(apiVersion).group === RBAC);
+      const bindings = ofRights.filter(({ kind }) => kind.endsWith('Binding'));
+      const roles = ofRights.filter(({ kind }) => !kind.endsWith('Binding'));
+      const mayBind = bindings.length === 0 || (await unbound(author, [ANY_ROLE])).size === 0;
+      const all = await Promise.all([unwritable(author, refs), unescalated(author, roles)]);
+      return new Set([...all.flatMap((keys) => [...keys]), ...(mayBind ? [] : bindings.map(refKey))]);
+    },
+  };
 }
+
+const RBAC = 'rbac.authorization.k8s.io';
+const ANY_ROLE: ObjectRef = { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', namespace: '', name: '' };
 
 const ALLOWED_MS = 60_000;
 const DENIED_MS = 10_000;
@@ -41,7 +60,7 @@ interface Answer {
 }
 
 /** The whole group of a kind in a namespace is asked about first, and single objects where that is refused. */
-function refusedTo(client: Client, clock: Clock, verb: 'get' | 'update'): Refused {
+function refusedTo(client: Client, clock: Clock, verb: 'get' | 'update' | 'escalate' | 'bind'): Refused {
   const answers = new Map<string, Answer>();
 
   function may(

@@ -1,12 +1,15 @@
 import {
+  type ClusterCapacity,
   createReservations,
   estimateReplicas,
+  estimateSets,
+  partsOf,
   RESERVED_FOR_MS,
   replicaNeeds,
 } from '../../engine/divide/index.ts';
 import type { Intent } from '../../engine/intent.ts';
 import type { ReplicaRecord, RoomFor } from '../../engine/plan/divided-replicas.ts';
-import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
+import type { RoomForSet } from '../../engine/plan/whole-set.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Capacities } from './capacities.ts';
 
@@ -16,6 +19,8 @@ export interface Room {
   matters(intent: Intent): boolean;
   /** How many more replicas of an object a cluster takes; `undefined` where that is not known. */
   readonly forReplicas: RoomFor;
+  /** Whether all of some components fit together. */
+  readonly forSet: RoomForSet;
   /** Whether it is known how much there is. */
   isKnown(cluster: string): boolean;
   /** A division became the plan: what is new in it is reserved at once. */
@@ -45,24 +50,32 @@ export function createRoom({ clock, capacities }: RoomOptions): Room {
     else clusters.set(cluster, new Set([owner]));
   }
 
+  /** 0 where nobody can look: nothing new goes there, what is there stays. `undefined` where it is not told. */
+  function freeOf(cluster: string): ClusterCapacity | 0 | undefined {
+    const capacity = capacities.of(cluster);
+    if (capacity === 'away') return 0;
+    return capacity === 'untold' ? undefined : reservations.reduce(capacity, cluster, clock.now());
+  }
+
   return {
     matters: ({ replicas }) => BY_ROOM.has(replicas?.strategy ?? ''),
     forReplicas(cluster, object): number | undefined {
-      const capacity = capacities.of(cluster);
-      // Nothing new goes where nobody can look; what is there stays.
-      if (capacity === 'away') return 0;
-      if (capacity === 'untold') return undefined;
-      const free = reservations.reduce(capacity, cluster, clock.now());
-      return estimateReplicas(free, replicaNeeds(object)).replicas;
+      const free = freeOf(cluster);
+      return typeof free === 'object' ? estimateReplicas(free, replicaNeeds(object)).replicas : free;
+    },
+    forSet(cluster, components): boolean | undefined {
+      const free = freeOf(cluster);
+      if (typeof free !== 'object') return free === 0 ? false : undefined;
+      return estimateSets(free, components, 1).replicas === 1;
     },
     isKnown: (cluster) => typeof capacities.of(cluster) === 'object',
-    divided(key, { objects }, before = {}, after): void {
+    divided(key, { objects, replicas: options }, before = {}, after): void {
       const now = clock.now();
       reservations.expire(now);
-      const byKey = new Map<string, KubeObject>(objects.map((object) => [refKey(refOf(object)), object]));
+      const parts = new Map(partsOf(objects, options).map((part) => [part.key, part]));
       for (const [ref, shares] of Object.entries(after)) {
-        const object = byKey.get(ref);
-        if (!object) continue;
+        const part = parts.get(ref);
+        if (!part) continue;
         const owner = `${key} ${ref}`;
         for (const [cluster, replicas] of Object.entries(shares)) {
           const more = replicas - (before[ref]?.[cluster] ?? 0);
@@ -71,7 +84,7 @@ export function createRoom({ clock, capacities }: RoomOptions): Room {
             owner,
             cluster,
             replicas: Math.max(0, reservations.of(owner, cluster, now) + more),
-            needs: replicaNeeds(object),
+            needs: part.needs(),
             expiresAt: now + RESERVED_FOR_MS,
           });
           note(key, cluster, owner);

@@ -63,15 +63,19 @@ export function clusterClients({ open, resolve, rules }: ClusterClientsOptions):
     found.users += 1;
     shared.set(key, found);
     let closed = false;
+    const abandon = (): void => {
+      if (shared.get(key) === found) shared.delete(key);
+    };
     return {
       handler: found.handler,
       place: digestOf({ url: endpoint.url, ca: endpoint.ca ?? '' }),
+      abandon,
       close() {
         if (closed) return;
         closed = true;
         found.users -= 1;
         if (found.users > 0) return;
-        shared.delete(key);
+        abandon();
         void found.handler.close();
       },
     };

@@ -5,7 +5,9 @@ import { createClient } from '../../kube/rest-client.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { HubDefinitions } from './hub-definitions.ts';
 import { type ClusterWay, type KeptConnection, keepConnected } from './kept-connection.ts';
+import { onceOnly } from './once-only.ts';
 import type { ClusterAccess } from './provider.ts';
+import type { Twins } from './twins.ts';
 import type { Views } from './views.ts';
 
 /** What is to be done on a cluster, with the way to it. */
@@ -26,6 +28,7 @@ export interface ClusterRunOptions {
   readonly hub: string;
   readonly definitions: HubDefinitions;
   readonly views: Views;
+  readonly twins: Twins;
   readonly runner: ClusterRunner;
   readonly actAs?: ActAs;
 }
@@ -35,12 +38,19 @@ export function startClusterRun(
   base: Runtime,
   cluster: ClusterName,
   first: ClusterAccess,
-  { hub, definitions, views, runner, actAs }: ClusterRunOptions,
+  { hub, definitions, views, twins, runner, actAs }: ClusterRunOptions,
 ): KeptConnection {
   const runtime = { ...base, log: base.log.with({ cluster }) };
   let stopped = false;
 
-  function begin({ access, client, handler, tell }: ClusterWay): { stop(): Promise<void> } {
+  function begin(way: ClusterWay): { stop(): Promise<void> } {
+    const { client, tell } = way;
+    // Parts of one API server are clusters of their own.
+    if (way.access.view) return run(way);
+    return onceOnly(runtime, { cluster, twins, client, tell, begin: () => run(way) });
+  }
+
+  function run({ access, client, handler, tell }: ClusterWay): { stop(): Promise<void> } {
     const seen = (of: Client): Client => access.view?.(of) ?? of;
     const acting = actingClients(handler, client);
     return runner(base, {

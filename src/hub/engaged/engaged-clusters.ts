@@ -14,6 +14,7 @@ import { createEngagements, DISENGAGED } from './engagements.ts';
 import { DEFINITIONS, ENGAGED_FINALIZER, hubDefinitions } from './hub-definitions.ts';
 import { ENGAGED_CLUSTER, type EngagedCluster } from './kind.ts';
 import type { ClusterProvider, RunningProvider } from './provider.ts';
+import { createTwins } from './twins.ts';
 import { createViews, ENGAGED_CLUSTERS } from './views.ts';
 import { ALONE, startWorkers } from './workers.ts';
 
@@ -84,7 +85,7 @@ function startWork(runtime: Runtime, options: EngagedClustersOptions, hub: strin
     ...{ client, informer: clusters, worker: identity, provider: provider.kind },
   });
   const engagements = createEngagements(runtime, {
-    ...{ hub, definitions, views, runner, workers },
+    ...{ hub, definitions, views, twins: createTwins(clusters, views), runner, workers },
     ...(actAs && { actAs }),
     ...(worker && { fence: { client, ...worker } }),
   });

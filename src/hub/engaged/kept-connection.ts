@@ -48,6 +48,8 @@ const LONGEST_RETRY_MS = 30_000;
 /** A server that hangs with its connections open says nothing: it is asked now and then. */
 const PULSE_MS = 30_000;
 const ANSWER_MS = 10_000;
+/** Whoever works there has had its answers. */
+const SETTLED: ReadonlySet<string> = new Set(['Ready', 'EnginePresent', 'AlreadyEngaged']);
 /** So many times in a row without an answer it is unreachable, and another connection is tried. */
 const MISSES = 2;
 
@@ -77,7 +79,8 @@ export function keepConnected(
     return connection.handler(request);
   };
 
-  const direct = createClient(handler, { clock, userAgent: 'atoll-hub' });
+  const newClient = (): Client => createClient(handler, { clock, userAgent: 'atoll-hub' });
+  const asking = newClient();
 
   function show(): void {
     if (stopped) return;
@@ -95,7 +98,7 @@ export function keepConnected(
       return;
     }
     try {
-      await within(clock, ANSWER_MS, (signal) => direct.getJson('/version', { signal }));
+      await within(clock, ANSWER_MS, (signal) => asking.getJson('/version', { signal }));
       missed = 0;
     } catch (error) {
       // Whoever refuses is there.
@@ -106,8 +109,10 @@ export function keepConnected(
     // It was rotated meanwhile: what was asked says nothing of the new connection.
     if (connection !== of) return;
     // It answers, while what was asked before does not come to an end.
-    const stuck = missed === 0 && told?.state !== 'Ready' && told?.state !== 'EnginePresent';
+    const stuck = missed === 0 && !SETTLED.has(told?.state ?? '');
     if (missed >= MISSES || stuck) {
+      // Others who share it find out for themselves; nobody is given it any more.
+      of.abandon?.();
       of.close();
       connection = undefined;
       used = undefined;
@@ -172,7 +177,8 @@ export function keepConnected(
     told = undefined;
     return begin({
       access: of,
-      client: direct,
+      // What one API server serves says nothing of another.
+      client: newClient(),
       handler,
       tell(state) {
         told = state;

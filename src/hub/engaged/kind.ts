@@ -15,6 +15,8 @@ export const ENGAGED_STATES = [
   'Refused',
   /** An engine of its own runs there. */
   'EnginePresent',
+  /** The same cluster is engaged under another name. Nothing is touched by this one. */
+  'AlreadyEngaged',
   /** No provider tells of it any longer. What is there was left as it is. */
   'Disengaged',
 ] as const;
@@ -37,6 +39,8 @@ export interface EngagedStatus {
   readonly since: string;
   /** Who works on it. */
   readonly worker?: string;
+  /** The same for the same cluster, whatever it is called: the UID of its namespace kube-system. Of one name at a time. */
+  readonly id?: string;
   readonly graphs?: readonly EngagedGraph[];
 }
 
@@ -69,6 +73,7 @@ export const ENGAGED_CLUSTER: CustomKind = {
     message: text(),
     since: text('When that began.', { format: 'date-time' }),
     worker: text('The process that works on it.'),
+    id: text('The same for the same cluster, whatever it is called: the uid of its namespace kube-system.'),
     graphs: list(
       record(
         {

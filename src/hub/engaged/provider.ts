@@ -8,6 +8,8 @@ export interface ClusterConnection {
   readonly handler: Handler;
   /** Which API server it leads to: a way to another one is not a new credential, but another cluster. */
   readonly place: string;
+  /** It answers no longer: whoever connects from now on gets another one. */
+  abandon?(): void;
   /** Ends all exchanges, watches included, once nobody else uses the connection. */
   close(): void;
 }

@@ -25,6 +25,8 @@ export interface Views {
   graph(cluster: ClusterName, name: string, report: GraphOnEngaged | undefined): void;
   /** Resolves when the hub has it on record that the cluster has something of a definition. */
   record(cluster: ClusterName, name: string): Promise<void>;
+  /** Resolves when the hub has it on record who the cluster is. */
+  identify(cluster: ClusterName, id: string | undefined): Promise<void>;
   /** The object that shows it is not as it was written, or gone. */
   again(cluster: ClusterName): void;
   /** Another worker has it now: it says the rest. */
@@ -43,6 +45,7 @@ interface View {
   state: EngagedState;
   message: string | undefined;
   since: string;
+  id: string | undefined;
   readonly graphs: Map<string, EngagedGraph>;
 }
 
@@ -69,18 +72,19 @@ export function createViews(runtime: Runtime, options: ViewsOptions): Views {
       state: 'Engaging',
       message: undefined,
       since: formatTime(clock.now()),
+      id: before?.id,
       graphs: new Map((before?.graphs ?? []).map((graph) => [graph.name, graph])),
     };
     views.set(cluster, made);
     return made;
   }
 
-  function statusOf({ state, message, since, graphs }: View): EngagedStatus {
+  function statusOf({ state, message, since, id, graphs }: View): EngagedStatus {
     return {
       state,
       since,
       ...(message === undefined ? {} : { message: message.slice(0, MAX_MESSAGE) }),
-      ...(state === 'Disengaged' ? {} : { worker }),
+      ...(state === 'Disengaged' ? {} : { worker, ...(id === undefined ? {} : { id }) }),
       ...(graphs.size === 0
         ? {}
         : { graphs: [...graphs.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)) }),
@@ -130,6 +134,8 @@ export function createViews(runtime: Runtime, options: ViewsOptions): Views {
       if (view.state !== state) view.since = formatTime(clock.now());
       view.state = state;
       view.message = message;
+      // What is there is that of the other name.
+      if (state === 'AlreadyEngaged') view.graphs.clear();
       loop.enqueue(cluster, GATHER_MS);
     },
     graph(cluster, name, report) {
@@ -149,6 +155,12 @@ export function createViews(runtime: Runtime, options: ViewsOptions): Views {
       )
         return;
       if (!graphs.has(name)) graphs.set(name, { name, state: 'Engaging' });
+      await write(cluster);
+    },
+    async identify(cluster, id) {
+      const view = viewOf(cluster);
+      if (view.id === id && informer.get('', objectNameOf(cluster))?.status?.id === id) return;
+      view.id = id;
       await write(cluster);
     },
     again(cluster) {

@@ -75,6 +75,8 @@ export interface IntentRecords {
   readonly synced: boolean;
   whenSynced(): Promise<void>;
   get(source: RecordedSource): IntentRecord | undefined;
+  /** Whether whatever has this name for its dispatches has a record. */
+  has(dispatch: string): boolean;
   /** Those that have a record. */
   sources(): readonly RecordedSource[];
   /** Adds to what is remembered; durable when resolved. Writes of one record follow each other. Writes nothing where all is so. */
@@ -154,6 +156,7 @@ export function openIntentRecords(runtime: Runtime, client: Client): IntentRecor
       const found = known(dispatchName(source));
       return found?.spec.source.uid === source.uid ? found.spec : undefined;
     },
+    has: (dispatch) => known(dispatch) !== undefined,
     sources(): readonly RecordedSource[] {
       const names = new Set([...informer.list().map(({ metadata }) => metadata.name ?? ''), ...ahead.keys()]);
       return [...names].flatMap((name) => known(name)?.spec.source ?? []);

@@ -1,7 +1,8 @@
-import { readReplicas, replicasPathOf } from '../../engine/divide/index.ts';
+import { partsOf, readReplicas, replicasPathOf } from '../../engine/divide/index.ts';
 import type { Intent } from '../../engine/intent.ts';
 import { createPlacer, type Decision, type DecisionContext, requiredApis } from '../../engine/place/index.ts';
 import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
+import { missingOf } from '../../engine/plan/whole-set.ts';
 import { refKey, refOf } from '../../kube/object.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { deepEqual } from '../../schema/json.ts';
@@ -63,6 +64,14 @@ export function createPlacing(options: PlacingOptions, onFleet: () => void): Pla
   /** For placements that choose by room. What a cluster has it can hold; of one that is not known nothing is held against it. */
   function capacityFor(intent: Intent, before: ReplicaRecord): Pick<DecisionContext, 'capacity'> {
     if (!room.matters(intent)) return {};
+    const parts = partsOf(intent.objects, intent.replicas);
+    if (intent.replicas?.strategy === 'Whole' && parts.length > 1) {
+      const fits = (cluster: string): boolean => {
+        const missing = missingOf(parts, before, cluster);
+        return missing.length === 0 || room.forSet(cluster, missing) !== false;
+      };
+      return { capacity: { replicas: 1, divided: false, available: (cluster) => Number(fits(cluster)) } };
+    }
     for (const object of intent.objects) {
       const path = replicasPathOf(object);
       const replicas = path && readReplicas(object, path);

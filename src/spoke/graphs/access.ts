@@ -64,6 +64,12 @@ const OWN_RULES: readonly object[] = [
   { apiGroups: ['atoll.dev'], resources: ['hubreplies'], verbs: READ },
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ALL },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ALL },
+  // Watches with the rights of an account end with these.
+  {
+    apiGroups: [RBAC],
+    resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
+    verbs: READ,
+  },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'], verbs: ['get'] },
 ];

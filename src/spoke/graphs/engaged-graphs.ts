@@ -343,9 +343,10 @@ export function startEngagedGraphs(base: Runtime, options: EngagedGraphsOptions)
       silence?.cancel();
       for (const stop of stopListening) stop();
       events?.stop();
-      metrics.stop();
       kinds.stop();
       await Promise.all([queue.stop(), instances.stop()]);
+      // Whatever was under way has counted.
+      metrics.stop();
     },
   };
 }

@@ -9,6 +9,7 @@
  *   knows, and writes in an order that may be broken off anywhere: finalizer, inventory, objects, removals (`removal.ts`), inventory.
  * - **Watches** (`kind-watch.ts`, `interest.ts`): one stream a kind for all instances, there while somebody needs it. A watch that fails
  *   holds nobody up: what it does not tell is read by hand.
+ *   What may only be read with the rights of somebody is watched with them, and no longer than they hold (`rights.ts`).
  *   The reading (`reads-by-hand.ts`) is done beside the passes, so that an API which does not answer holds up nobody else.
  * - **Memory** (`instance-memory.ts`): what was applied, to know drift from what others add. Nothing that may not be lost.
  */

@@ -73,6 +73,9 @@ export interface PassContext {
   readonly applyConcurrency: number;
   /** After which an instance that waits is looked at again although nothing tells. */
   readonly requeueMs?: number;
+  /** Pauses after passes in which something failed, doubled each time. */
+  readonly firstRetryMs: number;
+  readonly longestRetryMs: number;
 }
 
 export interface PassResult {
@@ -89,8 +92,8 @@ export interface PassResult {
 const WRITE_MS = 10_000;
 /** Timers go no further; then it is looked at how long it still is. */
 const LONGEST_TIMER_MS = 86_400_000;
-const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 30_000;
+/** Somebody else was at it at the same time. */
+const AGAIN_MS = 500;
 /** Watches tell when objects are gone; this is for one that was missed. */
 const LEAVING_POLL_MS = 30_000;
 const NOTHING: Interest = { refs: new Set(), queries: [] };
@@ -193,7 +196,8 @@ export async function passInstance(
   memory.clock = { now: seen, wakeAt: next };
   const failed = problems.length > 0 || memory.failures.size > 0;
   memory.attempts = failed ? memory.attempts + 1 : 0;
-  const retry = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(memory.attempts - 1, 10));
+  const { firstRetryMs, longestRetryMs } = context;
+  const retry = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(memory.attempts - 1, 20));
   const times = [
     // An object that could not be corrected is due all the time.
     failed ? retry : memory.due(clock.now()),
@@ -289,7 +293,7 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
 }
 
 async function applyObject(
-  { context: { childClient: client, runtime }, memory }: Pass,
+  { context: { childClient: client, runtime, reads }, memory, key }: Pass,
   desired: DesiredObject,
   view: InstanceView,
 ): Promise<void> {
@@ -307,6 +311,7 @@ async function applyObject(
           });
     });
     memory.wrote(desired, lean(result), runtime.clock.now());
+    reads.forget(key, refKey(ref));
   } catch (error) {
     memory.uncertain ||= !(error instanceof StatusError);
     if (!(error instanceof StatusError))
@@ -369,7 +374,7 @@ async function abandonInstance(
   if (reading.kind === 'None' && !instance.metadata.finalizers?.includes(FINALIZER)) return gone;
   // Where the inventory is not to be believed marks may stay on objects; nothing is deleted by them without a finalizer.
   const removal = reading.kind === 'Read' ? await letGo(members, instance, reading.inventory) : undefined;
-  if (removal?.kind === 'Again') return { interest: NOTHING, wishes: [], requeueAfterMs: FIRST_RETRY_MS };
+  if (removal?.kind === 'Again') return { interest: NOTHING, wishes: [], requeueAfterMs: AGAIN_MS };
   await writes.abandon(instance);
   return gone;
 }
@@ -427,7 +432,7 @@ async function removeInstance(
       await writes.release(instance);
       return gone;
     case 'Again':
-      return { interest: NOTHING, wishes: [], requeueAfterMs: FIRST_RETRY_MS };
+      return { interest: NOTHING, wishes: [], requeueAfterMs: AGAIN_MS };
     case 'Waiting':
       await tell(waitingMessage(removal.what));
       return {

@@ -113,7 +113,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     onClosed: () => metrics.count('dynamic_controller_handler_detach_total', { type: 'child' }),
     onState: enqueueAll,
   });
-  const { cluster, costLimit, maxCollectionSize } = options;
+  const { cluster, costLimit, maxCollectionSize, firstRetryMs = 200, longestRetryMs = 30_000 } = options;
   const context: PassContext = {
     ...{ runtime, client, watches, interests, members: createMembers(client, runtime.clock) },
     ...{ childClient: client, actsForOthers: false },
@@ -124,6 +124,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
     ...(maxCollectionSize !== undefined && { maxCollectionSize }),
     applyConcurrency: options.applyConcurrency ?? 20,
     ...(options.requeueMs !== undefined && { requeueMs: options.requeueMs }),
+    ...{ firstRetryMs, longestRetryMs },
   };
   /** The same with the rights of whoever instances of a definition in a namespace are carried out for. */
   function contextFor(definition: string, namespace: string, instance: KubeObject): PassContext {
@@ -136,7 +137,7 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
   const queue = startController(runtime, {
     name: 'graph instances',
     concurrency: options.concurrency ?? 8,
-    backoff: { baseMs: options.firstRetryMs ?? 200, maxMs: options.longestRetryMs ?? 30_000 },
+    backoff: { baseMs: firstRetryMs, maxMs: longestRetryMs },
     reconcile,
   });
 

@@ -19,7 +19,7 @@ export interface WatchWish {
 }
 
 /** Whoever has the same client shares the watch. */
-export interface WatchedAs {
+interface WatchedAs {
   readonly client: Client;
   /** '' is all of them, or none where the kind has none. */
   readonly namespace: string;

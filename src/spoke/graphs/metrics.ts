@@ -16,7 +16,7 @@ export interface GraphMetrics {
   count<M extends OfKind<'counter'>>(name: M, labels: LabelsOf<M>): void;
   /** Of durations in milliseconds; of sizes as they are. */
   observe<M extends OfKind<'histogram'>>(name: M, labels: LabelsOf<M>, value: number): void;
-  /** Takes the gauges away. */
+  /** Takes the gauges away; of another cluster all series. */
   stop(): void;
 }
 
@@ -68,6 +68,7 @@ export function createGraphMetrics(
     },
     stop() {
       for (const remove of removals) remove();
+      if (cluster !== LOCAL_CLUSTER) metrics.forget('cluster', cluster);
     },
   };
 }

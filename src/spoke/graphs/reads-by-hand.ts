@@ -20,7 +20,8 @@ export interface ReadsByHand {
     kind: string,
     read: (signal: AbortSignal) => Promise<T>,
   ): ReadOutcome<T> | undefined;
-  forget(owner: string): void;
+  /** Forgets all of an owner, or one answer, which is another after a write. */
+  forget(owner: string, key?: string): void;
   stop(): void;
 }
 
@@ -89,8 +90,9 @@ export function createReadsByHand(clock: Clock, onDone: (owner: string) => void)
       });
       return known;
     },
-    forget(owner) {
-      entries.delete(owner);
+    forget(owner, key) {
+      if (key === undefined) entries.delete(owner);
+      else entries.get(owner)?.delete(key);
     },
     stop() {
       stopped = true;

@@ -14,7 +14,7 @@ const GIVING: readonly ResourceId[] = [roles, roleBindings, clusterRoles, cluste
 /** Rights are often changed by several objects at once, a role and its binding. */
 const TOGETHER_MS = 200;
 /** After which rights are looked at where nothing tells of their changes. */
-export const UNTOLD_MS = 300_000;
+const UNTOLD_MS = 300_000;
 const ANSWER_MS = 10_000;
 
 const REVIEWS: ResourceId = {

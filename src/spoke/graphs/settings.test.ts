@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { GRAPH_SETTINGS, graphSettings, graphSettingsOf, WITHOUT_COUNTERPART } from './settings.ts';
+import { PROCESS_FLAGS, processFlags } from './process-flags.ts';
+import { GRAPH_SETTINGS, graphSettings, graphSettingsOf } from './settings.ts';
+
+const docs = readFileSync(new URL('../../../docs/graphs.md', import.meta.url), 'utf8');
 
 it('settings have the defaults of the documentation, which says all of them', () => {
-  const docs = readFileSync(new URL('../../../docs/graphs.md', import.meta.url), 'utf8');
   for (const { name, byDefault, read } of GRAPH_SETTINGS) {
     expect(read(byDefault), name).toBeDefined();
     expect(docs).toContain(`| \`${name}\` | ${byDefault === '' ? '' : `\`${byDefault}\` `}|`);
@@ -47,60 +49,87 @@ it('settings of the environment hold where no option says otherwise, also for me
   expect(() => graphSettingsOf({ ATOLL_GRAPHS: 'a=b' })).toThrow('there is no setting "a" of graphs');
 });
 
-/** All flags of kro with their defaults, and where ours differ ours. */
-const FLAGS: readonly (readonly [name: string, kro: string, ours?: string])[] = [
+/** All flags of kro with their defaults, and where ours differ ours, with the reason. */
+const FLAGS: readonly (readonly [name: string, kro: string, ours?: string, why?: string])[] = [
   ['allow-crd-deletion', 'false'],
   ['apply-concurrency', '20'],
   ['cel-cost-limit', '0'],
   ['client-burst', '150'],
-  ['client-qps', '100', '0'],
-  ['dynamic-controller-concurrent-reconciles', '1', '8'],
-  ['dynamic-controller-default-queue-max-retries', '20', 'none'],
-  ['dynamic-controller-default-resync-period', '36000', '0'],
-  ['dynamic-controller-rate-limiter-burst-limit', '100', 'none'],
-  ['dynamic-controller-rate-limiter-max-delay', '1000s', '30s'],
+  ['client-qps', '100', '0', 'the API server says when it has enough (429), and is heeded'],
+  ['dynamic-controller-concurrent-reconciles', '1', '8', 'one instance that takes long holds up no other'],
+  ['dynamic-controller-default-resync-period', '36000', '0', 'watches tell'],
+  ['dynamic-controller-rate-limiter-max-delay', '1000s', '30s', 'what works again is seen within that'],
   ['dynamic-controller-rate-limiter-min-delay', '200ms'],
-  ['dynamic-controller-rate-limiter-rate-limit', '10', 'none'],
-  ['enable-controller-warmup', 'false', 'none'],
   ['feature-gates', ''],
-  ['graceful-shutdown-timeout', '60s', 'none'],
   ['graph-concurrent-reconciles', '1'],
-  ['graph-revision-concurrent-reconciles', '1', 'none'],
-  ['health-probe-bind-address', ':8079', 'none'],
-  ['instance-requeue-interval', '3s', '0'],
-  ['leader-elect', 'false', 'none'],
-  ['leader-election-lease-duration', '15s', 'none'],
-  ['leader-election-namespace', '', 'none'],
-  ['leader-election-renew-deadline', '10s', 'none'],
-  ['leader-election-retry-period', '2s', 'none'],
-  ['metrics-bind-address', ':8078', 'none'],
-  ['pprof-bind-address', ':6060', 'none'],
+  ['instance-requeue-interval', '3s', '0', 'watches tell'],
   ['resource-graph-definition-concurrent-reconciles', '1'],
   ['rgd-max-collection-dimension-size', '10'],
   ['rgd-max-collection-size', '1000'],
   ['rgd-max-graph-revisions', '5'],
-  ['rgd-progress-requeue-delay', '3s', '1s'],
+  ['rgd-progress-requeue-delay', '3s', '1s', 'a revision is there sooner'],
+];
+/** Those that are for the process, or for nobody. */
+const PROCESS: readonly (readonly [name: string, kro: string])[] = [
+  ['metrics-bind-address', ':8078'],
+  ['health-probe-bind-address', ':8079'],
+  ['leader-elect', 'false'],
+  ['leader-elect-lease-duration', '15s'],
+  ['leader-elect-renew-deadline', '10s'],
+  ['leader-elect-retry-period', '2s'],
+  ['leader-elect-namespace', ''],
+  ['enable-controller-warmup', 'false'],
+  ['graceful-shutdown-timeout', '60s'],
+  ['graph-revision-concurrent-reconciles', '1'],
+  ['dynamic-controller-rate-limiter-rate-limit', '10'],
+  ['dynamic-controller-rate-limiter-burst-limit', '100'],
+  ['dynamic-controller-default-queue-max-retries', '20'],
 ];
 
-it.each(FLAGS.map(([name, kro, ours = kro]) => ({ name, kro, ours })))(
-  'the flag $name of kro has its default here, or says what there is instead',
-  ({ name, kro, ours }) => {
+it.each(FLAGS.map(([name, kro, ours = kro, why = '']) => ({ name, kro, ours, why })))(
+  '[R100] the flag $name has the default of kro here, or the documentation says why not',
+  ({ name, kro, ours, why }) => {
     const setting = GRAPH_SETTINGS.find((item) => item.name === name);
-    expect(setting?.byDefault ?? 'none').toBe(ours);
-    if (setting) expect(setting.read(kro)).toBeDefined();
-    else
-      expect(() => graphSettings([`${name}=${kro}`])).toThrow(
-        `there is no such setting: ${WITHOUT_COUNTERPART[name]}`,
-      );
+    expect(setting?.byDefault).toBe(ours);
+    expect(setting?.read(kro)).toBeDefined();
+    if (ours !== kro) expect(docs).toContain(`| \`${name}\` | \`${kro}\` | \`${ours}\` | ${why} |`);
   },
 );
 
-it('there is no setting beside those of kro but one', () => {
-  const names = new Set(FLAGS.map(([name]) => name));
-  expect(GRAPH_SETTINGS.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([
-    'label-prefixes',
+it.each(PROCESS.map(([name, kro]) => ({ name, kro })))(
+  '[R100] the flag $name is taken, and says what there is in its place',
+  ({ name, kro }) => {
+    const flag = PROCESS_FLAGS.find((item) => item.name === name);
+    expect(flag?.kroDefault).toBe(kro);
+    expect(graphSettings([`${name}=${kro}`])).toEqual({});
+    expect(processFlags([`${name}=${kro}`]).notes).toEqual([`${name}: ${flag?.here}`]);
+    expect(docs).toContain(`| \`${name}\` | ${flag?.here} |`);
+  },
+);
+
+it('[R100] gates are closed as those of kro are, but for GraphKind', () => {
+  const of = (gate: string): object => graphSettings([`feature-gates=${gate}=false`]);
+  expect(['InstanceConditionEvents', 'InstanceConditionMetrics', 'CELOmitFunction'].map(of)).toEqual([
+    { conditionEvents: false },
+    { conditionMetrics: false },
+    { omit: false },
   ]);
-  expect(Object.keys(WITHOUT_COUNTERPART).filter((name) => !names.has(name))).toEqual([]);
+  expect(of('GraphKind')).toEqual({ graphObjects: false });
+  expect(docs).toContain('| `feature-gates` | all closed | `GraphKind` is open |');
+});
+
+it('there is no setting beside those of kro but one', () => {
+  const names = new Set([...FLAGS, ...PROCESS].map(([name]) => name));
+  const all = [...GRAPH_SETTINGS, ...PROCESS_FLAGS].map(({ name }) => name);
+  expect(all.filter((name) => !names.has(name))).toEqual(['label-prefixes']);
+});
+
+it('flags of leader election say how engines take turns', () => {
+  const texts = ['leader-elect=true', 'leader-elect-lease-duration=30s', 'leader-elect-retry-period=500ms'];
+  expect(processFlags(texts).turns).toEqual({ turns: true, leaseMs: 30_000, retryMs: 500 });
+  expect(() => processFlags(['leader-elect=perhaps'])).toThrow('such as false; here: engines of a spoke');
+  expect(() => processFlags(['leader-elect-lease-duration=0'])).toThrow('such as 15s');
+  expect(processFlags(['client-qps=5'])).toEqual({ turns: {}, notes: [] });
 });
 
 it('times have units, and no limit is no limit', () => {

@@ -1,4 +1,5 @@
 import type { GraphsOptions } from './graphs.ts';
+import { isProcessFlag, parted, timeOf } from './process-flags.ts';
 
 /** What whoever runs the engine may choose. */
 export type GraphSettings = Omit<GraphsOptions, 'client' | 'version' | 'cluster'>;
@@ -12,7 +13,7 @@ interface Setting {
   readonly read: (text: string) => GraphSettings | undefined;
 }
 
-function flag(of: (value: boolean) => GraphSettings): Setting['read'] {
+function truth(of: (value: boolean) => GraphSettings): Setting['read'] {
   return (text) => (text === 'true' || text === 'false' ? of(text === 'true') : undefined);
 }
 
@@ -20,12 +21,10 @@ function count(least: number, of: (value: number) => GraphSettings): Setting['re
   return (text) => (/^\d{1,9}$/.test(text) && Number(text) >= least ? of(Number(text)) : undefined);
 }
 
-/** A time as kro writes it: `3s`, `200ms`; also seconds alone. */
 function time(of: (milliseconds: number) => GraphSettings | undefined): Setting['read'] {
   return (text) => {
-    const found = /^(\d{1,7})(ms|s|m|h)?$/.exec(text);
-    const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[found?.[2] ?? 's'] ?? 1_000;
-    return found ? of(Number(found[1]) * unit) : undefined;
+    const milliseconds = timeOf(text);
+    return milliseconds === undefined ? undefined : of(milliseconds);
   };
 }
 
@@ -54,7 +53,7 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
     name: 'allow-crd-deletion',
     byDefault: 'false',
     help: 'deleting a definition deletes its kind, and so all instances',
-    read: flag((allowKindDeletion) => ({ allowKindDeletion })),
+    read: truth((allowKindDeletion) => ({ allowKindDeletion })),
   },
   {
     name: 'dynamic-controller-concurrent-reconciles',
@@ -160,52 +159,38 @@ export const GRAPH_SETTINGS: readonly Setting[] = [
   },
 ];
 
-/** Flags of kro that mean nothing here, and why. */
-export const WITHOUT_COUNTERPART: Readonly<Record<string, string>> = {
-  'metrics-bind-address': 'metrics are those of the process, at its own address',
-  'health-probe-bind-address': 'probes are those of the process, at its own address',
-  'pprof-bind-address': 'Node has a profiler of its own (--cpu-prof)',
-  'leader-elect': 'the engine of a cluster runs once; replicas of a hub agree by a lease of theirs',
-  'leader-election-lease-duration': 'there is no election of its own',
-  'leader-election-renew-deadline': 'there is no election of its own',
-  'leader-election-retry-period': 'there is no election of its own',
-  'leader-election-namespace': 'there is no election of its own',
-  'enable-controller-warmup': 'there is no election to wait for',
-  'graceful-shutdown-timeout': 'nothing is lost whenever the engine stops',
-  'graph-revision-concurrent-reconciles': 'a revision is compiled with its definition',
-  'dynamic-controller-rate-limiter-rate-limit':
-    'what waits is bounded by how many instances are looked after',
-  'dynamic-controller-rate-limiter-burst-limit':
-    'what waits is bounded by how many instances are looked after',
-  'dynamic-controller-default-queue-max-retries': 'what fails is tried again for as long as it is wanted',
-};
-
 /** Where settings stand for processes that nobody gives options to, such as members of a fleet: `name=value`, between spaces. */
 export const GRAPH_SETTINGS_VARIABLE = 'ATOLL_GRAPHS';
+
+/** The settings of an environment, and after them those of the options. */
+export function graphTexts(
+  environment: Readonly<Record<string, string | undefined>>,
+  options: readonly string[] = [],
+): readonly string[] {
+  const texts = (environment[GRAPH_SETTINGS_VARIABLE] ?? '').split(/\s+/).filter((text) => text !== '');
+  return [...texts, ...options];
+}
 
 /** The settings of an environment, and over them those of the options. Throws an Error that says what would be right. */
 export function graphSettingsOf(
   environment: Readonly<Record<string, string | undefined>>,
   options: readonly string[] = [],
 ): GraphSettings {
-  const texts = (environment[GRAPH_SETTINGS_VARIABLE] ?? '').split(/\s+/).filter((text) => text !== '');
-  return graphSettings([...texts, ...options]);
+  return graphSettings(graphTexts(environment, options));
 }
 
 /** Reads `name=value`. Throws an Error that says what would be right. */
 export function graphSettings(texts: readonly string[]): GraphSettings {
   let settings: GraphSettings = {};
   for (const text of texts) {
-    const at = text.indexOf('=');
-    const name = at < 0 ? text : text.slice(0, at);
+    const { name, value } = parted(text);
     const setting = GRAPH_SETTINGS.find((item) => item.name === name);
-    const instead = WITHOUT_COUNTERPART[name];
-    if (instead !== undefined) throw new Error(`${text}: there is no such setting: ${instead}`);
+    if (!setting && isProcessFlag(name)) continue;
     if (!setting)
       throw new Error(
         `${text}: there is no setting ${JSON.stringify(name)} of graphs; there are ${GRAPH_SETTINGS.map((item) => item.name).join(', ')}`,
       );
-    const found = at < 0 ? undefined : setting.read(text.slice(at + 1));
+    const found = value === undefined ? undefined : setting.read(value);
     if (!found)
       throw new Error(`${text}: ${setting.help}, such as ${name}=${setting.byDefault || 'CELOmitFunction'}`);
     settings = { ...settings, ...found };

@@ -4,6 +4,7 @@ import {
   type Environment,
   type EvaluationResult,
   type Library,
+  PER_CALL_BUDGET,
   type Program,
   type Type,
 } from '../../../cel/index.ts';
@@ -97,11 +98,29 @@ export type Evaluated =
   | { readonly value: NonNullable<EvaluationResult['value']> | null; readonly unresolved?: undefined }
   | { readonly value?: undefined; readonly unresolved: Unresolved };
 
-/** Evaluates within a budget of cost, beyond which the expression counts as failed. */
+/** So many times what one expression may cost is for all that are evaluated at one look at an instance. */
+const TOGETHER = 20;
+
+/** What is left of the budget for one expression where others were evaluated with the same clock. */
+export function budgetLeft(clock: GraphClock | undefined, budget: number = PER_CALL_BUDGET): number {
+  return Math.min(budget, Math.max(0, TOGETHER * budget - (clock?.spent ?? 0)));
+}
+
+/**
+ * Evaluates within a budget of cost, beyond which the expression counts as failed; all with one clock within a multiple of it, so that
+ * nobody keeps the engine from what it does for others by writing many.
+ */
 export function evaluateExpression(expression: Expression, bindings: Bindings, budget?: number): Evaluated {
-  const meter = (bindings[CLOCK] as GraphClock | undefined)?.meter;
+  const clock = bindings[CLOCK] as GraphClock | undefined;
+  const meter = clock?.meter;
+  const left = budgetLeft(clock, budget);
+  if (left === 0) {
+    const message = `the expressions of the instance cost more together than ${TOGETHER * (budget ?? PER_CALL_BUDGET)}`;
+    return { unresolved: { kind: 'Failed', expression: expression.source, message } };
+  }
   const began = meter?.now() ?? 0;
-  const result = expression.program.evaluate(bindings, budget === undefined ? undefined : { budget });
+  const result = expression.program.evaluate(bindings, { budget: left });
+  if (clock) clock.spent += result.cost;
   meter?.took('expression', meter.now() - began);
   if (result.error === undefined) return { value: result.value ?? null };
   const { message, missing } = result.error;

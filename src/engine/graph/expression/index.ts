@@ -19,6 +19,7 @@ export { CONDITION_TYPE, conditionCalls } from './condition-library.ts';
 export { DEFER_FUNCTION } from './defer-library.ts';
 export {
   type Bindings,
+  budgetLeft,
   compileExpression,
   type Evaluated,
   type Expression,

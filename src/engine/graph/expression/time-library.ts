@@ -28,11 +28,13 @@ export interface GraphClock {
   readonly now: number | undefined;
   /** Instants after that at which expressions are to be evaluated anew. Expressions add to it. */
   readonly wakes: number[];
+  /** Units of cost of all that was evaluated with it. Expressions add to it. */
+  spent: number;
   readonly meter?: GraphMeter;
 }
 
 export function graphClock(now: number | undefined, meter?: GraphMeter): GraphClock {
-  return { now, wakes: [], ...(meter && { meter }) };
+  return { now, wakes: [], spent: 0, ...(meter && { meter }) };
 }
 
 /** The variable that holds it. No author can write it: it is no name of a node, and may be used nowhere. */

@@ -44,7 +44,7 @@ describe('what only one way of a condition needs', () => {
     expect(dataOf(step.objects.find((item) => item.node === 'web')?.object)).toEqual({ at: 'c' });
     // The way to the store waits for it, and for nothing else.
     const waiting = stepInstance(graph, instance({ cached: false }), observedObjects([]), options);
-    expect(waiting.nodes.at(-1)?.reasons.map(reasonText)).toEqual(['waits for node store to be ready']);
+    expect(waiting.nodes.at(-1)?.reasons.map(reasonText)).toEqual(['waits for node store']);
   });
 
   it('is needed in any case where something else of the node uses it, and may go the way of each element', () => {
@@ -56,7 +56,7 @@ describe('what only one way of a condition needs', () => {
       `resources:${node('a', '{}')}\n- id: all\n  forEach: [{v: "\${['x', 'y']}"}]\n  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "\${v}"}, data: {at: "\${v == 'x' ? a.metadata.name : v}"}}`,
     );
     const step = stepInstance(each, instance(), observedObjects([]), options);
-    expect(step.nodes.at(-1)?.reasons.map(reasonText)).toEqual(['waits for node a to be ready']);
+    expect(step.nodes.at(-1)?.reasons.map(reasonText)).toEqual(['waits for node a']);
   });
 });
 

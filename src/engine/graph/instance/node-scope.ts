@@ -1,4 +1,5 @@
 import { type Frame, type GraphNode, nodesOf, pathsTo } from '../compile/index.ts';
+import { budgetLeft } from '../expression/index.ts';
 import { isReady, type Walk } from './walk.ts';
 
 /** What the expressions of a node see, by the names of its scope. */
@@ -44,10 +45,11 @@ export function neededOf(walk: Walk, node: GraphNode): readonly string[] {
   const variables = node.forEach.map(({ variable }) => variable);
   const unknowns = [...paths.map(({ path }) => path), ...variables];
   const bindings = bindingsFor(walk, node);
-  const budget = walk.options.costLimit === undefined ? {} : { budget: walk.options.costLimit };
   const needed = new Set<string>();
   for (const { program } of node.branching) {
-    const { unknown = [] } = program.evaluate(bindings, { unknowns, ...budget });
+    const budget = budgetLeft(walk.clock, walk.options.costLimit);
+    const { unknown = [], cost } = program.evaluate(bindings, { unknowns, budget });
+    walk.clock.spent += cost;
     // Which way it goes may differ from object to object.
     const differs = unknown.some((name) => variables.some((variable) => begins(name, variable)));
     for (const { id, path } of paths)

@@ -24,6 +24,14 @@ describe('places on the hub', () => {
     expect(hubNamespace('a'.repeat(52), '-')).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
   });
 
+  it('leave nothing to be chosen by whoever looks for a namespace that meets that of another cluster', () => {
+    // All of these read alike, so that only the digest tells them from `a-b`, `shop`.
+    const tails = ['x', 'y', 'some-other-tail'].map((tail) => `b-shop${'-'.repeat(44)}${tail}`);
+    for (const tail of tails) expect(hubNamespace('a', tail)).toMatch(/^a-b-shop-[0-9a-f]{24}$/);
+    expect(hubNamespace('a-b', 'shop')).toMatch(/^a-b-shop-[0-9a-f]{10}$/);
+    expect(hubName('a', `b-${'x'.repeat(250)}`)).toMatch(/x-[0-9a-f]{24}$/);
+  });
+
   it('keep the name where there is a namespace, and are told apart by the name where there is none', () => {
     const wanted = { namespace: 'default', name: 'shop' };
     expect(placeOnHub('a', true, wanted)).toEqual({ namespace: hubNamespace('a', 'default'), name: 'shop' });

@@ -20,7 +20,10 @@ export interface OriginOptions extends Origin {
 
 const MAX_LABEL = 63;
 const MAX_NAME = 253;
+/** Enough to tell apart the few pairs of names that read alike as a whole. */
 const DIGEST_LENGTH = 10;
+/** Of what is cut any number of names reads alike, and a cluster in wrong hands can try them all. */
+const LONG_DIGEST_LENGTH = 24;
 
 /**
  * The namespace of the hub that holds what comes from a namespace of a cluster. The digest keeps clusters apart whatever they are
@@ -47,6 +50,9 @@ export function placeOnHub(
 }
 
 function withDigest(readable: string, parts: readonly string[], max: number): string {
-  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, DIGEST_LENGTH);
-  return `${readable.slice(0, max - DIGEST_LENGTH - 1).replace(/[^a-z0-9]+$/, '')}-${digest}`;
+  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  if (readable.length < max - DIGEST_LENGTH && /[a-z0-9]$/.test(readable))
+    return `${readable}-${digest.slice(0, DIGEST_LENGTH)}`;
+  const cut = readable.slice(0, max - LONG_DIGEST_LENGTH - 1).replace(/[^a-z0-9]+$/, '');
+  return `${cut}-${digest.slice(0, LONG_DIGEST_LENGTH)}`;
 }

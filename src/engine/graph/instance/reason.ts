@@ -49,7 +49,7 @@ export type Reason =
 export function reasonText(reason: Reason): string {
   switch (reason.kind) {
     case 'Dependency':
-      return `waits for node ${reason.node} to be ready`;
+      return `waits for node ${reason.node}`;
     case 'Value':
       return `waits for a value at ${reason.path}: \${${reason.expression}}: ${reason.message}`;
     case 'Unserved': {

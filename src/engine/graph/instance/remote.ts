@@ -114,7 +114,7 @@ function failedTarget(field: string, message: string): { readonly reason: Reason
 }
 
 /** How the cluster of a RemoteObject is called in messages. */
-export function clusterOfRemote(remote: KubeObject): string | undefined {
+function clusterOfRemote(remote: KubeObject): string | undefined {
   const name = stringAt(remote, 'spec', 'kubeconfigSecret', 'name');
   return name === undefined
     ? stringAt(remote, 'spec', 'cluster')

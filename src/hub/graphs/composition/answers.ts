@@ -107,7 +107,7 @@ export function openAnswers(
 
 /** The name of the hub's memory of what a HubObject of a spoke came to. */
 export function recordName(spoke: string, name: string): string {
-  return `composition-${digestOf([spoke, name]).slice(-16)}`;
+  return `composition-${digestOf([spoke, name]).slice(-32)}`;
 }
 
 /** What was answered last. */

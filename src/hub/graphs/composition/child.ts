@@ -22,6 +22,8 @@ export interface WantedChild {
   readonly refused: string | undefined;
 }
 
+/** Of an instance, which says what is wanted in a few words. */
+const MAX_OBJECT = 256 * 1024;
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Marks with a meaning for the engine: nobody writes them from afar. */
@@ -41,6 +43,8 @@ export function wantedChild(
 ): WantedChild | { readonly problem: string } {
   // A spoke's own API server said that it is one; what is on the spoke is in other hands.
   if (!isObject(spec) || !isObject(spec.object)) return { problem: 'refused: it says nothing' };
+  if (JSON.stringify(spec.object).length > MAX_OBJECT)
+    return { problem: `refused: the object is larger than ${MAX_OBJECT} characters` };
   if (!definition) return { problem: `refused: the hub sent no definition ${spec.graph} to ${cluster}` };
   const { apiVersion, kind } = spec.object;
   const of = gvkOf({ apiVersion: String(apiVersion), kind: String(kind) });

@@ -14,7 +14,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import type { Informer } from '../../../kube/informer.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
-import { asJson, type KubeObject } from '../../../kube/object.ts';
+import { asJson, type KubeObject, refKey } from '../../../kube/object.ts';
 import { hasCode, StatusError } from '../../../kube/status-error.ts';
 import { namespaces } from '../../../kube/well-known.ts';
 import { sleep } from '../../../runtime/clock.ts';
@@ -55,6 +55,8 @@ const RETRY_MS = 15_000;
 const LONG_RETRY_MS = 300_000;
 /** What one spoke can have the hub make. */
 const MAX_OF_A_SPOKE = 10_000;
+/** They stay when what was in them goes. */
+const MAX_NAMESPACES_OF_A_SPOKE = 1_000;
 
 /**
  * Makes on the hub what instances of spokes have there, and tells them of it. For each there is a RemoteObject, written before anything is
@@ -243,6 +245,12 @@ export function startCompositions(
   ): Promise<Result | undefined> {
     const about = madeFor(record);
     const child = about.child && (await childOf(about.child));
+    if (child && record && isOurs(child, record) && answerIn(record).uid !== wish.metadata.uid) {
+      // A spoke that was set back speaks of a wish of before.
+      const message = `what is on the hub was made for another ${wish.kind} of this name: it is kept there`;
+      await answer(spoke, wish, { ...about, state: 'Gone', message });
+      return undefined;
+    }
     if (!child || !record || !isOurs(child, record)) {
       applied.delete(key);
       await answer(spoke, wish, { ...about, state: 'Gone' });
@@ -267,6 +275,15 @@ export function startCompositions(
   ): Promise<Result | undefined> {
     const known = before && answerIn(before);
     const same = isAbout(known?.child, wanted.child);
+    const other =
+      before && known?.child && !isSameObject(known.child, wanted.child) ? known.child : undefined;
+    const there = other && (await childOf(other));
+    if (before && other && there && isOurs(there, before)) {
+      // It would be forgotten on the hub, and a wish that goes on changing would have any number made.
+      const message = `refused: ${other.kind} ${other.name} was made on the hub for it, and it cannot become another; delete it first`;
+      await answer(spoke, wish, { ...madeFor(before), state: 'Failed', message });
+      return undefined;
+    }
     const about = { child: same && known?.child ? known.child : wanted.child, origin: wanted.origin };
     // Before it is made: who looks after it must know where it comes from.
     const record =
@@ -283,25 +300,25 @@ export function startCompositions(
         await answer(spoke, wish, { ...about, state: 'Failed', message: missing });
         return { requeueAfterMs: RETRY_MS };
       }
-      const there = await childOf(wanted.child);
-      if (there && !isOurs(there, record)) {
+      const present = await childOf(wanted.child);
+      if (present && !isOurs(present, record)) {
         const message = `there is a ${wanted.child.kind} ${wanted.child.name} on the hub already, which was not made for it`;
         await answer(spoke, wish, { ...about, state: 'Failed', message });
         return { requeueAfterMs: RETRY_MS };
       }
-      if (there?.metadata.deletionTimestamp !== undefined) {
-        await answer(spoke, wish, { ...about, state: 'Waiting', message: goingMessage(there) });
+      if (present?.metadata.deletionTimestamp !== undefined) {
+        await answer(spoke, wish, { ...about, state: 'Waiting', message: goingMessage(present) });
         return undefined;
       }
       const digest = digestOf(asJson(wanted.object));
       const last = applied.get(key);
       const current =
-        there &&
+        present &&
         last?.digest === digest &&
-        last.uid === there.metadata.uid &&
-        there.metadata.annotations?.[ANNOTATIONS.origin] === spoke &&
-        deepEqual(there['spec'], { ...(there['spec'] as object), ...(wanted.object['spec'] as object) });
-      const child = current ? there : await apply(wanted);
+        last.uid === present.metadata.uid &&
+        present.metadata.annotations?.[ANNOTATIONS.origin] === spoke &&
+        deepEqual(present['spec'], { ...(present['spec'] as object), ...(wanted.object['spec'] as object) });
+      const child = current ? present : await apply(wanted);
       if (!current) applied.set(key, { digest, uid: child.metadata.uid ?? '' });
       const status = toldStatus(child, textsIn(wish.spec.returnsStatus));
       const fields = toldFields(child, textsIn(wish.spec.returns));
@@ -342,8 +359,17 @@ export function startCompositions(
     }
     if (namespacePolicyOf(definition) === 'Require')
       return `there is no namespace ${namespace} on the hub, where what the namespace ${origin.namespace} of ${spoke} has there goes: make it`;
+    const mark = recordName(spoke, '');
+    const made = await client.list(namespaces, '', { labelSelector: `${COMPOSITION_LABEL}=${mark}` });
+    if (made.items.length >= MAX_NAMESPACES_OF_A_SPOKE)
+      return `the hub made ${MAX_NAMESPACES_OF_A_SPOKE} namespaces for ${spoke} and makes no more: delete some of them, or make ${namespace}`;
     const annotations = { [ANNOTATIONS.origin]: spoke, [ORIGIN_NAMESPACE]: origin.namespace };
-    const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, annotations } };
+    const labels = { [COMPOSITION_LABEL]: mark };
+    const object = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace, labels, annotations },
+    };
     await client.apply(namespaces, object, { fieldManager: COMPOSITION_MANAGER });
     return undefined;
   }
@@ -394,6 +420,11 @@ function isAbout(known: HubChild | undefined, { apiVersion, kind, namespace, nam
     known.namespace === namespace &&
     known.name === name
   );
+}
+
+/** In whatever version. */
+function isSameObject(a: HubChild, b: HubChild): boolean {
+  return refKey(a) === refKey(b);
 }
 
 function sameMarks({ metadata: a }: KubeObject, { metadata: b }: KubeObject): boolean {

@@ -15,13 +15,12 @@ import {
   hubOnlyKinds,
   RESOURCE_GRAPH_DEFINITION,
   type ResourceGraphDefinition,
-  rolloutStatus,
 } from '../../../dialects/kro/index.ts';
 import type { ClusterFacts } from '../../../engine/intent.ts';
 import type { Client } from '../../../kube/client.ts';
 import { findCondition, setCondition } from '../../../kube/conditions.ts';
 import type { Result } from '../../../kube/controller.ts';
-import { apiVersionOf, resourceIdOf } from '../../../kube/custom-resource.ts';
+import { apiVersionOf } from '../../../kube/custom-resource.ts';
 import type { Change } from '../../../kube/informer.ts';
 import type { Condition, KubeObject } from '../../../kube/object.ts';
 import { hasCode } from '../../../kube/status-error.ts';
@@ -32,11 +31,11 @@ import { setFinalizers } from '../finalizers.ts';
 import type { CompileReading, IntentFindings, IntentSource } from '../intent-source.ts';
 import type { IntentRecords, RecordedSource } from '../records.ts';
 import { DEFINITIONS, type GraphDefinitions } from './graph-definitions.ts';
+import { startRolloutStatuses } from './rollout-statuses.ts';
 
 /** Keeps a definition until it is gone from every cluster that has it. */
 export const GRAPH_FINALIZER = 'atoll.dev/graph';
 
-const ROLLOUTS = resourceIdOf(GRAPH_ROLLOUT);
 const KIND = RESOURCE_GRAPH_DEFINITION.kind;
 /** Somebody wrote the object in between: its copy here follows. */
 const CATCH_UP_MS = 40;
@@ -61,8 +60,7 @@ export function openGraphSource(
   const last = new Map<string, Last>();
   /** What was told last, by UID: another writer of the status may have undone it. */
   const told = new Map<string, Omit<Condition, 'lastTransitionTime'>>();
-  /** Rollouts as they were written last, by UID. */
-  const written = new Map<string, GraphRollout['status']>();
+  const statuses = startRolloutStatuses(runtime, client, graphs);
   let stopped = false;
 
   let hubOnly: ReturnType<typeof hubOnlyKinds> | undefined;
@@ -224,17 +222,14 @@ export function openGraphSource(
         leaving: isGoing ? findings.dispatchedTo : findings.dispatchedTo.filter((name) => !chosen.has(name)),
         observing: findings.observing,
       };
-      const again = await tell(object, distributionCondition(found));
-      const { name = '' } = object.metadata;
-      const inForce = known?.compiled.rollout?.metadata.name;
-      let behind = again;
-      for (const rollout of known?.rollouts ?? []) {
-        if (rollout.spec.graph !== name) continue;
-        const counts = rollout.metadata.name === inForce;
-        behind =
-          (await tellRollout(rollout, counts ? found : undefined, counts ? undefined : inForce)) ?? behind;
-      }
-      return behind;
+      if (known)
+        statuses.tell(object.metadata.name ?? '', {
+          found,
+          rollouts: known.rollouts,
+          inForce: known.compiled.rollout?.metadata.name,
+          has: (cluster) => known.clusters.has(cluster),
+        });
+      return tell(object, distributionCondition(found));
     },
     async setFinalizers(object, finalizers): Promise<void> {
       await setFinalizers(client, DEFINITIONS, object, finalizers);
@@ -244,28 +239,11 @@ export function openGraphSource(
     stop(): void {
       stopped = true;
       graphs.stop();
+      statuses.stop().catch((error: unknown) => {
+        log.warn('rollouts could not be left', { why: errorText(error) });
+      });
     },
   };
-
-  async function tellRollout(
-    rollout: GraphRollout,
-    found: Parameters<typeof rolloutStatus>[1],
-    other: string | undefined,
-  ): Promise<Result | undefined> {
-    const { uid = '', name = '' } = rollout.metadata;
-    const before = written.get(uid) ?? rollout.status;
-    const status = rolloutStatus(
-      { ...rollout, ...(before && { status: before }) },
-      found,
-      other,
-      clock.now(),
-    );
-    if (deepEqual(status as unknown, before as unknown)) return undefined;
-    return write(async () => {
-      await client.patch(ROLLOUTS, '', name, 'merge', { status }, { subresource: 'status' });
-      written.set(uid, status);
-    });
-  }
 
   async function write(act: () => Promise<unknown>): Promise<Result | undefined> {
     try {

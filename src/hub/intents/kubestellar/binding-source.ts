@@ -85,7 +85,8 @@ export function openBindingSource(runtime: Runtime, options: BindingSourceOption
     const objectsOf = (kind: ResourceId): ReadonlyMap<string, KubeObject> => {
       let found = byKind.get(kind);
       if (!found) {
-        const all = named(formatApiVersion(kind.group, kind.version), kind.kind);
+        // It has a definition, or was discovered: where it is not to be had now, that says nothing of its objects.
+        const all = objects(formatApiVersion(kind.group, kind.version), kind.kind);
         found = new Map(all.map((object) => [placeOf(object.metadata), object]));
         byKind.set(kind, found);
       }
@@ -155,6 +156,7 @@ export function openBindingSource(runtime: Runtime, options: BindingSourceOption
         {
           generation,
           deleting,
+          listed: listedIn(binding.spec).length,
           errors: deleting ? [] : errorsOf(binding, last.get(bindingKey(name)), findings),
           summary: findings.summary,
         },
@@ -216,7 +218,9 @@ function errorsOf(
 
 function authorUnknown(binding: Binding): string {
   const { kind, name } = ownerOf(binding) ?? { kind: binding.kind, name: binding.metadata.name ?? '' };
-  return `it is not known who wrote ${kind} ${name}: it was written before the hub's API server wrote authors down, or that server has no admission policies. Next, to be its author: kubectl annotate ${kind.toLowerCase()} ${name} ${AUTHOR_ANNOTATION}=me --overwrite. Nothing is changed on the spokes meanwhile`;
+  // The core group has a Binding as well.
+  const resource = kind === BINDING.kind ? `${BINDING.plural}.${BINDING.group}` : kind.toLowerCase();
+  return `it is not known who wrote ${kind} ${name}: it was written before the hub's API server wrote authors down, or that server has no admission policies. Next, to be its author: kubectl annotate ${resource} ${name} ${AUTHOR_ANNOTATION}=me --overwrite. Nothing is changed on the spokes meanwhile`;
 }
 
 function placeOf({ namespace = '', name = '' }: { namespace?: string; name?: string }): string {

@@ -92,10 +92,12 @@ export function openControlObjects(runtime: Runtime, options: ControlObjectsOpti
 
   const isUsed = (): boolean => serves(CONTROL_GROUP) || serves(EDGE_GROUP);
   const loop = startController(runtime, { name: 'kubestellar-kinds', reconcile: pass });
-  const unsubscribe = definitions.onChange(({ type, object }) => {
+  const unsubscribe = definitions.onChange(({ type, object, previous }) => {
     const group = stringAt(object, 'spec', 'group');
-    if (type !== 'updated' && (group === CONTROL_GROUP || group === EDGE_GROUP))
-      loop.enqueue(PASS, GATHER_MS);
+    if (group !== CONTROL_GROUP && group !== EDGE_GROUP) return;
+    // A short one that is applied once more is to be made whole once more.
+    const mark = ({ metadata }: KubeObject): string | undefined => metadata.annotations?.[MADE_ANNOTATION];
+    if (type !== 'updated' || !previous || mark(object) !== mark(previous)) loop.enqueue(PASS, GATHER_MS);
   });
   loop.enqueue(PASS);
 

@@ -117,6 +117,25 @@ export function startInventoryViews(
   return { look, stop: () => loop.stop() };
 }
 
+/**
+ * A cluster of the inventory that is not to be seen as SyncTarget or Location now, though it will be: somebody took away what shows
+ * it, which says nothing of the cluster.
+ */
+export function unshownCluster(
+  clusters: readonly { readonly name: string }[],
+  locations: readonly Location[],
+  targets: readonly SyncTarget[],
+): string | undefined {
+  const known = new Set(targets.map(({ metadata }) => metadata.name));
+  const described = locations.filter((location) => !isView(location));
+  const located = new Set(
+    [...locations, ...described.flatMap((location) => instancesOf(location, targets))].map(
+      ({ metadata }) => metadata.name,
+    ),
+  );
+  return clusters.find(({ name }) => !known.has(name) || !located.has(name))?.name;
+}
+
 function targetFor(
   name: string,
   labels: Readonly<Record<string, string>>,

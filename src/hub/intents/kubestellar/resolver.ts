@@ -6,6 +6,7 @@ import {
   type CompiledPolicy,
   compileEdgePlacement,
   compilePolicy,
+  differenceOf,
   EDGE_PLACEMENT,
   type EdgePlacement,
   type ListedObject,
@@ -17,7 +18,7 @@ import {
   sameContent,
   selectLabelled,
   selectsObject,
-  sliceOf,
+  slicesOf,
 } from '../../../dialects/kubestellar/index.ts';
 import type { Author } from '../../../engine/intent.ts';
 import type { Client, ResourceId } from '../../../kube/client.ts';
@@ -31,6 +32,7 @@ import { deepEqual } from '../../../schema/json.ts';
 import type { Inventory } from '../../inventory/index.ts';
 import { setFinalizers } from '../finalizers.ts';
 import type { ControlObjects } from './control.ts';
+import { unshownCluster } from './inventory-views.ts';
 import type { WorkloadKinds } from './workload-kinds.ts';
 
 /** Keeps a policy until its Binding is gone. */
@@ -81,7 +83,7 @@ interface Resolved {
 
 export function startResolver(runtime: Runtime, options: ResolverOptions): Resolver {
   const { client, control, kinds, inventory, onStanding } = options;
-  const { clock } = runtime;
+  const { clock, log } = runtime;
   const compiled = new WeakMap<object, CompiledPolicy>();
   /** By the name of the Binding. */
   const resolved = new Map<string, Resolved>();
@@ -152,6 +154,8 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
     const notes = [...issues];
     let locations: number | undefined;
     if (issues.length === 0) {
+      const unknown = unseenBy(policy);
+      if (unknown !== undefined) return report(policy, [unknown], undefined);
       const placed = await destinationsOf(policy);
       locations = placed.locations;
       if (!kinds.known || kinds.unread().some(({ failure }) => failure === undefined)) return undefined;
@@ -160,6 +164,18 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
       notes.push(...problem);
     }
     return report(policy, notes, locations);
+  }
+
+  /** What must be seen before anything is decided, and is not now: to go by what is left would take away the rest. */
+  function unseenBy(policy: Policy): string | undefined {
+    const blind = kinds.unread().find(({ kind, failure }) => isNamespaces(kind) && failure !== undefined);
+    if (blind)
+      return `namespaces cannot be read by the hub: ${blind.failure}. Nothing is changed until they can be`;
+    if (!isPlacement(policy)) return undefined;
+    const cluster = unshownCluster(inventory.clusters(), control.locations.list(), control.targets.list());
+    return cluster === undefined
+      ? undefined
+      : `the cluster ${cluster} is not to be seen as SyncTarget and Location yet. Nothing is changed until it is`;
   }
 
   /** The Binding goes first: it is what brought anything anywhere. */
@@ -190,15 +206,29 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
       control.targets.list(),
       SPACE,
     );
-    const wanted = sliceOf(policy, destinations);
-    const { resource } = control.slices;
-    const present = control.slices.get('', policy.metadata.name ?? '');
-    const isSame =
-      deepEqual(present?.destinations as unknown, wanted.destinations as unknown) &&
-      present?.metadata.ownerReferences?.some(({ uid }) => uid === policy.metadata.uid) === true;
-    if (resource && !isSame) await client.apply(resource, wanted, { fieldManager: 'atoll', force: true });
+    await writeSlices(policy, slicesOf(policy, destinations));
     const names = new Set(destinations.map(({ syncTargetName }) => syncTargetName));
     return { destinations: [...names].filter((name) => inventory.has(name)), locations };
+  }
+
+  /** Those that are too many go last: until then a reader finds every destination. */
+  async function writeSlices(
+    { metadata: { uid = '' } }: EdgePlacement,
+    wanted: ReturnType<typeof slicesOf>,
+  ): Promise<void> {
+    const { resource } = control.slices;
+    if (!resource) return;
+    const owned = (slice: KubeObject): boolean =>
+      slice.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+    for (const slice of wanted) {
+      const present = control.slices.get('', slice.metadata.name ?? '');
+      const isSame = present && deepEqual(present.destinations, slice.destinations) && owned(present);
+      if (!isSame) await client.apply(resource, slice, { fieldManager: 'atoll', force: true });
+    }
+    const names = new Set(wanted.map(({ metadata }) => metadata.name));
+    for (const slice of control.slices.list())
+      if (owned(slice) && !names.has(slice.metadata.name))
+        await unless([404], () => client.delete(resource, '', slice.metadata.name ?? ''));
   }
 
   /** Brings the Binding to what the policy comes to now; what keeps it from that. */
@@ -211,28 +241,33 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
     const { name = '', uid = '' } = policy.metadata;
     const resource = control.bindings.resource;
     if (!resource) return 'again';
-    if (binding && !ownedBy(policy, binding))
-      return [
-        `a Binding ${name} is there that is not of this ${policy.kind}. Next: delete one of the two, or give it another name`,
-      ];
-    if (binding?.metadata.deletionTimestamp !== undefined) return [];
+    const isForeign = binding !== undefined && !ownedBy(policy, binding);
+    if (binding?.metadata.deletionTimestamp !== undefined)
+      return isForeign ? [`the Binding ${name}, which is not of this ${policy.kind}, is being deleted`] : [];
     const unread = kinds.unread();
     const unreadable = ({ group = '', resource: plural }: ListedObject): boolean =>
       (kinds.mystery(group) !== undefined && kinds.kindOf(group, plural) === undefined) ||
       unread.some(({ kind }) => kind.group === group && kind.resource === plural);
-    const content = binding?.metadata.annotations?.[CONTENT_ANNOTATION];
+    // What somebody else says is no memory of this policy.
+    const previous = isForeign ? undefined : binding;
+    const content = previous?.metadata.annotations?.[CONTENT_ANNOTATION];
     const wanted = compile(policy);
     const now = resolvePolicy(wanted, {
       stocks: kinds.stocks((kind) => reachesKind(wanted, kind)),
       namespaces: namespaceLabels,
       destinations,
       previous: {
-        ...(binding?.spec === undefined ? {} : { spec: binding.spec }),
+        ...(previous?.spec === undefined ? {} : { spec: previous.spec }),
         ...(content === undefined ? {} : { content }),
       },
       unreadable,
     });
-    const kept = (binding?.spec ? listedIn(binding.spec) : []).filter(unreadable);
+    if (isForeign) {
+      const refused = notTakenOver(policy, binding, now.spec);
+      if (refused !== undefined) return [refused];
+      log.info('a Binding is taken over by the policy of its name, which says the same', { binding: name });
+    }
+    const kept = (previous?.spec ? listedIn(previous.spec) : []).filter(unreadable);
     const mysteries = new Set(kept.flatMap(({ group = '' }) => kinds.mystery(group) ?? []));
     const notes = [
       ...unread.map(
@@ -449,6 +484,24 @@ export function ownerOf({ metadata }: KubeObject): OwnerReference | undefined {
 
 function says({ spec, stored }: Resolved, binding: Binding): boolean {
   return deepEqual(binding.spec, spec) || (stored !== undefined && deepEqual(binding.spec, stored));
+}
+
+/**
+ * Why a Binding that a policy did not make stays as it is. One that was written by hand and says the same is taken over: so it is after
+ * a hub was rebuilt from its spokes, which know no policies.
+ */
+function notTakenOver(
+  { kind, metadata: { name = '' } }: Policy,
+  binding: Binding,
+  wanted: BindingSpec,
+): string | undefined {
+  const there = `a Binding ${name} is there that is not of this ${kind}`;
+  const [owner] = binding.metadata.ownerReferences ?? [];
+  if (owner)
+    return `${there} but of ${owner.kind} ${owner.name}. Next: give one of the two another name, or delete that ${owner.kind}`;
+  const difference = differenceOf(binding.spec, wanted);
+  if (difference === undefined) return undefined;
+  return `${there} and says something else: ${difference}. Next: make both say the same, and it is taken over; or apply this ${kind} under another name, and delete the Binding once that is Ready: what both bring stays. Before then, deleting the Binding takes away what it brought`;
 }
 
 /** The status of one copy cannot come back where there is not one copy. */

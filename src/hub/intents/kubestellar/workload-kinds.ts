@@ -4,7 +4,6 @@ import type { Change, Informer } from '../../../kube/informer.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { parseApiVersion } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
 import { sleep } from '../../../runtime/clock.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -193,8 +192,7 @@ async function servedKinds(
     try {
       list = await client.getJson(path);
     } catch (error) {
-      // It went meanwhile.
-      if (hasCode(error, 404)) return;
+      // Also a 404, with which servers behind others answer that are not well: what went is not listed the next time.
       if (group === '') throw error;
       failed.set(group, errorText(error));
       return;
