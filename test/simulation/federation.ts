@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import {
   type ApiResource,
   DEFAULT_NAMESPACE,
@@ -10,6 +11,7 @@ import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { namespaces } from '../../src/kube/well-known.ts';
 import { listAt, stringAt } from '../../src/schema/json.ts';
+import { parseManifests } from '../../src/schema/yaml-body.ts';
 import { type SimulatedCluster, type SimulatedFleet, stored } from './fleet.ts';
 
 /** What scenarios with KubeFed's objects work with. */
@@ -152,4 +154,11 @@ export async function openFederatedShop(fleet: SimulatedFleet, clusters: readonl
   await applyAll(fleet, fleet.hub, [
     federated('Namespace', 'shop', { placement: { clusters: clusters.map((name) => ({ name })) } }),
   ]);
+}
+
+/** The account of a control plane of the namespace `team`, and its Role, as people are told to apply them; `without` leaves kinds out. */
+export function accountRights(...without: string[]): KubeObject[] {
+  const text = readFileSync(new URL('../../examples/kubefed-namespaced.yaml', import.meta.url), 'utf8');
+  const objects = parseManifests(text).objects as unknown as KubeObject[];
+  return objects.filter(({ kind }) => !without.includes(kind));
 }

@@ -11,6 +11,7 @@ import { createClient } from '../../src/kube/rest-client.ts';
 import { configMaps, nodes } from '../../src/kube/well-known.ts';
 import { at, listAt, stringAt } from '../../src/schema/json.ts';
 import {
+  accountRights,
   applyAll,
   enable,
   federated,
@@ -521,7 +522,8 @@ describe('a control plane of one namespace', () => {
     fleet = await simulateFleet(9, ['a']);
     await enable(fleet, []);
     await fleet.rest(3_000);
-    for (const name of ['team', 'shop']) await makeNamespace(fleet, name);
+    await makeNamespace(fleet, 'shop');
+    await applyAll(fleet, fleet.hub, accountRights());
     const types = ['ConfigMap', 'ClusterRole'].flatMap((kind) => {
       const target = TARGETS[kind];
       return target ? [typeConfigOf(federatedTypeFor(target), 'team')] : [];
@@ -558,7 +560,7 @@ describe('a control plane of one namespace', () => {
     fleet = await simulateFleet(9, ['a', 'b']);
     await enable(fleet, []);
     await fleet.rest(3_000);
-    await makeNamespace(fleet, 'team');
+    await applyAll(fleet, fleet.hub, accountRights());
     const rbac = 'rbac.authorization.k8s.io';
     const allowed = (rules: object[], subject: object): KubeObject[] => [
       {

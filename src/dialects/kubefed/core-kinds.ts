@@ -1,6 +1,6 @@
 import type { CustomKind } from '../../kube/custom-resource.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
-import { integer, list, oneOf, record, text } from '../../schema/schema-of.ts';
+import { conditionsSchema, integer, list, oneOf, record, text } from '../../schema/schema-of.ts';
 import { FEATURE_GATES } from './config.ts';
 
 export const CORE_GROUP = 'core.kubefed.io';
@@ -111,6 +111,7 @@ export const FEDERATED_TYPE_CONFIG: CustomKind = {
       observedGeneration: integer(undefined, { format: 'int64' }),
       propagationController: oneOf(['Running', 'NotRunning']),
       statusController: oneOf(['Running', 'NotRunning']),
+      conditions: conditionsSchema,
     },
     undefined,
     { required: ['observedGeneration', 'propagationController'] },
@@ -175,4 +176,5 @@ export const KUBEFED_CONFIG: CustomKind = {
     undefined,
     { required: ['scope'] },
   ),
+  status: record({ conditions: conditionsSchema }),
 };

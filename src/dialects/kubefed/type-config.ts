@@ -188,15 +188,33 @@ export interface TypeConfigFindings {
   readonly propagating: boolean;
   /** Absent where no status of the type is collected. */
   readonly collecting?: boolean;
+  /** What the control plane may not do for it. */
+  readonly refused?: { readonly message: string; readonly now: string };
 }
 
 /** The status of a type config. Equal for equal findings. */
-export function reportTypeConfig(found: TypeConfigFindings): FederatedTypeConfigStatus {
+export function reportTypeConfig(
+  found: TypeConfigFindings,
+  before?: FederatedTypeConfigStatus,
+): FederatedTypeConfigStatus {
   const running = (is: boolean): 'Running' | 'NotRunning' => (is ? 'Running' : 'NotRunning');
   return {
     observedGeneration: found.generation,
     propagationController: running(found.propagating),
     ...(found.collecting === undefined ? {} : { statusController: running(found.collecting) }),
+    ...(found.refused === undefined
+      ? {}
+      : {
+          conditions: [
+            {
+              type: 'Authorized',
+              status: 'False' as const,
+              reason: 'Forbidden',
+              message: found.refused.message,
+              lastTransitionTime: before?.conditions?.[0]?.lastTransitionTime ?? found.refused.now,
+            },
+          ],
+        }),
   };
 }
 

@@ -26,6 +26,8 @@ export interface FederatedTypeConfigStatus {
   observedGeneration: number;
   propagationController: 'Running' | 'NotRunning';
   statusController?: 'Running' | 'NotRunning';
+  /** What the control plane may not do for it, where it acts with few rights. */
+  conditions?: readonly Condition[];
 }
 
 export interface FederatedTypeConfig extends KubeObject {
@@ -128,6 +130,7 @@ export interface KubeFedConfigSpec {
 
 export interface KubeFedConfig extends KubeObject {
   readonly spec: KubeFedConfigSpec;
+  readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
 /** Where a federated object shall be. Clusters that are named win over a selector, an empty list too. */

@@ -19,8 +19,10 @@ import type { KubeObject, OwnerReference } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import { formatTime } from '../../runtime/clock.ts';
+import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject, stringAt } from '../../schema/json.ts';
+import type { ControlPlane } from './control-plane.ts';
 import type { Federation } from './federation.ts';
 import { watchKind } from './kind-watch.ts';
 import { KUBEFED_METRICS, startCountedController, timed } from './metrics.ts';
@@ -32,10 +34,14 @@ const FIELD_MANAGER = 'atoll-kubefed';
 const VIEW_ANNOTATION = 'atoll.dev/view-of-spokecluster';
 /** A token is read again, since nothing tells of a Secret that changed. */
 const TOKEN_MS = 60_000;
+/** Nothing tells of rights that are given. */
+const REFUSED_MS = 15_000;
 const GATHER_MS = 50;
 
 export interface ClustersOptions {
-  readonly client: Client;
+  /** Reads the inventory, which is the hub's and not the control plane's. */
+  readonly inventoryClient: Client;
+  readonly controlPlane: ControlPlane;
   readonly definitions: Informer;
   readonly federation: Federation;
   readonly events: EventRecorder;
@@ -48,8 +54,9 @@ export interface ClustersOptions {
  */
 export function startClusters(
   runtime: Runtime,
-  { client, definitions, federation, events }: ClustersOptions,
+  { inventoryClient, controlPlane, definitions, federation, events }: ClustersOptions,
 ): { stop(): Promise<void> } {
+  const { client } = controlPlane;
   let spokes: Informer<InventoryCluster> | undefined;
   const { clock, metrics } = runtime;
   /** When KubeFedClusters came that were not Ready since, and when they went whose entry is there still. */
@@ -59,6 +66,7 @@ export function startClusters(
   const members = watchKind<KubeFedCluster>(runtime, client, definitions, {
     definition: `${KUBEFED_CLUSTER.plural}.${KUBEFED_CLUSTER.group}`,
     version: KUBEFED_CLUSTER.version,
+    seat: controlPlane,
     onChange({ type, object }) {
       const { name = '' } = object.metadata;
       if (type === 'deleted') {
@@ -85,7 +93,7 @@ export function startClusters(
   /** Once there are KubeFedClusters, what SpokeClusters say of themselves counts. */
   function follow(): void {
     if (members.resource && !spokes) {
-      const informer = startInformer<InventoryCluster>(runtime, client, SPOKE_CLUSTERS);
+      const informer = startInformer<InventoryCluster>(runtime, inventoryClient, SPOKE_CLUSTERS);
       spokes = informer;
       informer.onChange(({ object }) => loop.enqueue(object.metadata.name ?? '', GATHER_MS));
       informer.whenSynced().then(all, () => undefined);
@@ -112,7 +120,8 @@ export function startClusters(
   }
 
   async function reconcile(name: string): Promise<Result | undefined> {
-    if (!members.synced || !spokes?.synced) return undefined;
+    // What may not be read may be there: nothing is shown in its place.
+    if (!members.synced || members.refused || !spokes?.synced) return undefined;
     const namespace = federation.controlPlane;
     const member = members.get(namespace, name);
     const spoke = spokeOf(name);
@@ -141,7 +150,14 @@ export function startClusters(
       await tell(member, spoke);
       return undefined;
     }
-    const problem = await register(member, spoke);
+    let problem: string | undefined;
+    try {
+      problem = await register(member, spoke);
+    } catch (error) {
+      if (!hasCode(error, 403)) throw error;
+      await tell(member, undefined, controlPlane.refusal() ?? errorText(error), 'Forbidden');
+      return { requeueAfterMs: REFUSED_MS };
+    }
     await tell(member, problem === undefined ? spoke : undefined, problem);
     return { requeueAfterMs: TOKEN_MS };
   }
@@ -244,7 +260,9 @@ export function startClusters(
     const theirs = spoke.metadata.labels ?? {};
     const before = labelsIn(member.metadata.annotations?.[VIEW_ANNOTATION]);
     if (deepEqual(mine, theirs) && deepEqual(mine, before)) return;
-    const next: Record<string, string> = deepEqual(mine, before) ? theirs : changed(theirs, before, mine);
+    let next: Record<string, string> = deepEqual(mine, before) ? theirs : changed(theirs, before, mine);
+    // What is elsewhere is not for a control plane of one namespace to write.
+    if (!controlPlane.sees(spoke.metadata.namespace ?? '')) next = theirs;
     if (!deepEqual(theirs, next)) await relabel(SPOKE_CLUSTERS, spoke, labelPatch(theirs, next));
     await relabel(KUBEFED_CLUSTERS, member, labelPatch(mine, next), {
       [VIEW_ANNOTATION]: JSON.stringify(next),
@@ -271,12 +289,13 @@ export function startClusters(
     member: KubeFedCluster,
     spoke: InventoryCluster | undefined,
     problem?: string,
+    reason: 'Malformed' | 'Forbidden' = 'Malformed',
   ): Promise<void> {
     const before = member.status;
     const status =
       problem === undefined
         ? spoke && reportCluster(spoke)
-        : { conditions: [malformed(problem, member, formatTime(runtime.clock.now()))] };
+        : { conditions: [unusable(problem, reason, member, formatTime(runtime.clock.now()))] };
     if (!status || deepEqual(status, before)) return;
     const { namespace = '', name = '' } = member.metadata;
     try {
@@ -382,20 +401,25 @@ function labelPatch(
   return { ...Object.fromEntries(gone.map((key) => [key, null])), ...to };
 }
 
-/** Nothing can be done with what a KubeFedCluster says. The same for the same problem, so that it is written once. */
-function malformed(
+/** Nothing can be done with a KubeFedCluster. The same for the same problem, so that it is written once. */
+function unusable(
   message: string,
+  why: 'Malformed' | 'Forbidden',
   { status }: KubeFedCluster,
   now: string,
 ): NonNullable<KubeFedCluster['status']>['conditions'][number] {
-  const before = status?.conditions.find(({ type }) => type === 'ConfigMalformed');
-  if (before?.message === message) return before;
+  const [type, word, reason] =
+    why === 'Malformed'
+      ? (['ConfigMalformed', 'True', 'ClusterConfigMalformed'] as const)
+      : (['Ready', 'False', 'Forbidden'] as const);
+  const before = status?.conditions.find((item) => item.type === type);
+  if (before?.message === message && before.reason === reason) return before;
   return {
-    type: 'ConfigMalformed',
-    status: 'True',
+    type,
+    status: word,
     lastProbeTime: now,
-    lastTransitionTime: before?.status === 'True' ? (before.lastTransitionTime ?? now) : now,
-    reason: 'ClusterConfigMalformed',
+    lastTransitionTime: before?.status === word ? (before.lastTransitionTime ?? now) : now,
+    reason,
     message,
   };
 }

@@ -19,6 +19,8 @@ const SOON_MS = 2_000;
 const LATER_MS = 60_000;
 
 export interface CollectedStatusOptions {
+  /** The engine's own: definitions of kinds are its business. */
+  readonly definer: Client;
   readonly client: Client;
   readonly federation: Federation;
   readonly records: IntentRecords;
@@ -31,7 +33,7 @@ export interface CollectedStatusOptions {
  */
 export function startCollectedStatus(
   runtime: Runtime,
-  { client, federation, records, remote }: CollectedStatusOptions,
+  { definer, client, federation, records, remote }: CollectedStatusOptions,
 ): { stop(): Promise<void> } {
   const loop = startCountedController(runtime, { name: 'kubefed-status', concurrency: 2, reconcile });
   const served = new Set<string>();
@@ -53,7 +55,7 @@ export function startCollectedStatus(
     }
     const id = `${wanted.plural}.${wanted.group}`;
     if (!served.has(id)) {
-      await installKind(client, wanted);
+      await installKind(definer, wanted);
       served.add(id);
     }
     const clusters = placedOn(object);

@@ -15,7 +15,7 @@ import {
   type ServiceDNSRecord,
   serviceDnsEndpoint,
 } from '../../dialects/kubefed/index.ts';
-import type { Client, ResourceId } from '../../kube/client.ts';
+import type { ResourceId } from '../../kube/client.ts';
 import type { Resolve } from '../../kube/cluster-endpoint.ts';
 import type { Result } from '../../kube/controller.ts';
 import { type AnyCustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
@@ -27,6 +27,7 @@ import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, listAt, objectAt, stringAt } from '../../schema/json.ts';
 import type { Inventory } from '../inventory/index.ts';
+import type { ControlPlane } from './control-plane.ts';
 import type { Federation } from './federation.ts';
 import { type KindWatch, watchKind } from './kind-watch.ts';
 import { startCountedController } from './metrics.ts';
@@ -40,7 +41,7 @@ const LOOK_AGAIN_MS = 60_000;
 const MAX_HOSTS = 100;
 
 export interface DnsOptions {
-  readonly client: Client;
+  readonly controlPlane: ControlPlane;
   readonly definitions: Informer;
   readonly federation: Federation;
   readonly inventory: Inventory;
@@ -54,7 +55,8 @@ const TARGETS: Readonly<Record<Kind, ResourceId>> = { service: services, ingress
 
 /** Keeps the status of DNS records, and the DNSEndpoints that external-dns makes names of. */
 export function startDns(runtime: Runtime, options: DnsOptions): { stop(): Promise<void> } {
-  const { client, definitions, federation, inventory, remote } = options;
+  const { controlPlane, definitions, federation, inventory, remote } = options;
+  const { client } = controlPlane;
   const loop = startCountedController(runtime, { name: 'kubefed-dns', concurrency: 4, reconcile });
   const watch = <T extends KubeObject>(
     kind: AnyCustomKind,
@@ -63,6 +65,7 @@ export function startDns(runtime: Runtime, options: DnsOptions): { stop(): Promi
     watchKind<T>(runtime, client, definitions, {
       definition: `${kind.plural}.${kind.group}`,
       version: kind.version,
+      seat: controlPlane,
       onChange,
       onServed: all,
     });

@@ -10,7 +10,6 @@ import {
   pluralOf,
 } from '../../dialects/kubefed/index.ts';
 import { neverPropagated } from '../../engine/select/index.ts';
-import type { Client } from '../../kube/client.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -18,6 +17,7 @@ import { namespaces } from '../../kube/well-known.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { stringAt } from '../../schema/json.ts';
 import type { IntentRecords } from '../intents/records.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { wishDiffers } from './federation.ts';
 import { type KindWatch, watchKind } from './kind-watch.ts';
 
@@ -57,6 +57,8 @@ export interface EarlyType {
 export interface Early {
   /** Whether everything is known that there is. */
   readonly synced: boolean;
+  /** Whether nothing may be decided although all is known that may be: some of it may not be read. */
+  readonly blind: boolean;
   types(): Iterable<EarlyType>;
   type(key: string): EarlyType | undefined;
   /** The objects that belong to a template. */
@@ -69,13 +71,14 @@ export interface Early {
 }
 
 export interface EarlyOptions {
-  readonly client: Client;
+  readonly controlPlane: ControlPlane;
   readonly definitions: Informer;
   readonly records: IntentRecords;
 }
 
 /** Watches the kinds of the early form, where there are any: its group has no kinds of its own otherwise. */
-export function openEarly(runtime: Runtime, { client, definitions, records }: EarlyOptions): Early {
+export function openEarly(runtime: Runtime, { controlPlane, definitions, records }: EarlyOptions): Early {
+  const { client } = controlPlane;
   const types = new Map<string, EarlyType>();
   const listeners = new Set<(key: string) => void>();
   let spaces: Informer | undefined;
@@ -86,6 +89,7 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
   const policies = watchKind<FederationPlacement>(runtime, client, definitions, {
     definition: `${FEDERATION_PLACEMENT.plural}.${EARLY_GROUP}`,
     version: EARLY_VERSION,
+    seat: controlPlane,
     onChange: ({ object, previous }) => {
       if (wishDiffers(object, previous)) tell(keyOf(POLICY_KEY, object));
     },
@@ -103,6 +107,7 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
     return watchKind(runtime, client, definitions, {
       definition: `${pluralOf(kind)}.${EARLY_GROUP}`,
       version: EARLY_VERSION,
+      seat: controlPlane,
       onChange: (change) => {
         if (wishDiffers(change.object, change.previous)) onChange(change);
       },
@@ -117,11 +122,6 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
     const type = target && federatedTypeFor(target, EARLY_GROUP, EARLY_VERSION);
     const known = type === undefined ? {} : { type };
     if (kind === NAMESPACE) {
-      spaces = startInformer(runtime, client, namespaces);
-      spaces.onChange(({ object, previous }) => {
-        if (wishDiffers(object, previous)) tell(keyOf(key, object));
-      });
-      spaces.whenSynced().then(tellAll, () => undefined);
       // Where a namespace goes is where everything in it may go.
       const placements = watch('FederatedNamespacePlacement', ({ object }) => {
         const { namespace = '' } = object.metadata;
@@ -130,6 +130,7 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
           for (const item of other.templates?.list(namespace) ?? []) tell(keyOf(other.key, item));
       });
       types.set(key, { key, ...known, placements });
+      followNamespaces();
       return;
     }
     const joined = ({ object }: Change): void => tell(keyOf(key, object));
@@ -145,6 +146,31 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
     });
   }
 
+  /** A control plane of one namespace propagates what is in it, and no namespaces. */
+  function followNamespaces(): void {
+    if (controlPlane.namespace !== '' || !types.has(EARLY_NAMESPACE_KEY)) {
+      spaces?.stop();
+      spaces = undefined;
+    } else if (!spaces) {
+      spaces = startInformer(runtime, client, namespaces);
+      spaces.onChange(({ object, previous }) => {
+        if (wishDiffers(object, previous)) tell(keyOf(EARLY_NAMESPACE_KEY, object));
+      });
+      spaces.whenSynced().then(tellAll, () => undefined);
+    }
+  }
+
+  function watches(): (KindWatch | undefined)[] {
+    return [
+      policies,
+      ...[...types.values()].flatMap(({ templates, placements, overrides }) => [
+        templates,
+        placements,
+        overrides,
+      ]),
+    ];
+  }
+
   function look(definition: KubeObject): void {
     if (stringAt(definition, 'spec', 'group') !== EARLY_GROUP) return;
     const kind = /^Federated(\w+)Placement$/.exec(stringAt(definition, 'spec', 'names', 'kind') ?? '')?.[1];
@@ -153,7 +179,10 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
     // A federation has namespaces, whether somebody places them or not.
     follow(NAMESPACE);
   }
-  const unsubscribe = definitions.onChange(({ object }) => look(object));
+  const unsubscribe = [
+    definitions.onChange(({ object }) => look(object)),
+    controlPlane.onChange(followNamespaces),
+  ];
   for (const definition of definitions.list()) look(definition);
 
   function isPropagated(space: KubeObject): boolean {
@@ -171,12 +200,12 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
       return (
         definitions.synced &&
         records.synced &&
-        policies.synced &&
         (spaces?.synced ?? true) &&
-        [...types.values()].every(({ templates, placements, overrides }) =>
-          [templates, placements, overrides].every((item) => item?.synced ?? true),
-        )
+        watches().every((watch) => watch === undefined || watch.synced || watch.refused)
       );
+    },
+    get blind() {
+      return watches().some((watch) => watch?.refused === true);
     },
     types: () => types.values(),
     type: (key) => types.get(key),
@@ -197,11 +226,9 @@ export function openEarly(runtime: Runtime, { client, definitions, records }: Ea
       return () => listeners.delete(listener);
     },
     stop(): void {
-      unsubscribe();
-      policies.stop();
+      for (const end of unsubscribe) end();
       spaces?.stop();
-      for (const { templates, placements, overrides } of types.values())
-        for (const item of [templates, placements, overrides]) item?.stop();
+      for (const watch of watches()) watch?.stop();
     },
   };
 }

@@ -1,6 +1,4 @@
 import {
-  CONFIG_NAME,
-  DEFAULT_NAMESPACE,
   EARLY_GROUP,
   FEDERATED_TYPE_CONFIG,
   type FederatedObject,
@@ -8,7 +6,6 @@ import {
   type FederatedTypeConfig,
   type FullKubeFedConfig,
   federatedTypeOf,
-  KUBEFED_CONFIG,
   type KubeFedConfig,
   prefers,
   REPLICA_SCHEDULING_PREFERENCE,
@@ -20,13 +17,13 @@ import {
   withTypeConfigDefaults,
 } from '../../dialects/kubefed/index.ts';
 import type { FieldPath } from '../../engine/retain/index.ts';
-import type { Client } from '../../kube/client.ts';
 import type { AnyCustomKind } from '../../kube/custom-resource.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, listAt, stringAt } from '../../schema/json.ts';
 import type { IntentRecords } from '../intents/records.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { type KindWatch, watchKind } from './kind-watch.ts';
 
 /** A federated kind and its objects. */
@@ -43,6 +40,8 @@ export interface TypeEntry {
 export interface Federation {
   /** Whether everything that an intent may depend on is known. Before that nothing is decided. */
   readonly synced: boolean;
+  /** Whether nothing may be decided although all is known that may be: what decides may not be read. */
+  readonly blind: boolean;
   /** The namespace of the control plane: that of the KubeFedConfig, where there is one. */
   readonly controlPlane: string;
   readonly settings: FullKubeFedConfig;
@@ -76,14 +75,14 @@ export function federatedKey(entry: TypeEntry, { metadata }: KubeObject): string
 }
 
 export interface FederationOptions {
-  readonly client: Client;
+  readonly controlPlane: ControlPlane;
   readonly definitions: Informer;
   readonly records: IntentRecords;
 }
 
 export function openFederation(
   runtime: Runtime,
-  { client, definitions, records }: FederationOptions,
+  { controlPlane: seat, definitions, records }: FederationOptions,
 ): Federation {
   const wishListeners = new Set<(key: string) => void>();
   const typeListeners = new Set<() => void>();
@@ -97,16 +96,15 @@ export function openFederation(
     kind: AnyCustomKind,
     onChange: (change: Change<T>) => void,
   ): KindWatch<T> =>
-    watchKind<T>(runtime, client, definitions, {
+    watchKind<T>(runtime, seat.client, definitions, {
       definition: `${kind.plural}.${kind.group}`,
       version: kind.version,
+      seat,
       onChange,
       onServed: retype,
     });
 
-  const configs = open<KubeFedConfig>(KUBEFED_CONFIG, ({ object, previous }) => {
-    if (!deepEqual(object.spec, previous?.spec)) retype();
-  });
+  const unsubscribe = seat.onChange(retype);
   const typeConfigs = open<FederatedTypeConfig>(FEDERATED_TYPE_CONFIG, ({ type, object, previous }) => {
     if (type !== 'updated' || !deepEqual(object.spec, previous?.spec)) retype();
   });
@@ -120,28 +118,19 @@ export function openFederation(
     },
   );
 
-  function theConfig(): KubeFedConfig | undefined {
-    const named = configs.list().filter(({ metadata }) => metadata.name === CONFIG_NAME);
-    return named.find(({ metadata }) => metadata.namespace === DEFAULT_NAMESPACE) ?? named[0];
-  }
-
-  function controlPlane(): string {
-    return theConfig()?.metadata.namespace ?? DEFAULT_NAMESPACE;
-  }
-
   /** What a type config comes to, or why to nothing. */
   function typeIn(config: FederatedTypeConfig): FederatedType | string {
     const [issue] = validateTypeConfig(withTypeConfigDefaults(config));
     if (issue) return `${issue.path}: ${issue.detail || issue.type}`;
-    if (config.metadata.namespace !== controlPlane())
-      return `it is not in ${controlPlane()}, the namespace of the control plane`;
+    if (config.metadata.namespace !== seat.home)
+      return `it is not in ${seat.home}, the namespace of the control plane`;
     const type = federatedTypeOf(config);
     return scopeProblem(type, settings.scope) ?? type;
   }
 
   function retype(): void {
     if (stopped) return;
-    settings = withConfigDefaults(theConfig()?.spec);
+    settings = withConfigDefaults(seat.config?.spec);
     refusals.clear();
     const wanted = new Map<string, { type: FederatedType; config: FederatedTypeConfig }>();
     for (const config of typeConfigs.list()) {
@@ -158,7 +147,8 @@ export function openFederation(
       const { group = '', version, pluralName } = type.federated;
       put(key, `${pluralName}.${group}`, version, type, config);
     }
-    for (const { apiVersion, kind } of records.sources()) retire(apiVersion, kind, wanted);
+    for (const { apiVersion, kind, namespace } of records.sources())
+      if (seat.sees(namespace)) retire(apiVersion, kind, wanted);
     for (const [key, entry] of entries)
       if (!wanted.has(key) && entry.type !== undefined) entries.set(key, { key, watch: entry.watch });
     for (const listener of typeListeners) listener();
@@ -195,9 +185,10 @@ export function openFederation(
     watched.set(key, { definition, version });
     const watch = same
       ? present.watch
-      : watchKind<FederatedObject>(runtime, client, definitions, {
+      : watchKind<FederatedObject>(runtime, seat.client, definitions, {
           definition,
           version,
+          seat,
           onChange: (change) => onObject(key, change),
           onServed: retype,
         });
@@ -241,18 +232,22 @@ export function openFederation(
       return (
         definitions.synced &&
         records.synced &&
-        [configs, typeConfigs, preferences].every((watch) => watch.synced) &&
-        [...entries.values()].every(({ watch }) => watch.synced)
+        [typeConfigs, preferences, ...[...entries.values()].map(({ watch }) => watch)].every(
+          ({ synced, refused }) => synced || refused,
+        )
       );
     },
+    get blind() {
+      return [typeConfigs, preferences, namespacesEntry()?.watch].some((watch) => watch?.refused === true);
+    },
     get controlPlane() {
-      return controlPlane();
+      return seat.home;
     },
     get settings() {
       return settings;
     },
     get config() {
-      return theConfig();
+      return seat.config;
     },
     types: () => entries.values(),
     entry: (key) => entries.get(key),
@@ -291,7 +286,8 @@ export function openFederation(
     touch: tell,
     stop(): void {
       stopped = true;
-      for (const watch of [configs, typeConfigs, preferences]) watch.stop();
+      unsubscribe();
+      for (const watch of [typeConfigs, preferences]) watch.stop();
       for (const { watch } of entries.values()) watch.stop();
     },
   };

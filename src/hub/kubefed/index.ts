@@ -3,6 +3,9 @@
  * federated objects are like on the spokes, DNS. It costs a hub nothing until a kind of KubeFed is there; then the others are made
  * (`type-configs.ts`). Definitions that somebody else made are used as they are.
  *
+ * All of it is done by the {@link ControlPlane}: with the engine's rights, or for an account of one namespace. Definitions, admission
+ * policies, the inventory and what the hub remembers are the engine's own.
+ *
  * {@link openFederation} is what is wished, {@link openRemote} what is on the spokes; {@link startKubeFed} keeps both going.
  */
 export {
@@ -11,6 +14,7 @@ export {
   AUTHOR_POLICY,
   authorOf,
 } from '../policies/dialect-author-policy.ts';
+export { CONTROLLER_ACCOUNT, type ControlPlane } from './control-plane.ts';
 export {
   EARLY_NAMESPACE_KEY,
   type Early,

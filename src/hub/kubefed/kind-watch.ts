@@ -2,13 +2,26 @@ import type { Client, ResourceId } from '../../kube/client.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { at, isObject, listAt, stringAt } from '../../schema/json.ts';
+
+/** What of the cluster's objects whoever watches may see. It may become another. */
+export interface Seat {
+  /** Whether it is known where that is. */
+  readonly known: boolean;
+  /** '' for everywhere; undefined where nothing may be seen, or where it is not known what. */
+  readonly namespace: string | undefined;
+  /** Returns how to stop listening. */
+  onChange(listener: () => void): () => void;
+}
 
 /** A live copy of the objects of a custom kind, for as long as the API server serves it. */
 export interface KindWatch<T extends KubeObject = KubeObject> {
   /** Whether all objects that there are are known; also where the kind is not served. */
   readonly synced: boolean;
+  /** Whether it may not be read, and never was: then nothing is known of what there is. */
+  readonly refused: boolean;
   /** How the kind is addressed; undefined while it is not served. */
   readonly resource: ResourceId | undefined;
   /** Whether its status is a subresource. */
@@ -23,6 +36,8 @@ export interface KindWatchOptions<T extends KubeObject> {
   readonly definition: string;
   /** The version to read, where it is served; the stored one otherwise. */
   readonly version?: string;
+  /** What of it is seen; everything where nothing is said. Kinds without a namespace are seen from everywhere only. */
+  readonly seat?: Seat;
   readonly onChange?: (change: Change<T>) => void;
   /** The kind came, went, or is wholly known now. */
   readonly onServed?: () => void;
@@ -31,6 +46,7 @@ export interface KindWatchOptions<T extends KubeObject> {
 interface Open<T extends KubeObject> {
   readonly resource: ResourceId;
   readonly hasStatus: boolean;
+  readonly namespace: string;
   readonly informer: Informer<T>;
 }
 
@@ -41,31 +57,46 @@ export function watchKind<T extends KubeObject = KubeObject>(
   definitions: Informer,
   options: KindWatchOptions<T>,
 ): KindWatch<T> {
-  const { definition, version, onChange, onServed } = options;
+  const { definition, version, seat, onChange, onServed } = options;
   let current: Open<T> | undefined;
   /** Takes over when it knows everything: a change of version forgets nothing meanwhile. */
   let next: Open<T> | undefined;
   let stopped = false;
+  /** The copy that may not be read. */
+  let refused: Informer<T> | undefined;
 
   function look(): void {
-    const found = servedResource(definitions.get('', definition), version);
+    const namespace = seat === undefined ? '' : seat.namespace;
+    const served = servedResource(definitions.get('', definition), version);
+    const found = namespace === '' || served?.resource.namespaced ? served : undefined;
     const newest = next ?? current;
-    if (!found) {
+    if (!found || namespace === undefined) {
       const had = newest !== undefined;
       close();
       if (had) onServed?.();
       return;
     }
-    if (newest && newest.resource.version === found.resource.version) return;
+    const isMoved = newest !== undefined && newest.namespace !== namespace;
+    if (newest && !isMoved && newest.resource.version === found.resource.version) return;
+    // What was seen from elsewhere is not to be seen from here.
+    if (isMoved) close();
     next?.informer.stop();
-    const informer = startInformer<T>(runtime, client, found.resource);
-    const opened: Open<T> = { ...found, informer };
+    const informer = startInformer<T>(runtime, client, found.resource, {
+      namespace,
+      onFailure(error) {
+        if (!hasCode(error, 403) || informer.synced) return;
+        refused = informer;
+        onServed?.();
+      },
+    });
+    const opened: Open<T> = { ...found, namespace, informer };
     if (current) next = opened;
     else current = opened;
     informer.onChange((change) => onChange?.(change));
     informer.whenSynced().then(
       () => {
         if (stopped) return;
+        if (refused === informer) refused = undefined;
         if (next === opened) {
           current?.informer.stop();
           current = opened;
@@ -83,16 +114,25 @@ export function watchKind<T extends KubeObject = KubeObject>(
     next?.informer.stop();
     current = undefined;
     next = undefined;
+    refused = undefined;
   }
 
-  const unsubscribe = definitions.onChange(({ object }) => {
-    if (!stopped && object.metadata.name === definition) look();
-  });
+  const unsubscribe = [
+    definitions.onChange(({ object }) => {
+      if (!stopped && object.metadata.name === definition) look();
+    }),
+    seat?.onChange(() => {
+      if (!stopped) look();
+    }),
+  ];
   look();
 
   return {
     get synced() {
-      return definitions.synced && (current?.informer.synced ?? true);
+      return definitions.synced && seat?.known !== false && (current?.informer.synced ?? true);
+    },
+    get refused() {
+      return refused !== undefined && refused === current?.informer;
     },
     get resource() {
       return current?.resource;
@@ -104,7 +144,7 @@ export function watchKind<T extends KubeObject = KubeObject>(
     list: (namespace) => current?.informer.list(namespace) ?? [],
     stop(): void {
       stopped = true;
-      unsubscribe();
+      for (const end of unsubscribe) end?.();
       close();
     },
   };

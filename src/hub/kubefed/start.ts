@@ -8,6 +8,7 @@ import type { IntentRecords } from '../intents/records.ts';
 import type { Inventory } from '../inventory/index.ts';
 import { startClusters } from './clusters.ts';
 import { startCollectedStatus } from './collected-status.ts';
+import { type ControlPlane, openControlPlane } from './control-plane.ts';
 import { startDns } from './dns.ts';
 import { type Early, openEarly } from './early.ts';
 import { type Federation, openFederation } from './federation.ts';
@@ -27,6 +28,7 @@ export interface KubeFedOptions {
 
 /** KubeFed on a hub. */
 export interface KubeFed {
+  readonly controlPlane: ControlPlane;
   readonly federation: Federation;
   readonly early: Early;
   readonly remote: Remote;
@@ -38,15 +40,30 @@ export interface KubeFed {
 
 export async function startKubeFed(runtime: Runtime, options: KubeFedOptions): Promise<KubeFed> {
   const { client, fleet, inventory, definitions, records, resolve } = options;
-  const federation = openFederation(runtime, { client, definitions, records });
-  const early = openEarly(runtime, { client, definitions, records });
+  const told = startEventRecorder(runtime, client, { component: 'kubefed' });
+  const controlPlane = openControlPlane(runtime, { client, definitions, events: told });
+  const federation = openFederation(runtime, { controlPlane, definitions, records });
+  const early = openEarly(runtime, { controlPlane, definitions, records });
   const remote = openRemote(runtime, { fleet, onNews: (key) => federation.touch(key) });
-  const events = startEventRecorder(runtime, client, { component: 'kubefed' });
-  const types = await startTypeConfigs(runtime, { client, definitions, federation });
-  const clusters = startClusters(runtime, { client, definitions, federation, events });
-  const dns = startDns(runtime, { client, definitions, federation, inventory, remote, resolve });
-  const collected = startCollectedStatus(runtime, { client, federation, records, remote });
+  const events = startEventRecorder(runtime, controlPlane.client, { component: 'kubefed' });
+  const types = await startTypeConfigs(runtime, { client, controlPlane, definitions, federation });
+  const clusters = startClusters(runtime, {
+    inventoryClient: client,
+    controlPlane,
+    definitions,
+    federation,
+    events,
+  });
+  const dns = startDns(runtime, { controlPlane, definitions, federation, inventory, remote, resolve });
+  const collected = startCollectedStatus(runtime, {
+    definer: client,
+    client: controlPlane.client,
+    federation,
+    records,
+    remote,
+  });
   return {
+    controlPlane,
     federation,
     early,
     remote,
@@ -58,7 +75,8 @@ export async function startKubeFed(runtime: Runtime, options: KubeFedOptions): P
       federation.stop();
       early.stop();
       events.stop();
-      await Promise.all([types, clusters, dns, collected, remote].map((part) => part.stop()));
+      told.stop();
+      await Promise.all([types, clusters, dns, collected, remote, controlPlane].map((part) => part.stop()));
     },
   };
 }

@@ -13,11 +13,13 @@ import { type CustomKind, customResourceDefinition, resourceIdOf } from '../../k
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
+import { formatTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject, listAt, stringAt } from '../../schema/json.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
 import { refName } from '../../schema/open-api-schema.ts';
 import { installAuthorPolicy } from '../policies/dialect-author-policy.ts';
+import type { ControlPlane } from './control-plane.ts';
 import type { Federation } from './federation.ts';
 import { installKind, isMade, KUBEFED_KINDS, madeFrom } from './kinds.ts';
 import { startCountedController } from './metrics.ts';
@@ -32,7 +34,9 @@ const AUTHORED = [FEDERATED_GROUP, EARLY_GROUP];
 const FORM = 1;
 
 export interface TypeConfigsOptions {
+  /** The engine's own: definitions of kinds and policies are its business. */
   readonly client: Client;
+  readonly controlPlane: ControlPlane;
   readonly definitions: Informer;
   readonly federation: Federation;
 }
@@ -49,7 +53,7 @@ export interface TypeConfigs {
  */
 export async function startTypeConfigs(
   runtime: Runtime,
-  { client, definitions, federation }: TypeConfigsOptions,
+  { client, controlPlane, definitions, federation }: TypeConfigsOptions,
 ): Promise<TypeConfigs> {
   /** Those whose kinds are guarded by policies. */
   let guarded: readonly string[] = [];
@@ -58,6 +62,7 @@ export async function startTypeConfigs(
   const soon = (): void => loop.enqueue(PASS, GATHER_MS);
   const unsubscribe = [
     federation.onTypes(soon),
+    controlPlane.onRefusal(soon),
     definitions.onChange(({ type, object }) => {
       if (type !== 'updated' && isOfKubeFed(stringAt(object, 'spec', 'group') ?? '')) soon();
     }),
@@ -114,18 +119,37 @@ export async function startTypeConfigs(
       entry?.type?.propagates === true &&
       entry.watch.resource !== undefined &&
       entry.watch.synced &&
+      !entry.watch.refused &&
+      !federation.blind &&
       (!isNamespaced || federation.settings.scope === 'Namespaced' || federation.namespaces !== undefined);
-    const status = reportTypeConfig({
+    const { group = '', pluralName = '' } = entry?.type?.federated ?? {};
+    const refused = entry && controlPlane.refusal(`${pluralName}.${group}`);
+    const found = {
       generation: config.metadata.generation ?? 0,
       propagating,
       ...(config.spec.statusCollection === undefined
         ? {}
         : { collecting: propagating && entry?.type?.collectsStatus === true }),
-    });
+      ...(refused === undefined
+        ? {}
+        : { refused: { message: refused, now: formatTime(runtime.clock.now()) } }),
+    };
+    const status = reportTypeConfig(found, config.status);
     if (deepEqual(status, config.status)) return;
+    const told = {
+      ...status,
+      ...(config.status?.conditions && !status.conditions ? { conditions: null } : {}),
+    };
     const { namespace = '', name = '' } = config.metadata;
     try {
-      await client.patch(TYPE_CONFIGS, namespace, name, 'merge', { status }, { subresource: 'status' });
+      await controlPlane.client.patch(
+        TYPE_CONFIGS,
+        namespace,
+        name,
+        'merge',
+        { status: told },
+        { subresource: 'status' },
+      );
     } catch (error) {
       if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
     }

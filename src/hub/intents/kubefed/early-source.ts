@@ -1,13 +1,13 @@
 import { compileEarly, isOrphaned } from '../../../dialects/kubefed/index.ts';
 import type { Compiled } from '../../../engine/compiled.ts';
 import type { Intent } from '../../../engine/intent.ts';
-import type { Client } from '../../../kube/client.ts';
 import type { Result } from '../../../kube/controller.ts';
 import type { EventRecorder } from '../../../kube/events.ts';
 import { gvkOf, type KubeObject } from '../../../kube/object.ts';
 import { namespaces } from '../../../kube/well-known.ts';
 import {
   authorOf,
+  type ControlPlane,
   EARLY_NAMESPACE_KEY,
   type Early,
   type EarlyType,
@@ -22,7 +22,7 @@ import { heldIntent, recordedSource, rememberDecision } from './recorded.ts';
 const FINALIZER = 'federation.k8s.io/sync-controller';
 
 export interface EarlySourceOptions {
-  readonly client: Client;
+  readonly controlPlane: ControlPlane;
   readonly early: Early;
   readonly federation: Federation;
   readonly records: IntentRecords;
@@ -33,7 +33,8 @@ export interface EarlySourceOptions {
 
 /** Templates of the early form, with the placements and overrides of the same name, as intents. */
 export function openEarlySource(options: EarlySourceOptions, onChange: (key: string) => void): IntentSource {
-  const { client, early, federation, records, events } = options;
+  const { controlPlane, early, federation, records, events } = options;
+  const { client } = controlPlane;
   /** What was told of each object last: these kinds have no status. */
   const told = new Map<string, string>();
   const unsubscribe = early.onWish(onChange);
@@ -47,8 +48,12 @@ export function openEarlySource(options: EarlySourceOptions, onChange: (key: str
     return earlyKeyOf(typeOf(object)?.key ?? '', object);
   }
 
-  function authorIn(object: KubeObject): Intent['author'] {
+  function writerOf(object: KubeObject): Intent['author'] {
     return options.authorsBelieved() ? authorOf(object) : undefined;
+  }
+
+  function authorIn(object: KubeObject): Intent['author'] {
+    return writerOf(object) ?? controlPlane.author;
   }
 
   return {
@@ -59,7 +64,7 @@ export function openEarlySource(options: EarlySourceOptions, onChange: (key: str
     },
     owns: (key) => early.type(key.slice(0, key.indexOf('/'))) !== undefined,
     get(key) {
-      if (!early.synced) return undefined;
+      if (!early.synced || early.blind) return undefined;
       const [kind = '', namespace = '', name = ''] = key.split('/');
       const object =
         kind === EARLY_NAMESPACE_KEY
@@ -69,7 +74,7 @@ export function openEarlySource(options: EarlySourceOptions, onChange: (key: str
       return object;
     },
     *entries(): Iterable<[string, KubeObject]> {
-      if (!early.synced) return;
+      if (!early.synced || early.blind) return;
       for (const type of early.types())
         for (const object of type.templates?.list() ?? []) yield [earlyKeyOf(type.key, object), object];
       for (const object of early.namespaces()) yield [earlyKeyOf(EARLY_NAMESPACE_KEY, object), object];
@@ -78,13 +83,14 @@ export function openEarlySource(options: EarlySourceOptions, onChange: (key: str
       const entry = typeOf(object);
       if (!entry?.type) return heldIntent(object, `it is not known which type ${object.kind} stands for`);
       const parts = early.partsOf(entry, object);
+      const writer = writerOf(object);
       const author = authorIn(object);
-      const other = parts.override && authorIn(parts.override)?.username;
+      const other = parts.override && writerOf(parts.override)?.username;
       // One could otherwise act with the rights of the other.
-      if (author !== undefined && other !== undefined && other !== author.username)
+      if (writer !== undefined && other !== undefined && other !== writer.username)
         return heldIntent(
           object,
-          `${author.username} wrote the template and ${other} the override: what both say together is nobody's. Next: let one of them write both`,
+          `${writer.username} wrote the template and ${other} the override: what both say together is nobody's. Next: let one of them write both`,
         );
       const compiled = compileEarly(parts, {
         type: entry.type,

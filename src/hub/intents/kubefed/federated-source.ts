@@ -10,7 +10,6 @@ import {
 import type { Compiled } from '../../../engine/compiled.ts';
 import { NOT_READY_TAINT, UNREACHABLE_TAINT } from '../../../engine/failover/index.ts';
 import type { ClusterFacts, Intent } from '../../../engine/intent.ts';
-import type { Client } from '../../../kube/client.ts';
 import type { Result } from '../../../kube/controller.ts';
 import type { EventRecorder } from '../../../kube/events.ts';
 import { formatApiVersion, type KubeObject, type ObjectRef } from '../../../kube/object.ts';
@@ -18,6 +17,7 @@ import { hasCode, StatusError } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   authorOf,
+  type ControlPlane,
   type Federation,
   federatedKey,
   type Remote,
@@ -35,7 +35,7 @@ export const FEDERATED_FINALIZER = 'kubefed.io/sync-controller';
 const CATCH_UP_MS = 40;
 
 export interface FederatedSourceOptions {
-  readonly client: Client;
+  readonly controlPlane: ControlPlane;
   readonly federation: Federation;
   readonly records: IntentRecords;
   readonly remote: Remote;
@@ -50,7 +50,8 @@ export function openFederatedSource(
   options: FederatedSourceOptions,
   onChange: (key: string) => void,
 ): IntentSource<FederatedObject> {
-  const { client, federation, records, remote, events } = options;
+  const { controlPlane, federation, records, remote, events } = options;
+  const { client } = controlPlane;
   /** What each object came to last, for its status. */
   const last = new Map<string, CompiledFederated>();
   const reconciling = timed(runtime, 'reconciling');
@@ -89,7 +90,8 @@ export function openFederatedSource(
   }
 
   function authorIn(object: FederatedObject): Intent['author'] {
-    return options.authorsBelieved() ? authorOf(object) : undefined;
+    // Where nobody is known to have written it, it is no more than the control plane may do itself.
+    return (options.authorsBelieved() ? authorOf(object) : undefined) ?? controlPlane.author;
   }
 
   function compiledBy(
@@ -195,14 +197,14 @@ export function openFederatedSource(
     },
     owns: (key) => federation.entry(key.slice(0, key.indexOf('/'))) !== undefined,
     get(key) {
-      if (!federation.synced) return undefined;
+      if (!federation.synced || federation.blind) return undefined;
       const found = find(key);
       const object = found?.entry.watch.get(found.namespace, found.name);
       if (!object) forget(key);
       return object && isSeen(object) ? object : undefined;
     },
     *entries(): Iterable<[string, FederatedObject]> {
-      if (!federation.synced) return;
+      if (!federation.synced || federation.blind) return;
       for (const entry of federation.types())
         for (const object of entry.watch.list())
           if (isSeen(object)) yield [federatedKey(entry, object), object];

@@ -6,7 +6,7 @@ import type { IntentRecords } from '../records.ts';
 import { openEarlySource } from './early-source.ts';
 import { openFederatedSource } from './federated-source.ts';
 import { openPolicySource } from './policy-source.ts';
-import { startVanishedSweep } from './vanished.ts';
+import { OF_KUBEFED, startVanishedSweep } from './vanished.ts';
 
 export interface KubeFedSources {
   readonly sources: readonly IntentSource[];
@@ -22,21 +22,25 @@ export function openKubeFedSources(
   kubefed: KubeFed,
   onChange: (key: string) => void,
 ): KubeFedSources {
-  const { early, federation, remote, events } = kubefed;
+  const { controlPlane, early, federation, remote, events } = kubefed;
   const authorsBelieved = (): boolean => kubefed.authorsBelieved;
   const sources: readonly IntentSource[] = [
     openFederatedSource(
       runtime,
-      { client, federation, records, remote, events, authorsBelieved },
+      { controlPlane, federation, records, remote, events, authorsBelieved },
       onChange,
     ) as unknown as IntentSource,
-    openEarlySource({ client, early, federation, records, events, authorsBelieved }, onChange),
+    openEarlySource({ controlPlane, early, federation, records, events, authorsBelieved }, onChange),
     openPolicySource(
-      { client, early, federation, records, events, authorsBelieved },
+      { controlPlane, early, federation, records, events, authorsBelieved },
       onChange,
     ) as unknown as IntentSource,
   ];
-  const sweep = startVanishedSweep(runtime, client, records, sources);
+  const sweep = startVanishedSweep(runtime, client, records, sources, {
+    ...OF_KUBEFED,
+    isOurs: (source) => OF_KUBEFED.isOurs(source) && controlPlane.sees(source.namespace),
+    reader: controlPlane.client,
+  });
   const unsubscribe = [federation, early].map((wished) => wished.onWish(sweep.lookAfter));
   return {
     sources,

@@ -1,11 +1,17 @@
 import { compileFederationPlacement, type FederationPlacement } from '../../../dialects/kubefed/index.ts';
 import type { Compiled } from '../../../engine/compiled.ts';
 import type { Intent } from '../../../engine/intent.ts';
-import type { Client } from '../../../kube/client.ts';
 import type { Result } from '../../../kube/controller.ts';
 import type { EventRecorder } from '../../../kube/events.ts';
 import { formatApiVersion } from '../../../kube/object.ts';
-import { authorOf, type Early, earlyKeyOf, type Federation, POLICY_KEY } from '../../kubefed/index.ts';
+import {
+  authorOf,
+  type ControlPlane,
+  type Early,
+  earlyKeyOf,
+  type Federation,
+  POLICY_KEY,
+} from '../../kubefed/index.ts';
 import { setFinalizers } from '../finalizers.ts';
 import type { IntentSource } from '../intent-source.ts';
 import type { IntentRecords } from '../records.ts';
@@ -25,7 +31,7 @@ const KINDS: readonly (readonly [apiVersion: string, kind: string])[] = [
 ];
 
 export interface PolicySourceOptions {
-  readonly client: Client;
+  readonly controlPlane: ControlPlane;
   readonly early: Early;
   readonly federation: Federation;
   readonly records: IntentRecords;
@@ -38,14 +44,15 @@ export function openPolicySource(
   options: PolicySourceOptions,
   onChange: (key: string) => void,
 ): IntentSource<FederationPlacement> {
-  const { client, early, federation, records, events } = options;
+  const { controlPlane, early, federation, records, events } = options;
+  const { client } = controlPlane;
   const told = new Map<string, string>();
   const unsubscribe = early.onWish((key) => {
     if (key.startsWith(`${POLICY_KEY}/`)) onChange(key);
   });
 
   function authorIn(policy: FederationPlacement): Intent['author'] {
-    return options.authorsBelieved() ? authorOf(policy) : undefined;
+    return (options.authorsBelieved() ? authorOf(policy) : undefined) ?? controlPlane.author;
   }
 
   function kinds(): readonly (readonly [string, string])[] {
@@ -69,10 +76,10 @@ export function openPolicySource(
     owns: (key) => key.startsWith(`${POLICY_KEY}/`),
     get(key) {
       const [, namespace = '', name = ''] = key.split('/');
-      return early.synced ? early.policies.get(namespace, name) : undefined;
+      return early.synced && !early.blind ? early.policies.get(namespace, name) : undefined;
     },
     *entries(): Iterable<[string, FederationPlacement]> {
-      if (!early.synced) return;
+      if (!early.synced || early.blind) return;
       for (const policy of early.policies.list()) yield [earlyKeyOf(POLICY_KEY, policy), policy];
     },
     compile(policy, { objects }): Compiled {

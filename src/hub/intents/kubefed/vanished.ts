@@ -31,9 +31,11 @@ export interface VanishedObjects {
   readonly isOurs: (source: RecordedSource) => boolean;
   /** How long after an object went it is looked whether it went in the usual way. */
   readonly settlesMs?: number;
+  /** Who looks for the objects; the hub itself where nothing is said. */
+  readonly reader?: Client;
 }
 
-const OF_KUBEFED: VanishedObjects = { name: 'kubefed-vanished', isOurs: isOfKubeFed };
+export const OF_KUBEFED: VanishedObjects = { name: 'kubefed-vanished', isOurs: isOfKubeFed };
 
 /**
  * Looks after objects of a dialect (of KubeFed where nothing is said) that are gone although nobody ordered away what they brought: their finalizer was taken off
@@ -45,7 +47,7 @@ export function startVanishedSweep(
   client: Client,
   records: IntentRecords,
   sources: readonly IntentSource[],
-  { name: loopName, isOurs, settlesMs = SETTLES_MS }: VanishedObjects = OF_KUBEFED,
+  { name: loopName, isOurs, settlesMs = SETTLES_MS, reader = client }: VanishedObjects = OF_KUBEFED,
 ): VanishedSweep {
   const { log } = runtime;
   const loop = startController(runtime, { name: loopName, reconcile: sweep });
@@ -66,15 +68,17 @@ export function startVanishedSweep(
   async function isGone({ apiVersion, kind, namespace, name, uid }: RecordedSource): Promise<boolean> {
     let resource: ResourceId;
     try {
-      resource = await client.resourceFor(apiVersion, kind);
+      resource = await reader.resourceFor(apiVersion, kind);
     } catch (error) {
       // A kind that is not served now says nothing of its objects.
       if (hasCode(error, 404)) return false;
       throw error;
     }
     try {
-      return (await client.get(resource, namespace, name)).metadata.uid !== uid;
+      return (await reader.get(resource, namespace, name)).metadata.uid !== uid;
     } catch (error) {
+      // What may not be seen may be there.
+      if (hasCode(error, 403)) return false;
       if (hasCode(error, 404)) return true;
       throw error;
     }
