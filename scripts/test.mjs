@@ -1,5 +1,6 @@
 // `npm test`: everything that must hold, from a bare checkout. The last line is the sum over all: `N passed, N failed`.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuilt } from './build.mjs';
 import { runCheck, runNode } from './check.mjs';
@@ -9,6 +10,8 @@ import { ensureInstalled, Remedy, root, runScript } from './install.mjs';
 import { findKubectls, kubectlEnvironment } from './kubectl.mjs';
 
 let kubectl = {};
+/** Left alone, the runner keeps one core for itself: on two cores that is every other minute. */
+const EVERY_CORE = [`--maxWorkers=${availableParallelism()}`];
 const steps = [
   { name: 'lint', run: () => check('lint') },
   { name: 'types', run: () => check('types') },
@@ -22,10 +25,10 @@ const steps = [
         process.stdout.write(
           `${'!'.repeat(72)}\n!! No etcd: not on PATH, and apt has none. Tests that need it are SKIPPED.\n${'!'.repeat(72)}\n`,
         );
-      return vitest('unit');
+      return vitest('unit', EVERY_CORE);
     },
   },
-  { name: 'simulation', run: () => vitest('simulation') },
+  { name: 'simulation', run: () => vitest('simulation', EVERY_CORE) },
   // Random histories of whole fleets; the same seeds each time.
   { name: 'histories', run: () => check('simulate', ['--seeds', '200']) },
   { name: 'conformance', run: () => vitest('conformance') },
@@ -103,7 +106,7 @@ function attempt(work) {
   }
 }
 
-async function vitest(project) {
+async function vitest(project, options = []) {
   const report = join(root, '.cache', `vitest-${project}.json`);
   rmSync(report, { force: true });
   const binary = join('node_modules', 'vitest', 'vitest.mjs');
@@ -114,6 +117,7 @@ async function vitest(project) {
       '--project',
       project,
       '--passWithNoTests',
+      ...options,
       '--reporter=default',
       '--reporter=json',
       `--outputFile.json=${report}`,

@@ -50,18 +50,20 @@ export function createHoldingBack({
       };
     const lane = `${spoke} ${item.key}`;
     const staying = new Set(order.plan?.objects.map(refKey));
-    const waits = (present?.objects ?? []).some((ref) => {
-      if (staying.has(refKey(ref))) return false;
+    const awaited = (present?.objects ?? []).flatMap((ref) => {
+      if (staying.has(refKey(ref))) return [];
       const heir = tracked.get(claims.heirOf(item.key, ref) ?? '');
-      if (!heir || heir.retracting || (heir.plan && !isChosen(heir, spoke))) return false;
+      if (!heir || heir.retracting || (heir.plan && !isChosen(heir, spoke))) return [];
       const theirs = session.dispatch(heir.dispatch)?.spec.objects ?? [];
-      return !theirs.some((other) => refKey(other) === refKey(ref));
+      return theirs.some((other) => refKey(other) === refKey(ref)) ? [] : [heir];
     });
-    if (!waits) {
+    if (awaited.length === 0) {
       handOvers.delete(lane);
       return undefined;
     }
-    const since = handOvers.get(lane) ?? clock.monotonic();
+    // One that is on its way to a spoke that does not answer still comes: meanwhile nothing may be taken away in its stead.
+    const isOnItsWay = awaited.some((heir) => heir.problems.get(spoke)?.late === true);
+    const since = (isOnItsWay ? undefined : handOvers.get(lane)) ?? clock.monotonic();
     handOvers.set(lane, since);
     return clock.monotonic() - since < LONGEST_HAND_OVER_MS
       ? { why: 'handOver', againMs: HAND_OVER_MS }

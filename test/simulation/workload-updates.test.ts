@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { WORKLOAD_UPDATE_ANNOTATION } from '../../src/engine/dispatch/index.ts';
+import { ROLLOUT_ACTION } from '../../src/hub/rollouts/index.ts';
+import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { deployments, pods } from '../../src/kube/well-known.ts';
 import { at } from '../../src/schema/json.ts';
@@ -218,6 +220,39 @@ describe('a change inside of one cluster', () => {
       'the end',
       3_600_000,
     );
+  });
+
+  it('[K91] goes on from where it stopped when the rollout is tried again', async () => {
+    await open(['a'], web(10, 'shop/web:1'), CANARY);
+    await change('shop/web:2', { 'sim.atoll.dev/fail': 'never-ready' });
+    await fleet.until(() => phase() === 'Failed', 'the failure', 3_600_000);
+    const order = (): unknown => at(dispatchesOn(fleet.spoke('a'))[0], 'spec', 'position', 'generation');
+    const before = Number(order());
+    const heal = async (): Promise<void> => {
+      for (const { metadata } of podsWith('shop/web:2', 'a'))
+        if (metadata.annotations?.['sim.atoll.dev/fail'] !== undefined)
+          await merge(fleet, fleet.spoke('a'), pods, 'shop', metadata.name ?? '', {
+            metadata: { annotations: { 'sim.atoll.dev/fail': null } },
+          });
+    };
+    await heal();
+    await fleet.run(
+      fleet.hub.client.create(resourceIdOf(ROLLOUT_ACTION), {
+        apiVersion: 'atoll.dev/v1alpha1',
+        kind: 'RolloutAction',
+        metadata: { name: 'again', namespace: 'shop' },
+        spec: { target: { kind: 'Propagation', name: 'shop' }, action: 'Retry' },
+      } as KubeObject),
+    );
+    await fleet.until(
+      async () => {
+        await heal();
+        return phase() === 'Succeeded' && podsWith('shop/web:2', 'a').length === 10;
+      },
+      'the end',
+      3_600_000,
+    );
+    expect(order()).toBe(before + 1);
   });
 
   it('[K91] is not let loose by whoever takes its notes off, also while the spoke is away', async () => {

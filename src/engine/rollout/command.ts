@@ -81,6 +81,7 @@ function retry(draft: Draft, by: string): void {
     if (phase !== 'Failed' && phase !== 'RolledBack' && passedOver !== true) continue;
     // A stage that was taken back passes its gates anew.
     if (phase === 'RolledBack') again.add(cluster.stage);
+    else if (phase === 'Failed') cluster.anew = true;
     cluster.phase = 'Pending';
     delete cluster.startedAt;
     delete cluster.failed;

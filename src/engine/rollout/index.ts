@@ -40,6 +40,7 @@ export {
   type Stamps,
   stampOrders,
   UNKNOWN_REVISION,
+  type WantedContent,
 } from './stamps.ts';
 export {
   type ClusterPhase,

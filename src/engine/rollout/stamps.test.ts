@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NO_REVISION, type Stamps, stampOrders } from './index.ts';
+import { NO_REVISION, type Stamps, stampOrders, type WantedContent } from './index.ts';
 
 const NOTHING: Stamps = { generation: 0, stamps: [], given: {} };
 const to = (orders: Record<string, string>): Map<string, { revision: string; digest: string }> =>
@@ -27,6 +27,16 @@ describe('stamps of orders', () => {
       [1, 'r1'],
       [3, 'r1'],
     ]);
+  });
+
+  it('say the same once more, under one new generation, to those who are to hear it anew', () => {
+    const first = stampOrders(NOTHING, to({ a: 'r1', b: 'r1', c: 'r1' }));
+    const anew: Map<string, WantedContent> = to({ a: 'r1', b: 'r1', c: 'r1' });
+    for (const cluster of ['a', 'b']) anew.set(cluster, { revision: 'r1', digest: 'd-r1', anew: true });
+    const second = stampOrders(first, anew);
+    expect(second.given).toEqual({ a: 2, b: 2, c: 1 });
+    expect(second.added).toEqual([{ generation: 2, revision: 'r1', digest: 'd-r1' }]);
+    expect(stampOrders(second, to({ a: 'r1', b: 'r1', c: 'r1' })).added).toEqual([]);
   });
 
   it('remember what was told to who has nothing any more, until it leaves the fleet', () => {

@@ -21,6 +21,11 @@ export interface Stamps {
   readonly given: Readonly<Record<string, number>>;
 }
 
+/** What a cluster is to have; `anew` where it is to be told so even if it was told before. */
+export interface WantedContent extends Pick<Stamp, 'revision' | 'digest'> {
+  readonly anew?: boolean;
+}
+
 export interface Stamped extends Stamps {
   /** Generations that came up new, lowest first. */
   readonly added: readonly Stamp[];
@@ -33,7 +38,7 @@ export interface Stamped extends Stamps {
  */
 export function stampOrders(
   before: Stamps,
-  wanted: ReadonlyMap<string, Pick<Stamp, 'revision' | 'digest'>>,
+  wanted: ReadonlyMap<string, WantedContent>,
   isKnown: (cluster: string) => boolean = () => true,
 ): Stamped {
   let { generation } = before;
@@ -46,10 +51,10 @@ export function stampOrders(
   }
   const given: Record<string, number> = {};
   for (const [cluster, told] of Object.entries(before.given)) if (isKnown(cluster)) given[cluster] = told;
-  for (const [cluster, { revision, digest }] of [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [cluster, { revision, digest, anew }] of [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const told = given[cluster] ?? 0;
     const present = byGeneration.get(told);
-    if (present && present.revision === revision && present.digest === digest) continue;
+    if (present && present.revision === revision && present.digest === digest && anew !== true) continue;
     const key = keyOf({ revision, digest });
     let stamp = newest.get(key);
     if (!stamp || stamp.generation <= told) {

@@ -124,6 +124,8 @@ export interface ClusterProgress {
   failed?: boolean;
   /** Someone goes on without it. */
   passedOver?: boolean;
+  /** It is tried again: what it has is to be said to it once more when its turn comes, for it may have stopped in the middle. */
+  anew?: boolean;
   message?: string;
   heldAt?: number;
   /** With a checkpoint: when it is too old to be gone on with. */

@@ -1,6 +1,7 @@
 import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
 import {
+  type ClusterProgress,
   NO_REVISION,
   permittedRevision,
   type RevisionContent,
@@ -9,6 +10,7 @@ import {
   type Stamp,
   stampOrders,
   UNKNOWN_REVISION,
+  type WantedContent,
   withContent,
 } from '../../engine/rollout/index.ts';
 import { errorText, type Logger } from '../../runtime/log.ts';
@@ -45,7 +47,7 @@ export function createOrdering(store: RolloutStore, log: Logger): Ordering {
     const frozen = intent.suspend || entry.problem !== undefined;
     const target = record.state?.target ?? record.restored?.revision ?? live;
     const orders = new Map<string, ClusterOrder>();
-    const wanted = new Map<string, { revision: string; digest: string }>();
+    const wanted = new Map<string, WantedContent>();
     const plans = new Map<string, Plan>();
     const withheld = new Map<string, string>();
     const replicas: Record<string, ReplicaRecord> = {};
@@ -66,7 +68,8 @@ export function createOrdering(store: RolloutStore, log: Logger): Ordering {
         plans.set(revision, plan);
         if (Object.keys(plan.replicas).length > 0) replicas[revision] = plan.replicas;
       }
-      wanted.set(name, { revision, digest: plan.digest });
+      const anew = isTriedAnew(record.state?.clusters[name]);
+      wanted.set(name, { revision, digest: plan.digest, ...(anew ? { anew } : {}) });
     }
     const chosen = new Set(clusters.map(({ name }) => name));
     for (const name of holding)
@@ -99,7 +102,12 @@ export function createOrdering(store: RolloutStore, log: Logger): Ordering {
     for (const [name, why] of withheld)
       orders.set(name, { withheld: why, generation: stamped.given[name] ?? 0 });
     const { added, generation, stamps, given } = stamped;
-    return { orders, record: { ...record, generation, stamps, given, replicas }, added };
+    const state = frozen ? record.state : toldAnew(record.state);
+    return {
+      orders,
+      record: { ...record, ...(state && { state }), generation, stamps, given, replicas },
+      added,
+    };
   }
 
   /** The plan of a revision for the fleet as it is; or why there is none. */
@@ -173,4 +181,19 @@ function whyWaiting(state: RolloutState | undefined, cluster: string, problem: s
     return `it keeps what it has: the rollout is ${state.phase}`;
   if (progress.phase === 'Pending') return `its turn has not come: it is in stage ${stage} of the rollout`;
   return `${progress.phase} in stage ${stage} of the rollout${progress.message === undefined ? '' : `: ${progress.message}`}`;
+}
+
+function isTriedAnew(progress: ClusterProgress | undefined): boolean {
+  return progress?.anew === true && progress.phase === 'Updating';
+}
+
+/** The state once clusters that are tried again were told so. */
+function toldAnew(state: RolloutState | undefined): RolloutState | undefined {
+  if (!state || !Object.values(state.clusters).some(isTriedAnew)) return state;
+  const clusters = Object.entries(state.clusters).map(([name, progress]): [string, ClusterProgress] => {
+    if (!isTriedAnew(progress)) return [name, progress];
+    const { anew: _anew, ...told } = progress;
+    return [name, told];
+  });
+  return { ...state, clusters: Object.fromEntries(clusters) };
 }
