@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { conditionOf, dispatchesOn, type SimulatedFleet, simulateFleet } from './fleet.ts';
+import { dispatchesOn, type SimulatedFleet, simulateFleet } from './fleet.ts';
 import {
   app,
   compositionWords,
@@ -14,7 +14,6 @@ import {
   node,
   on,
   replies,
-  rgd,
   state,
   WEB,
   wishes,
@@ -22,28 +21,14 @@ import {
 
 let fleet: SimulatedFleet;
 afterEach(async () => fleet?.stop());
-const { write, remove, composed, until, facts, active } = compositionWords(() => fleet);
+const { publish, write, remove, composed, until, facts, active } = compositionWords(() => fleet);
 
 async function open(
   names: readonly string[] = ['a', 'b'],
   graphs: readonly KubeObject[] = [DATABASE, WEB, FULL_STACK],
 ): Promise<void> {
   fleet = await simulateFleet(11, names);
-  for (const object of graphs) {
-    await write(fleet.hub, object);
-    const { name = '' } = object.metadata;
-    await until(
-      () => conditionOf(rgd(fleet.hub, name), 'Ready') === 'True/Ready',
-      () => [rgd(fleet.hub, name)],
-    );
-  }
-  for (const object of graphs.filter(({ metadata }) => metadata.labels === undefined)) {
-    const { name = '' } = object.metadata;
-    await until(
-      () => conditionOf(rgd(fleet.hub, name), 'Distributed') === 'True/Distributed',
-      () => [conditions(rgd(fleet.hub, name)), ...fleet.spokes.map((spoke) => rgd(spoke, name))],
-    );
-  }
+  await publish(graphs);
 }
 
 describe('a graph with parts on the hub', () => {

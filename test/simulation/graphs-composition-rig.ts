@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import type { KubeObject } from '../../src/kube/object.ts';
 import {
+  conditionOf,
   removeFrom,
   type SimulatedCluster,
   type SimulatedFleet,
@@ -131,6 +132,8 @@ export function instance(name = 'shop', spec: object = {}, metadata: object = {}
 
 /** Words of tests about graphs whose instances have parts on the hub. */
 export interface CompositionWords {
+  /** Writes definitions at the hub, and waits until those that go to clusters are there. */
+  publish(graphs: readonly KubeObject[]): Promise<void>;
   write(target: SimulatedCluster, object: KubeObject): Promise<KubeObject>;
   remove(target: SimulatedCluster, kind: string, name: string): Promise<void>;
   composed(): KubeObject[];
@@ -168,5 +171,22 @@ export function compositionWords(of: () => SimulatedFleet): CompositionWords {
       () => facts(target),
     );
   }
-  return { write, remove, composed, until, facts, active };
+  async function publish(graphs: readonly KubeObject[]): Promise<void> {
+    for (const object of graphs) {
+      await write(of().hub, object);
+      const { name = '' } = object.metadata;
+      await until(
+        () => conditionOf(rgd(of().hub, name), 'Ready') === 'True/Ready',
+        () => [rgd(of().hub, name)],
+      );
+    }
+    for (const object of graphs.filter(({ metadata }) => metadata.labels === undefined)) {
+      const { name = '' } = object.metadata;
+      await until(
+        () => conditionOf(rgd(of().hub, name), 'Distributed') === 'True/Distributed',
+        () => [conditions(rgd(of().hub, name)), ...of().spokes.map((spoke) => rgd(spoke, name))],
+      );
+    }
+  }
+  return { publish, write, remove, composed, until, facts, active };
 }
