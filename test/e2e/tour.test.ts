@@ -28,9 +28,14 @@ function rows(table: string): string[][] {
     .map((line) => line.trim().split(/\s+/));
 }
 
+/** What somebody wrote, as `configmap/web`: without what a controller made of it, such as the Jobs of a CronJob whose hour comes. */
 async function names(context: string, kind: string, ...args: string[]): Promise<string[]> {
-  const out = await fleet.kubectl(context, 'get', kind, '-n', 'shop', '-o', 'name', ...args);
-  return out.split('\n').filter((line) => line !== '');
+  const { items } = JSON.parse(
+    await fleet.kubectl(context, 'get', kind, '-n', 'shop', '-o', 'json', ...args),
+  ) as { items: { kind: string; metadata: { name: string; ownerReferences?: unknown[] } }[] };
+  return items
+    .filter(({ metadata }) => !metadata.ownerReferences)
+    .map((item) => `${item.kind.toLowerCase()}/${item.metadata.name}`);
 }
 
 describeFleet('what a user does and sees', () => {
