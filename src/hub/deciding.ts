@@ -87,7 +87,12 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     onMove: onChange,
     onLook: options.onLook,
   });
-  const claims = createClaims({ terms: termsOf, onChange, onWanted: options.onLook });
+  const claims = createClaims({
+    terms: termsOf,
+    present: sources.present,
+    onChange,
+    onWanted: options.onLook,
+  });
   const placing = createPlacing(
     {
       clock,

@@ -51,7 +51,10 @@ export function createDispatching(
     // Not knowing what shall be there is no reason to take anything away.
     if (!source || (!item.plan && !item.retracting)) return undefined;
     const held = options.heldBack(item, session);
-    if (held?.why === 'handOver') return { requeueAfterMs: held.againMs };
+    if (held?.why === 'handOver') {
+      if (held.message !== undefined) noteProblem(item, spoke, held.message);
+      return { requeueAfterMs: held.againMs };
+    }
     if (held) {
       noteProblem(item, spoke, held.why === 'kept' ? undefined : held.message);
       return undefined;

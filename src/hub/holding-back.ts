@@ -2,15 +2,15 @@ import { refKey } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Claims } from './claims/index.ts';
 import type { SpokeSession } from './fleet.ts';
-import { isChosen, orderOf, type Tracked, type TrackedTable } from './tracked.ts';
+import { isChosen, isRolledOut, orderOf, type Tracked, type TrackedTable } from './tracked.ts';
 
 /** Why a spoke is not given its order now. */
 export type HeldBack =
   /** It keeps what it has, and that is as it should be. */
   | { readonly why: 'kept' }
   | { readonly why: 'suspended'; readonly message: string }
-  /** Another order has to come first. */
-  | { readonly why: 'handOver'; readonly againMs: number };
+  /** Another order has to come first. Says whose, where that may take long. */
+  | { readonly why: 'handOver'; readonly againMs: number; readonly message?: string };
 
 export interface HoldingBackOptions {
   readonly clock: Clock;
@@ -20,7 +20,15 @@ export interface HoldingBackOptions {
   readonly keeps: (item: Tracked, cluster: string) => boolean;
 }
 
+/** An intent whose order has to come first, and what keeps it from coming. */
+interface Awaited {
+  readonly key: string;
+  readonly delay?: string | undefined;
+}
+
 const HAND_OVER_MS = 1_000;
+/** How often it is looked whether what keeps a successor from coming is over. */
+const DELAYED_MS = 5_000;
 /** A successor that never comes does not hold up the rest for longer. */
 const LONGEST_HAND_OVER_MS = 30_000;
 
@@ -50,23 +58,46 @@ export function createHoldingBack({
       };
     const lane = `${spoke} ${item.key}`;
     const staying = new Set(order.plan?.objects.map(refKey));
-    const awaited = (present?.objects ?? []).flatMap((ref) => {
+    const awaited = (present?.objects ?? []).flatMap((ref): Awaited[] => {
       if (staying.has(refKey(ref))) return [];
-      const heir = tracked.get(claims.heirOf(item.key, ref) ?? '');
-      if (!heir || heir.retracting || (heir.plan && !isChosen(heir, spoke))) return [];
+      const key = claims.heirOf(item.key, ref);
+      if (key === undefined) return [];
+      const heir = tracked.get(key);
+      // One that was not looked at yet may want it here.
+      if (!heir) return [{ key }];
+      const plan = heir.latest ?? heir.plan;
+      if (heir.retracting || plan?.decision.chosen.includes(spoke) === false) return [];
       const theirs = session.dispatch(heir.dispatch)?.spec.objects ?? [];
-      return theirs.some((other) => refKey(other) === refKey(ref)) ? [] : [heir];
+      const isThere = theirs.some((other) => refKey(other) === refKey(ref));
+      return isThere ? [] : [{ key, delay: delayOf(heir, spoke) }];
     });
     if (awaited.length === 0) {
       handOvers.delete(lane);
       return undefined;
     }
-    // One that is on its way to a spoke that does not answer still comes: meanwhile nothing may be taken away in its stead.
-    const isOnItsWay = awaited.some((heir) => heir.problems.get(spoke)?.late === true);
-    const since = (isOnItsWay ? undefined : handOvers.get(lane)) ?? clock.monotonic();
+    // One that is kept from coming is no reason to take anything away in its stead.
+    const delayed = awaited.find(({ delay }) => delay !== undefined);
+    if (delayed) {
+      handOvers.delete(lane);
+      const message = `what ${delayed.key} takes over stays until that brings it: ${delayed.delay}`;
+      return { why: 'handOver', againMs: DELAYED_MS, message };
+    }
+    const since = handOvers.get(lane) ?? clock.monotonic();
     handOvers.set(lane, since);
     return clock.monotonic() - since < LONGEST_HAND_OVER_MS
       ? { why: 'handOver', againMs: HAND_OVER_MS }
       : undefined;
   };
+}
+
+/** Why an order that is to come to a spoke does not come yet, and may not for long; undefined where it is on its way. */
+function delayOf(item: Tracked, spoke: string): string | undefined {
+  const problem = item.problems.get(spoke);
+  if (problem?.late === true) return problem.message;
+  if (item.latest !== item.plan) return 'its changes are held back';
+  if (item.compiled?.intent.suspendedOn?.includes(spoke) === true) return 'it is suspended there';
+  if (!isRolledOut(item)) return undefined;
+  const order = item.orders?.get(spoke);
+  if (!order) return 'its rollout is being looked at';
+  return 'withheld' in order ? order.withheld : order.behind;
 }

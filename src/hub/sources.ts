@@ -21,6 +21,8 @@ export interface Sources {
     | { readonly objects: readonly KubeObject[] }
     | { readonly waiting: string }
     | { readonly unknown: string };
+  /** An object of a watched kind that is at the hub and stays. */
+  present(ref: ObjectRef): KubeObject | undefined;
   /** Whether an object is at the hub still. One that is being deleted is not: its deletion was asked for. */
   exists(ref: ObjectRef): Promise<boolean>;
   /** Forgets kinds that were not served, so that they are looked up again: their definition may have come. */
@@ -110,6 +112,11 @@ export function createSources(
             ? `objects of kind ${kind} are being read`
             : `objects of kind ${kind} cannot be read by the hub: ${source.failure}`,
       };
+    },
+    present(ref: ObjectRef): KubeObject | undefined {
+      const informer = sources.get(`${gvkOf(ref).group}/${ref.kind}`)?.informer;
+      const object = informer?.synced ? informer.get(ref.namespace, ref.name) : undefined;
+      return isStaying(object) ? object : undefined;
     },
     async exists(ref: ObjectRef): Promise<boolean> {
       const informer = sources.get(`${gvkOf(ref).group}/${ref.kind}`)?.informer;

@@ -39,7 +39,10 @@ export interface Claims {
   settle(key: string, compiled: Compiled): Settled;
   /** Whether an object that an intent no longer sends is sent by another: then losing it is no slip. */
   isContested(ref: ObjectRef): boolean;
-  /** The other intent that has an object, or will have it, where this one lets it go. */
+  /**
+   * The other intent that has an object, or will have it, where this one lets it go: also one that selects it as it is now, and was
+   * not looked at since.
+   */
   heirOf(key: string, ref: ObjectRef): string | undefined;
   /** What an intent has and others select as well. */
   wanted(key: string): readonly WantedByOthers[];
@@ -56,6 +59,8 @@ export interface ClaimsOptions {
   /** What is claimed under a key; `undefined` where it is gone or going, or claims nothing. */
   readonly terms: (key: string) => ClaimTerms | undefined;
   readonly namespaces?: NamespaceLabels;
+  /** An object as it is at the hub now, where it stays. */
+  readonly present?: (ref: ObjectRef) => KubeObject | undefined;
   /** An object may be another's now. */
   readonly onChange: (key: string) => void;
   /** Others than before select what it has. */
@@ -218,7 +223,11 @@ export function createClaims(options: ClaimsOptions): Claims {
       const object = refKey(ref);
       const holder = holders.get(object);
       if (holder !== undefined) return holder === key ? undefined : holder;
-      return [...(losers.get(object) ?? [])].find((rival) => rival !== key);
+      const rival = [...(losers.get(object) ?? [])].find((loser) => loser !== key);
+      if (rival !== undefined) return rival;
+      const present = options.present?.(ref);
+      const contenders = present ? contendersFor(present, key).filter((other) => other.key !== key) : [];
+      return settleClaims(contenders)?.winner.key;
     },
   };
 }
