@@ -117,9 +117,9 @@ const CASES: readonly [path: string, object: Named, problems: readonly string[]]
       subjects: [{ kind: 'Robot', name: 'r' }],
     },
     [
-      'roleRef.kind: Unsupported value: "Nothing": supported values: "ClusterRole", "Role"',
+      'roleRef.kind: Unsupported value: "Nothing": supported values: "Role", "ClusterRole"',
       'roleRef.name: Required value',
-      'subjects[0].kind: Unsupported value: "Robot": supported values: "Group", "ServiceAccount", "User"',
+      'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
     ],
   ],
   [

@@ -126,13 +126,19 @@ export function roleAggregation(runtime: Runtime, store: Store): { stop(): void 
     // What is shared is aggregated already, and comes and goes with its cluster.
     for (const { record } of events) if (!record.shared) schedule(parseKey(record.key).cluster);
   });
-  for (const { key, shared } of store.list(prefix).records) if (!shared) schedule(parseKey(key).cluster);
+  for (const { key, shared, object } of store.list(prefix).records)
+    if (!shared && mayAggregate(object)) schedule(parseKey(key).cluster);
   return {
     stop(): void {
       stopped = true;
       watch.stop();
     },
   };
+}
+
+/** Whether a role may have rules of others, or others its rules: by labels they are told to. */
+function mayAggregate({ aggregationRule, metadata }: KubeObject): boolean {
+  return aggregationRule !== undefined || metadata.labels !== undefined;
 }
 
 /** Keeps the authorizer's index in step with what is stored. Returns how to stop. */

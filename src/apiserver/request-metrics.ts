@@ -35,13 +35,17 @@ export interface RequestMetrics {
 }
 
 export function createRequestMetrics(): RequestMetrics {
-  const totals = new Map<string, number>();
+  const totals = new Map<string, Map<number, number>>();
   const durations = new Map<string, Durations>();
   return {
     count(asked, code, milliseconds, streaming) {
       const verb = VERBS.has(asked) ? asked : 'other';
-      const labels = `verb="${verb}",code="${code}"`;
-      totals.set(labels, (totals.get(labels) ?? 0) + 1);
+      let codes = totals.get(verb);
+      if (codes === undefined) {
+        codes = new Map();
+        totals.set(verb, codes);
+      }
+      codes.set(code, (codes.get(code) ?? 0) + 1);
       if (streaming) return;
       let known = durations.get(verb);
       if (!known) {
@@ -59,7 +63,11 @@ export function createRequestMetrics(): RequestMetrics {
       const lines = [
         '# HELP atoll_apiserver_requests_total Requests that were answered, by verb and status code.',
         '# TYPE atoll_apiserver_requests_total counter',
-        ...[...totals].map(([labels, total]) => `atoll_apiserver_requests_total{${labels}} ${total}`),
+        ...[...totals].flatMap(([verb, codes]) =>
+          [...codes].map(
+            ([code, total]) => `atoll_apiserver_requests_total{verb="${verb}",code="${code}"} ${total}`,
+          ),
+        ),
         `# HELP ${name} Time until the answer, of requests that are no streams.`,
         `# TYPE ${name} histogram`,
       ];

@@ -97,6 +97,8 @@ export interface Strategy {
   ): void;
   /** What must hold of the object by itself. Runs on create, and on update where there is no `validateUpdate`. */
   validate?(object: KubeObject): FieldError[];
+  /** What must hold besides when the object is made. */
+  validateCreate?(object: KubeObject): FieldError[];
   /** All that must hold of an update: what `validate` checks, and what may not change. */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
   /**

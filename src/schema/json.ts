@@ -56,6 +56,7 @@ export function deepEqual(a: unknown, b: unknown): boolean {
 
 /** JSON text with sorted keys and no spaces: equal values have equal text, so it can be digested. */
 export function canonicalJson(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
   if (typeof value === 'bigint') return String(value);
   if (!isObject(value)) return JSON.stringify(value ?? null);

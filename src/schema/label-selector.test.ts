@@ -154,7 +154,7 @@ describe('selectorFromObject', () => {
     const { selector, issues } = selectorFromObject(object, 'spec.selector');
     expect(issues.map(({ type, path }) => [type, path])).toEqual([
       ['Invalid', 'spec.selector.matchLabels'],
-      ['Invalid', 'spec.selector.matchLabels.ok'],
+      ['Invalid', 'spec.selector.matchLabels'],
       ['Required', 'spec.selector.matchExpressions[0].values'],
       ['Forbidden', 'spec.selector.matchExpressions[1].values'],
       ['Invalid', 'spec.selector.matchExpressions[2].operator'],

@@ -141,7 +141,7 @@ function readMatchLabels(
       issues.push(wrongType(childPath(path, key), wanted, 'string'));
       continue;
     }
-    checkValue(wanted, childPath(path, key), issues);
+    checkValue(wanted, path, issues);
     requirements.push({ key, operator: '=', values: [wanted] });
   }
 }

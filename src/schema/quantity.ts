@@ -42,6 +42,8 @@ const BINARY_NAMES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 
 const SYNTAX = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,6}))?$/;
 
+const PLAIN = /^[0-9]{1,15}(?:[numkMGTPE]|[KMGTPE]i)?$/;
+
 export const zeroQuantity: Quantity = { nanos: 0n, format: 'DecimalSI' };
 
 /** Reads `100m`, `1.5Gi`, `2e3`, or a JSON number. `undefined` for everything else; {@link quantityProblems} says why. */
@@ -72,6 +74,8 @@ export function parseQuantity(text: unknown): Quantity | undefined {
 
 /** Kubernetes' message for a text that is not a quantity; empty for one that is. */
 export function quantityProblems(text: unknown): string[] {
+  // Nearly all, and without a number being made of them.
+  if (typeof text === 'string' && PLAIN.test(text)) return [];
   if (parseQuantity(text) !== undefined) return [];
   return ["quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"];
 }

@@ -33,7 +33,10 @@ const definitions: Record<string, OpenApiSchema> = {
       free: { 'x-kubernetes-preserve-unknown-fields': true },
     },
   },
-  'io.k8s.api.core.v1.Container': { type: 'object', properties: { name: { type: 'string' } } },
+  'io.k8s.api.core.v1.Container': {
+    type: 'object',
+    properties: { name: { type: 'string' }, imagePullPolicy: { type: 'string' } },
+  },
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { oneOf: [{ type: 'string' }, { type: 'number' }] },
   'io.k8s.apimachinery.pkg.apis.meta.v1.Time': { type: 'string', format: 'date-time' },
 };
@@ -58,6 +61,10 @@ describe('typeCheck', () => {
   });
 
   it.each<[JsonValue, string]>([
+    [
+      { containers: [{ imagePullPolicy: 1 }] },
+      'json: cannot unmarshal number into Go struct field Container.spec.containers.imagePullPolicy of type v1.PullPolicy',
+    ],
     [
       { replicas: 1.5 },
       'json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32',

@@ -1,9 +1,10 @@
 import { childPath } from './field-issue.ts';
+import { timeProblem } from './go-time.ts';
+import { goTypeName } from './go-type-names.ts';
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
 import { type OpenApiSchema, refName, type TypeSchema } from './open-api-schema.ts';
 import { quantityProblems } from './quantity.ts';
 import { propertyOf, resolved, valuesOf } from './schema-lookup.ts';
-import { isDateTime } from './string-format.ts';
 
 /** A value whose JSON type a built-in kind cannot hold. */
 export interface TypeIssue {
@@ -31,26 +32,49 @@ const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 export function typeCheck(object: JsonValue, type: TypeSchema, path = ''): TypeIssue[] {
   const issues: TypeIssue[] = [];
   const kind = type.schema['x-kubernetes-group-version-kind']?.[0]?.kind ?? '';
-  check(object, type.schema, { resolve: type.resolve, path, field: path, struct: '', owner: kind }, issues);
+  const root: Place = {
+    resolve: type.resolve,
+    above: undefined,
+    key: path,
+    isNamed: true,
+    struct: '',
+    owner: kind,
+  };
+  check(object, type.schema, root, issues);
   return issues;
 }
 
+/**
+ * A container on the way, and which of its values is being looked at: one of these for each container, whose key changes, and
+ * text only of what is told.
+ */
 interface Place {
   readonly resolve: Resolve;
-  readonly path: string;
-  /** The path as Go tells it: without indices and keys of maps. */
-  readonly field: string;
-  /** The struct that holds the value. */
+  readonly above: Place | undefined;
+  key: string | number;
+  /** Whether the key is a field's name, and not one of a map. */
+  isNamed: boolean;
+  /** The struct that holds the value, as a reference or a kind. */
   readonly struct: string;
   /** The struct whose fields are below the value, where the schema does not name one. */
   readonly owner: string;
 }
 
+function pathOf({ above, key }: Place): string {
+  const before = above === undefined ? '' : pathOf(above);
+  return typeof key === 'number' ? `${before}[${key}]` : childPath(before, key);
+}
+
+/** The path as Go tells it: without indices and keys of maps. */
+function fieldOf({ above, key, isNamed }: Place): string {
+  const before = above === undefined ? '' : fieldOf(above);
+  return typeof key === 'number' || !isNamed ? before : childPath(before, key);
+}
+
 function check(value: JsonValue, written: OpenApiSchema, place: Place, issues: TypeIssue[]): void {
   if (value === null || issues.length >= MAX_ISSUES) return;
   const reference = written.$ref ?? written.allOf?.[0]?.$ref;
-  const name = reference === undefined ? undefined : refName(reference);
-  if (name === QUANTITY) {
+  if (reference?.endsWith(QUANTITY) && refName(reference) === QUANTITY) {
     const problem = quantityProblems(value)[0];
     if (problem !== undefined) complain(value, 'resource.Quantity', place, issues, problem);
     return;
@@ -62,7 +86,7 @@ function check(value: JsonValue, written: OpenApiSchema, place: Place, issues: T
   }
   switch (schema.type) {
     case 'string':
-      checkString(value, schema, place, issues);
+      checkString(value, schema, reference, place, issues);
       return;
     case 'boolean':
       if (typeof value !== 'boolean') complain(value, 'bool', place, issues);
@@ -76,16 +100,27 @@ function check(value: JsonValue, written: OpenApiSchema, place: Place, issues: T
       if (typeof value !== 'number' && typeof value !== 'bigint') complain(value, 'float64', place, issues);
       return;
     case 'array':
-      if (!Array.isArray(value)) complain(value, goType(written, place.resolve), place, issues);
-      else if (schema.items) {
-        for (const [index, item] of value.entries()) {
-          check(item, schema.items, { ...place, path: `${place.path}[${index}]` }, issues);
+      if (!Array.isArray(value)) {
+        complain(value, ownName(place, '[]') ?? goType(written, place.resolve), place, issues);
+      } else if (schema.items) {
+        const { resolve, struct, owner } = place;
+        const here: Place = { resolve, above: place, key: 0, isNamed: false, struct, owner };
+        for (let index = 0; index < value.length; index++) {
+          here.key = index;
+          check(value[index] ?? null, schema.items, here, issues);
         }
       }
       return;
     case 'object':
-      if (!isObject(value)) complain(value, goType(written, place.resolve), place, issues);
-      else checkMembers(value, schema, place, name === undefined ? place.owner : shortName(name), issues);
+      if (!isObject(value)) {
+        const lists = valuesOf(schema)?.type === 'array';
+        complain(
+          value,
+          ownName(place, lists ? 'map[string]' : '') ?? goType(written, place.resolve),
+          place,
+          issues,
+        );
+      } else checkMembers(value, schema, place, reference ?? place.owner, issues);
       return;
     default:
       return;
@@ -101,42 +136,46 @@ function checkMembers(
 ): void {
   const values = valuesOf(schema);
   const struct = values ? place.struct : owner;
+  const here: Place = { resolve: place.resolve, above: place, key: '', isNamed: true, struct, owner: '' };
   for (const key of Object.keys(object)) {
     const value = object[key];
-    const member = propertyOf(schema, key) ?? values;
+    const property = propertyOf(schema, key);
+    const member = property ?? values;
     if (value === undefined || !member) continue;
-    check(
-      value,
-      member,
-      {
-        resolve: place.resolve,
-        path: childPath(place.path, key),
-        field: values && propertyOf(schema, key) === undefined ? place.field : childPath(place.field, key),
-        struct,
-        owner: '',
-      },
-      issues,
-    );
+    here.key = key;
+    here.isNamed = property !== undefined;
+    check(value, member, here, issues);
   }
 }
 
-function checkString(value: JsonValue, schema: OpenApiSchema, place: Place, issues: TypeIssue[]): void {
+/**
+ * Go's name of the type of a value, where it has one that no schema tells: of a field, whose container is written before it, of
+ * an item in a list of them, or of a list in a map.
+ */
+function ownName(place: Place, container: '' | '[]' | 'map[string]'): string | undefined {
+  const { above, key, isNamed } = place;
+  if (isNamed) {
+    const name = goTypeName(shortName(refName(place.struct)), String(key));
+    return name === undefined ? undefined : `${container}${name}`;
+  }
+  if (!above?.isNamed) return undefined;
+  const name = goTypeName(shortName(refName(above.struct)), String(above.key));
+  return typeof key === 'number' || container === '[]' ? name : undefined;
+}
+
+function checkString(
+  value: JsonValue,
+  schema: OpenApiSchema,
+  reference: string | undefined,
+  place: Place,
+  issues: TypeIssue[],
+): void {
   if (typeof value !== 'string') {
-    complain(
-      value,
-      schema.format === 'date-time' ? 'Time' : schema.format === 'byte' ? '[]uint8' : 'string',
-      place,
-      issues,
-    );
-  } else if (schema.format === 'date-time' && !isDateTime(value)) {
-    const text = JSON.stringify(value);
-    complain(
-      value,
-      'Time',
-      place,
-      issues,
-      `parsing time ${text} as "2006-01-02T15:04:05Z07:00": cannot parse ${text}`,
-    );
+    const named = schema.format === 'byte' ? '[]uint8' : (ownName(place, '') ?? 'string');
+    complain(value, named, place, issues);
+  } else if (schema.format === 'date-time') {
+    const problem = timeProblem(value, reference?.endsWith('.MicroTime') === true);
+    if (problem !== undefined) complain(value, 'Time', place, issues, problem);
   } else if (schema.format === 'byte') {
     const at = value.search(/[^A-Za-z0-9+/=\r\n]/);
     const length = value.replace(/[\r\n]/g, '').length;
@@ -166,7 +205,9 @@ function complain(
   issues: TypeIssue[],
   text?: string,
 ): void {
-  const { path, field, struct } = place;
+  const path = pathOf(place);
+  const field = fieldOf(place);
+  const struct = shortName(refName(place.struct));
   const isNumber = typeof value === 'number' || typeof value === 'bigint';
   const number = isNumber && /^u?int/.test(expected) ? `number ${value}` : 'number';
   const found = isNumber

@@ -15,9 +15,11 @@ export {
   storedPolicies,
   validatingAdmissionPolicies,
 } from './policies/index.ts';
+export { priority } from './priority.ts';
 export { type QuotaLedger, quotaLedger, resourceQuota, startQuotaStatus } from './quota/index.ts';
 export { rbacEscalation } from './rbac-escalation.ts';
 export { forbiddenStatus } from './refusal.ts';
+export { runtimeClass } from './runtime-class.ts';
 export { serviceAccount } from './service-account.ts';
 export { terminatingDefinition } from './terminating-definition.ts';
 export {

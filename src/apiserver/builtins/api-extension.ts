@@ -1,8 +1,9 @@
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateDns1035Label, validatePathSegmentName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { fieldSet, initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import type { Problems } from './field-checks.ts';
-import { invalidValue, required } from './field-errors.ts';
+import { dns1123Subdomain, type Problems } from './field-checks.ts';
+import { invalidEach, invalidValue, required } from './field-errors.ts';
 import {
   assign,
   defaultWhenEmpty,
@@ -59,6 +60,7 @@ export const customResourceDefinitionStrategy: Strategy = strategy({
 });
 
 export const apiServiceStrategy: Strategy = strategy({
+  validateName: validatePathSegmentName,
   allowUnconditionalUpdate: false,
   resetFields: statusResetFields('spec', 'metadata'),
   defaults(object) {
@@ -73,7 +75,7 @@ export const apiServiceStrategy: Strategy = strategy({
     const group = text(spec, 'group');
     const version = text(spec, 'version');
     const expected = `${version}.${group}`;
-    if (object.metadata.name !== expected) {
+    if (object.metadata.name && object.metadata.name !== expected) {
       problems.push(
         invalidValue(
           'metadata.name',
@@ -82,10 +84,25 @@ export const apiServiceStrategy: Strategy = strategy({
         ),
       );
     }
-    if (version === '') problems.push(required('spec.version'));
+    problems.push(...invalidEach('spec.version', version, validateDns1035Label(version)));
+    if (group === '') {
+      if (version !== 'v1') {
+        problems.push(required('spec.group', 'only v1 may have an empty group and it better be legacy kube'));
+      }
+    } else problems.push(...dns1123Subdomain(group, 'spec.group'));
     problems.push(...priorityProblems(spec, 'groupPriorityMinimum', 20000));
     problems.push(...priorityProblems(spec, 'versionPriority', 1000));
     const service = objectAt(spec, 'service');
+    const servicePort = service === undefined ? undefined : integer(service, 'port');
+    if (servicePort !== undefined && (servicePort < 1 || servicePort > 65535)) {
+      problems.push(
+        invalidValue(
+          'spec.service.port',
+          servicePort,
+          'port is not valid: must be between 1 and 65535, inclusive',
+        ),
+      );
+    }
     const caBundle = isSet(spec.caBundle);
     const insecure = spec.insecureSkipTLSVerify === true;
     if (service === undefined) {

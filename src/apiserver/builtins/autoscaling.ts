@@ -1,15 +1,19 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validatePathSegmentName } from '../../schema/names.ts';
+import { formatQuantity, parseQuantity } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
 import { autoscalerToV1, autoscalerToV2, METRICS_ANNOTATION } from './autoscaler-conversion.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { labelSelector, notNegative, oneOf, type Problems } from './field-checks.ts';
-import { forbidden, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
-import { assign, defaultWhenNull, ensureObject, integer, isSet, objectsOf, text } from './fields.ts';
+import { dns1123Label, oneOf, type Problems } from './field-checks.ts';
+import { forbidden, invalidAs, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import { assign, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
+import { quantityDump } from './go-dump.ts';
+import { containerResourceName } from './resource-list.ts';
 
 const WINDOW_LIMIT = 3600;
 const PERIOD_LIMIT = 1800;
+const TARGET_TYPES = ['Utilization', 'Value', 'AverageValue'];
 const METRIC_TYPES = ['ContainerResource', 'External', 'Object', 'Pods', 'Resource'];
 const DEFAULT_UTILIZATION = 80;
 
@@ -82,14 +86,13 @@ function validate(object: KubeObject): Problems {
   if (least !== undefined && most < least) {
     problems.push(invalidValue('spec.maxReplicas', most, 'must be greater than or equal to `minReplicas`'));
   }
-  const target = objectAt(spec, 'scaleTargetRef');
-  for (const key of ['kind', 'name']) {
-    const value = text(target, key);
-    const path = `spec.scaleTargetRef.${key}`;
-    if (value === '') problems.push(required(path));
-    else problems.push(...invalidEach(path, value, validatePathSegmentName(value)));
+  problems.push(...referenceProblems(objectAt(spec, 'scaleTargetRef'), 'spec.scaleTargetRef'));
+  const metrics = objectsOf(spec, 'metrics');
+  if (least === 0 && !metrics.some((metric) => isObject(metric.object) || isObject(metric.external))) {
+    const detail = 'must specify at least one Object or External metric to support scaling to zero replicas';
+    problems.push(forbidden('spec.metrics', detail));
   }
-  for (const [index, metric] of objectsOf(spec, 'metrics').entries()) {
+  for (const [index, metric] of metrics.entries()) {
     problems.push(...metricProblems(metric, `spec.metrics[${index}]`));
   }
   for (const key of ['scaleUp', 'scaleDown']) {
@@ -99,54 +102,127 @@ function validate(object: KubeObject): Problems {
   return problems;
 }
 
+/** What is scaled, or what a metric is about. */
+function referenceProblems(reference: JsonObject | undefined, path: string): Problems {
+  return ['kind', 'name'].flatMap((key) => {
+    const value = text(reference, key);
+    const at = `${path}.${key}`;
+    return value === '' ? [required(at)] : invalidEach(at, value, validatePathSegmentName(value));
+  });
+}
+
+const SOURCES = ['containerResource', 'external', 'object', 'pods', 'resource'];
+
 function metricProblems(metric: JsonObject, path: string): Problems {
-  const type = text(metric, 'type');
-  if (type === '') return [required(`${path}.type`, 'must specify a metric source type')];
-  if (!METRIC_TYPES.includes(type)) return [notSupported(`${path}.type`, type, METRIC_TYPES)];
-  const key = `${type.slice(0, 1).toLowerCase()}${type.slice(1)}`;
-  const source = objectAt(metric, key);
   const problems: Problems = [];
-  if (source === undefined) {
-    return [required(`${path}.${key}`, 'must populate information for the given metric source')];
+  const type = text(metric, 'type');
+  if (type === '') problems.push(required(`${path}.type`, 'must specify a metric source type'));
+  if (!METRIC_TYPES.includes(type)) problems.push(notSupported(`${path}.type`, type, METRIC_TYPES));
+  const expected = type === '' ? '' : `${type.slice(0, 1).toLowerCase()}${type.slice(1)}`;
+  for (const key of SOURCES) {
+    const source = objectAt(metric, key);
+    if (source) problems.push(...sourceProblems(key, source, `${path}.${key}`));
   }
-  for (const other of ['containerResource', 'external', 'object', 'pods', 'resource']) {
-    if (other !== key && isObject(metric[other])) {
+  if (!SOURCES.includes(expected)) return problems;
+  if (!isObject(metric[expected])) {
+    problems.push(required(`${path}.${expected}`, 'must populate information for the given metric source'));
+  }
+  for (const other of SOURCES) {
+    if (other !== expected && isObject(metric[other])) {
       problems.push(forbidden(`${path}.${other}`, 'must populate the given metric source only'));
     }
-  }
-  const at = `${path}.${key}`;
-  if (type === 'Resource' || type === 'ContainerResource') {
-    if (text(source, 'name') === '') problems.push(required(`${at}.name`, 'must specify a resource name'));
-    if (type === 'ContainerResource' && text(source, 'container') === '') {
-      problems.push(required(`${at}.container`, 'must specify a container name'));
-    }
-  } else {
-    const named = objectAt(source, 'metric');
-    if (text(named, 'name') === '')
-      problems.push(required(`${at}.metric.name`, 'must specify a metric name'));
-    problems.push(...labelSelector(named?.selector, `${at}.metric.selector`));
-  }
-  const target = objectAt(source, 'target');
-  if (target === undefined) return [...problems, required(`${at}.target`, 'must specify a metric target')];
-  problems.push(...oneOf(target, `${at}.target`, 'type', ['Utilization', 'Value', 'AverageValue']));
-  if (!['averageUtilization', 'averageValue', 'value'].some((item) => isSet(target[item]))) {
-    problems.push(
-      required(
-        `${at}.target.averageUtilization`,
-        'must set either a target raw value or a target utilization',
-      ),
-    );
-  }
-  const share = integer(target, 'averageUtilization');
-  if (share !== undefined && share < 1) {
-    problems.push(invalidValue(`${at}.target.averageUtilization`, share, 'must be greater than 0'));
   }
   return problems;
 }
 
+function sourceProblems(key: string, source: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  if (key === 'resource' || key === 'containerResource') {
+    const name = text(source, 'name');
+    if (name === '') problems.push(required(`${path}.name`, 'must specify a resource name'));
+    else if (key === 'containerResource') problems.push(...containerResourceName(name, `${path}.name`, true));
+    if (key === 'containerResource') {
+      const container = text(source, 'container');
+      if (container === '') problems.push(required(`${path}.container`, 'must specify a container'));
+      else problems.push(...dns1123Label(container, `${path}.container`));
+    }
+  } else {
+    if (key === 'object') {
+      problems.push(...referenceProblems(objectAt(source, 'describedObject'), `${path}.describedObject`));
+    }
+    const metric = objectAt(source, 'metric');
+    const name = text(metric, 'name');
+    if (name === '') problems.push(required(`${path}.metric.name`, 'must specify a metric name'));
+    else problems.push(...invalidEach(`${path}.metric.name`, name, validatePathSegmentName(name)));
+  }
+  const target = objectAt(source, 'target') ?? {};
+  problems.push(
+    ...targetProblems(target, `${path}.target`),
+    ...amountProblems(target, key, `${path}.target`),
+  );
+  return problems;
+}
+
+function targetProblems(target: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const type = text(target, 'type');
+  if (type === '') problems.push(required(`${path}.type`, 'must specify a metric target type'));
+  if (!TARGET_TYPES.includes(type)) {
+    problems.push(invalidValue(`${path}.type`, type, 'must be either Utilization, Value, or AverageValue'));
+  }
+  const share = integer(target, 'averageUtilization');
+  if (share !== undefined && share < 1) {
+    problems.push(invalidValue(`${path}.averageUtilization`, share, 'must be greater than 0'));
+  }
+  for (const key of ['value', 'averageValue']) {
+    const quantity = parseQuantity(target[key]);
+    if (quantity !== undefined && quantity.nanos <= 0n) {
+      const shown = formatQuantity(quantity);
+      problems.push(invalidAs(`${path}.${key}`, quantityDump(shown, shown), 'must be positive'));
+    }
+  }
+  return problems;
+}
+
+/** Which amounts a target must have, and may not have, by the source of its metric. */
+function amountProblems(target: JsonObject, source: string, path: string): Problems {
+  const has = (key: string): boolean => target[key] !== undefined;
+  const both = (one: string, other: string, detail: string): Problems =>
+    has(one) && has(other) ? [forbidden(`${path}.${one}`, detail)] : [];
+  switch (source) {
+    case 'resource':
+    case 'containerResource':
+      if (!has('averageUtilization') && !has('averageValue')) {
+        const detail = 'must set either a target raw value or a target utilization';
+        return [required(`${path}.averageUtilization`, detail)];
+      }
+      return has('averageUtilization') && has('averageValue')
+        ? [forbidden(`${path}.averageValue`, 'may not set both a target raw value and a target utilization')]
+        : [];
+    case 'external':
+      if (!has('value') && !has('averageValue')) {
+        const detail = 'must set either a target value for metric or a per-pod target';
+        return [required(`${path}.averageValue`, detail)];
+      }
+      return both('value', 'averageValue', 'may not set both a target value for metric and a per-pod target');
+    case 'object':
+      return has('value') || has('averageValue')
+        ? []
+        : [required(`${path}.averageValue`, 'must set either a target value or averageValue')];
+    default:
+      return has('averageValue')
+        ? []
+        : [required(`${path}.averageValue`, 'must specify a positive target averageValue')];
+  }
+}
+
 function rulesProblems(rules: JsonObject, path: string): Problems {
-  const problems = notNegative(rules, path, 'stabilizationWindowSeconds');
+  const problems: Problems = [];
   const window = integer(rules, 'stabilizationWindowSeconds') ?? 0;
+  if (window < 0) {
+    const detail = 'must be greater than or equal to zero';
+    problems.push(invalidValue(`${path}.stabilizationWindowSeconds`, window, detail));
+  }
   if (window > WINDOW_LIMIT) {
     problems.push(
       invalidValue(

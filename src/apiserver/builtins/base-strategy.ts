@@ -6,10 +6,15 @@ import { assign } from './fields.ts';
 /**
  * A strategy whose members are given, over the behaviour of most kinds: no generation, update without a
  * resourceVersion allowed, no creation by PUT, DELETE answered with a Status, dependents collected in the background.
- * `validateUpdate` is given as what an update must respect besides `validate`, which is put before it here.
+ * `validateUpdate` is given as what an update must respect besides `validate`, which is put before it here. Kinds that
+ * `validateTwice` tell what is wrong with an update once as an object and once as a change, and clients see both causes.
  */
-export function strategy(members: Partial<Strategy> = {}): Strategy {
+export function strategy({
+  validateTwice,
+  ...members
+}: Partial<Strategy> & { validateTwice?: true } = {}): Strategy {
   const { validate, validateUpdate } = members;
+  const again = validateTwice === true ? validate : undefined;
   return {
     generation: 'none',
     allowUnconditionalUpdate: true,
@@ -19,8 +24,14 @@ export function strategy(members: Partial<Strategy> = {}): Strategy {
     fieldLabelNames: [],
     resetFields: { main: {}, status: {} },
     ...members,
-    ...(validate && validateUpdate
-      ? { validateUpdate: (object, old) => [...validate(object), ...validateUpdate(object, old)] }
+    ...(validate && (validateUpdate || again)
+      ? {
+          validateUpdate: (object, old) => [
+            ...validate(object),
+            ...(again?.(object) ?? []),
+            ...(validateUpdate?.(object, old) ?? []),
+          ],
+        }
       : {}),
   };
 }

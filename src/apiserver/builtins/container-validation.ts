@@ -1,6 +1,8 @@
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateConfigMapKey, validateDns1123Label } from '../../schema/names.ts';
+import { divisorProblem, RESOURCE_FIELDS } from './downward-fields.ts';
 import {
+  dns1123Subdomain,
   notNegative,
   oneOf,
   PROTOCOLS,
@@ -22,6 +24,7 @@ import {
 import { integer, isSet, objectsOf, strings, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
 import { validateResourceRequirements } from './resource-list.ts';
+import { noBacksteps } from './volume-sources.ts';
 
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'];
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
@@ -45,6 +48,8 @@ export interface ContainerSurroundings {
   /** Names of the volumes of the pod. */
   readonly volumes: ReadonlySet<string>;
   readonly hostNetwork: boolean;
+  /** Seconds that the pod has to end. */
+  readonly grace: number;
   /** Names of the containers seen so far; checked ones are added. */
   readonly names: Set<string>;
 }
@@ -67,12 +72,12 @@ export function validateContainers(
     else if (name !== '') around.names.add(name);
     problems.push(...imageProblems(container, at));
     problems.push(...oneOf(container, at, 'imagePullPolicy', PULL_POLICIES));
-    problems.push(...oneOf(container, at, 'terminationMessagePolicy', ['FallbackToLogsOnError', 'File']));
+    problems.push(...oneOf(container, at, 'terminationMessagePolicy', ['File', 'FallbackToLogsOnError']));
     problems.push(...portProblems(container, `${at}.ports`, around.hostNetwork, hostPorts));
     problems.push(...envProblems(container, at));
     problems.push(...mountProblems(container, at, around.volumes));
     problems.push(...roleProblems(container, role, at));
-    problems.push(...lifecycleProblems(container, at));
+    problems.push(...lifecycleProblems(container, at, around.grace));
     problems.push(...validateResourceRequirements(objectAt(container, 'resources'), `${at}.resources`));
     problems.push(...securityProblems(container, at));
   }
@@ -115,9 +120,9 @@ function portProblems(
       if (hostNetwork && item.hostPort !== item.containerPort) {
         problems.push(
           invalidValue(
-            `${at}.containerPort`,
-            item.containerPort,
-            'must match `hostPort` when `hostNetwork` is true',
+            `${at}.hostPort`,
+            item.hostPort,
+            'must match `containerPort` when `hostNetwork` is true',
           ),
         );
       }
@@ -145,12 +150,16 @@ function envProblems(container: JsonObject, at: string): Problems {
     if (prefix !== '') problems.push(...invalidEach(`${path}.prefix`, prefix, envNameProblems(prefix)));
     const sources = ['configMapRef', 'secretRef'].filter((key) => isObject(from[key]));
     for (const key of sources) {
-      if (text(objectAt(from, key), 'name') === '') problems.push(required(`${path}.${key}.name`));
+      const source = text(objectAt(from, key), 'name');
+      if (source === '') problems.push(required(`${path}.${key}.name`));
+      else problems.push(...dns1123Subdomain(source, `${path}.${key}.name`));
     }
+    // How many there are is told of the whole list.
+    const list = `${at}.envFrom`;
     if (sources.length === 0) {
-      problems.push(invalidValue(path, '', 'must specify one of: `configMapRef` or `secretRef`'));
+      problems.push(invalidValue(list, '', 'must specify one of: `configMapRef` or `secretRef`'));
     } else if (sources.length > 1) {
-      problems.push(invalidValue(path, '', 'may not have more than one field specified at a time'));
+      problems.push(invalidValue(list, '', 'may not have more than one field specified at a time'));
     }
   }
   return problems;
@@ -168,18 +177,19 @@ function envSourceProblems(variable: JsonObject, source: JsonObject, path: strin
   for (const key of given) {
     const ref = objectAt(source, key);
     if (key === 'configMapKeyRef' || key === 'secretKeyRef') {
-      if (text(ref, 'name') === '') problems.push(required(`${path}.${key}.name`));
+      problems.push(...dns1123Subdomain(text(ref, 'name'), `${path}.${key}.name`));
       const item = text(ref, 'key');
       if (item === '') problems.push(required(`${path}.${key}.key`));
       else problems.push(...invalidEach(`${path}.${key}.key`, item, validateConfigMapKey(item)));
     } else if (key === 'fieldRef') {
-      const field = text(ref, 'fieldPath');
-      if (field === '') problems.push(required(`${path}.fieldRef.fieldPath`));
-      else if (!ENV_FIELDS.includes(field) && !/^metadata\.(labels|annotations)\['[^']+'\]$/.test(field)) {
-        problems.push(notSupported(`${path}.fieldRef.fieldPath`, field, ENV_FIELDS));
-      }
-    } else if (key === 'resourceFieldRef' && text(ref, 'resource') === '') {
-      problems.push(required(`${path}.resourceFieldRef.resource`));
+      if (ref) problems.push(...envFieldProblems(ref, `${path}.fieldRef`));
+    } else if (key === 'resourceFieldRef') {
+      const resource = text(ref, 'resource');
+      const at = `${path}.resourceFieldRef`;
+      if (resource === '') problems.push(required(`${at}.resource`));
+      else if (!RESOURCE_FIELDS.includes(resource) && !/^(limits|requests)\.hugepages-/.test(resource)) {
+        problems.push(notSupported(`${at}.resource`, resource, RESOURCE_FIELDS));
+      } else problems.push(...divisorProblem(resource, ref?.divisor, `${at}.divisor`));
     }
   }
   if (given.length === 0) {
@@ -198,6 +208,30 @@ function envSourceProblems(variable: JsonObject, source: JsonObject, path: strin
   return problems;
 }
 
+/** Fields that exist though variables cannot show them. */
+const OTHER_FIELDS = [
+  'metadata.annotations',
+  'metadata.labels',
+  'spec.restartPolicy',
+  'spec.schedulerName',
+  'status.phase',
+];
+
+function envFieldProblems(ref: JsonObject, path: string): Problems {
+  const at = `${path}.fieldPath`;
+  const field = text(ref, 'fieldPath');
+  const version = text(ref, 'apiVersion');
+  if (version === '') return [required(`${path}.apiVersion`)];
+  if (field === '') return [required(at)];
+  if (version !== 'v1') {
+    return [invalidValue(at, field, `error converting fieldPath: unsupported pod version: ${version}`)];
+  }
+  if (ENV_FIELDS.includes(field) || /^metadata\.(labels|annotations)\['[^']+'\]$/.test(field)) return [];
+  return OTHER_FIELDS.includes(field)
+    ? [notSupported(at, field, ENV_FIELDS)]
+    : [invalidValue(at, field, `error converting fieldPath: field label not supported: ${field}`)];
+}
+
 function mountProblems(container: JsonObject, at: string, volumes: ReadonlySet<string>): Problems {
   const problems: Problems = [];
   const paths = new Set<string>();
@@ -211,12 +245,20 @@ function mountProblems(container: JsonObject, at: string, volumes: ReadonlySet<s
     if (paths.has(mountPath)) problems.push(invalidValue(`${path}.mountPath`, mountPath, 'must be unique'));
     paths.add(mountPath);
     problems.push(...subPathProblems(mount, path));
+    const list = `${at}.volumeMounts`;
+    problems.push(
+      ...oneOf(mount, list, 'mountPropagation', ['Bidirectional', 'HostToContainer', 'None']),
+      ...oneOf(mount, list, 'recursiveReadOnly', ['Disabled', 'Enabled', 'IfPossible']),
+    );
   }
+  const devices = new Set<string>();
   for (const [index, device] of objectsOf(container, 'volumeDevices').entries()) {
     const path = `${at}.volumeDevices[${index}]`;
     const name = text(device, 'name');
     if (name === '') problems.push(required(`${path}.name`));
-    else if (!volumes.has(name)) problems.push(notFoundValue(`${path}.name`, name));
+    if (devices.has(name)) problems.push(invalidValue(`${path}.name`, name, 'must be unique'));
+    devices.add(name);
+    if (!volumes.has(name)) problems.push(notFoundValue(`${path}.name`, name));
     const devicePath = text(device, 'devicePath');
     if (devicePath === '') problems.push(required(`${path}.devicePath`));
     else if (paths.has(devicePath)) {
@@ -256,6 +298,9 @@ function roleProblems(container: JsonObject, role: ContainerRole, at: string): P
   const restartPolicy = container.restartPolicy;
   const sidecar = role === 'initContainers' && restartPolicy === 'Always';
   if (role === 'initContainers') problems.push(...oneOf(container, at, 'restartPolicy', ['Always']));
+  else if (restartPolicy !== undefined && restartPolicy !== null) {
+    problems.push(forbidden(`${at}.restartPolicy`, 'may not be set for non-init containers'));
+  }
   for (const key of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
     const probe = container[key];
     if (!isObject(probe)) continue;
@@ -267,6 +312,15 @@ function roleProblems(container: JsonObject, role: ContainerRole, at: string): P
       problems.push(forbidden(`${at}.${key}`, 'cannot be set for an Ephemeral Container'));
     } else {
       problems.push(...probeProblems(probe, `${at}.${key}`));
+      if (key === 'readinessProbe' && integer(probe, 'terminationGracePeriodSeconds') !== undefined) {
+        problems.push(
+          invalidValue(
+            `${at}.${key}.terminationGracePeriodSeconds`,
+            probe.terminationGracePeriodSeconds,
+            'must not be set for readinessProbes',
+          ),
+        );
+      }
       if (key !== 'readinessProbe' && (integer(probe, 'successThreshold') ?? 1) !== 1) {
         problems.push(invalidValue(`${at}.${key}.successThreshold`, probe.successThreshold, 'must be 1'));
       }
@@ -300,16 +354,16 @@ function probeProblems(probe: JsonObject, path: string): Problems {
   return problems;
 }
 
-function lifecycleProblems(container: JsonObject, at: string): Problems {
+function lifecycleProblems(container: JsonObject, at: string, grace: number): Problems {
   const problems: Problems = [];
   for (const key of ['postStart', 'preStop']) {
     const handler = objectAt(container, 'lifecycle', key);
-    if (handler) problems.push(...handlerProblems(handler, `${at}.lifecycle.${key}`));
+    if (handler) problems.push(...handlerProblems(handler, `${at}.lifecycle.${key}`, grace));
   }
   return problems;
 }
 
-function handlerProblems(handler: JsonObject, path: string): Problems {
+function handlerProblems(handler: JsonObject, path: string, grace?: number): Problems {
   const problems: Problems = [];
   const given = HANDLERS.filter((key) => isObject(handler[key]));
   if (given.length === 0) return [required(path, 'must specify a handler type')];
@@ -338,6 +392,18 @@ function handlerProblems(handler: JsonObject, path: string): Problems {
     }
   }
   if (kind === 'tcpSocket') problems.push(...portOrName(action?.port, `${at}.port`));
+  if (kind === 'sleep' && grace !== undefined) {
+    const seconds = integer(action, 'seconds') ?? 0;
+    if (seconds < 1 || seconds > grace) {
+      problems.push(
+        invalidValue(
+          at,
+          seconds,
+          `must be greater than 0 and less than terminationGracePeriodSeconds (${grace}). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.`,
+        ),
+      );
+    }
+  }
   if (kind === 'grpc') problems.push(...port(action?.port, `${at}.port`));
   return problems;
 }
@@ -347,6 +413,7 @@ function securityProblems(container: JsonObject, at: string): Problems {
   if (context === undefined) return [];
   const path = `${at}.securityContext`;
   const problems = idProblems(context, path, 'runAsUser', 'runAsGroup');
+  problems.push(...validateProfiles(context, path));
   if (context.allowPrivilegeEscalation === false) {
     if (context.privileged === true) {
       problems.push(
@@ -368,6 +435,48 @@ function securityProblems(container: JsonObject, at: string): Problems {
     }
   }
   return problems;
+}
+
+/** Profiles of system calls and of AppArmor, of a pod or of a container. */
+export function validateProfiles(context: JsonObject | undefined, path: string): Problems {
+  const problems: Problems = [];
+  for (const [key, what, goType] of [
+    ['seccompProfile', 'seccomp', 'core.SeccompProfile'],
+    ['appArmorProfile', 'AppArmor', 'core.AppArmorProfile'],
+  ] as const) {
+    const profile = objectAt(context, key);
+    if (profile === undefined) continue;
+    const at = `${path}.${key}`;
+    const type = text(profile, 'type');
+    if (type === '') problems.push(required(`${at}.type`, `type is required when ${key} is set`));
+    else problems.push(...oneOf(profile, at, 'type', ['Localhost', 'RuntimeDefault', 'Unconfined']));
+    const local = profile.localhostProfile;
+    if (type === 'Localhost') {
+      if (
+        local === undefined ||
+        (key === 'appArmorProfile' && text(profile, 'localhostProfile').trim() === '')
+      ) {
+        problems.push(required(`${at}.localhostProfile`, `must be set when ${what} type is Localhost`));
+      } else if (key === 'seccompProfile') {
+        problems.push(...localPathProblems(text(profile, 'localhostProfile'), `${at}.localhostProfile`));
+      }
+    } else if (local !== undefined) {
+      problems.push(
+        invalidAs(
+          `${at}.localhostProfile`,
+          key === 'seccompProfile' ? goDump(goType, profile) : JSON.stringify(local),
+          `can only be set when ${what} type is Localhost`,
+        ),
+      );
+    }
+  }
+  return problems;
+}
+
+/** A path below a directory of the node. */
+function localPathProblems(value: string, path: string): Problems {
+  if (value.startsWith('/')) return [invalidValue(path, value, 'must be a relative path')];
+  return noBacksteps(value, path);
 }
 
 /** User and group ids. */

@@ -7,12 +7,15 @@ import { notNegative, oneOf, type Problems } from './field-checks.ts';
 import { forbidden, invalidValue, required } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
 import { defaultJobTemplateSpec, validateJobSpec } from './job.ts';
+import { workloadNameWarnings } from './pod-name-warnings.ts';
+import { withTemplateWarnings } from './pod-warnings.ts';
 import { isTimeZone, scheduleProblem } from './schedule-syntax.ts';
 
 /** Jobs made from a CronJob append up to eleven characters to its name. */
 const NAME_LIMIT = 52;
 
 export const cronJobStrategy: Strategy = strategy({
+  warnings: withTemplateWarnings(workloadNameWarnings, 'jobTemplate', 'spec'),
   generation: 'spec',
   resetFields: statusResetFields('spec'),
   fieldLabelNames: ['status.successful'],

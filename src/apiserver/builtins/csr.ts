@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { certificateIdentity, PkiError } from '../../kube/pki.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject, listAt, objectAt } from '../../schema/json.ts';
-import { validateDns1123Subdomain } from '../../schema/names.ts';
+import { validateDns1123Subdomain, validatePathSegmentName } from '../../schema/names.ts';
 import type { Strategy, StrategyContext } from '../resource.ts';
 import { fieldSet, initialStatus, keepField, keepSpec, strategy } from './base-strategy.ts';
 import type { Problems } from './field-checks.ts';
@@ -42,6 +42,8 @@ const KEY_USAGES: readonly string[] = [
 ];
 
 export const csrStrategy: Strategy = strategy({
+  // Nodes name theirs after themselves.
+  validateName: validatePathSegmentName,
   resetFields: {
     main: fieldSet(['spec', 'status']),
     status: fieldSet(['spec', 'status.conditions']),

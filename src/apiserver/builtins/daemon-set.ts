@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { isSoundSelector, matchesTemplate, selectorProblems, selectorUnchanged } from './deployment.ts';
@@ -8,12 +8,15 @@ import { goIntOrString, invalidAs, notSupportedAs, required } from './field-erro
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
-import { templateMismatch, validateTemplate } from './pod-validation.ts';
+import { validateTemplate } from './pod-validation.ts';
+import { withTemplateWarnings } from './pod-warnings.ts';
 
 /** Counts changes of the template; kept by servers since the field that held it was removed. */
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
 
 export const daemonSetStrategy: Strategy = strategy({
+  warnings: withTemplateWarnings(() => []),
+  validateTwice: true,
   generation: 'spec',
   resetFields: statusResetFields('spec'),
   defaults(object) {
@@ -52,21 +55,14 @@ export const daemonSetStrategy: Strategy = strategy({
     problems.push(
       ...validateTemplate(objectAt(spec, 'template'), 'spec.template', {
         kind: 'DaemonSet',
-        matches: !isObject(spec.selector) || !isSoundSelector(spec) || matchesTemplate(spec),
+        matches: !isSoundSelector(spec) || matchesTemplate(spec),
       }),
       ...notNegative(spec, 'spec', 'minReadySeconds', 'revisionHistoryLimit'),
       ...updateProblems(objectAt(spec, 'updateStrategy') ?? {}),
     );
     return problems;
   },
-  validateUpdate(object, old) {
-    const spec = objectAt(object, 'spec') ?? {};
-    const problems = selectorUnchanged(spec, objectAt(old, 'spec'));
-    if (isSoundSelector(spec) && !matchesTemplate(spec)) {
-      problems.push(templateMismatch(objectAt(spec, 'template'), 'spec.template'));
-    }
-    return problems;
-  },
+  validateUpdate: (object, old) => selectorUnchanged(objectAt(object, 'spec'), objectAt(old, 'spec')),
 });
 
 function setTemplateGeneration(object: KubeObject, value: number): void {

@@ -25,6 +25,7 @@ import { goDump } from './go-dump.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { workloadNameWarnings } from './pod-name-warnings.ts';
 import { validateTemplate } from './pod-validation.ts';
+import { withTemplateWarnings } from './pod-warnings.ts';
 import { replicaStatusProblems } from './replica-status.ts';
 
 export const deploymentStrategy: Strategy = strategy({
@@ -78,7 +79,7 @@ export const deploymentStrategy: Strategy = strategy({
     ...selectorUnchanged(objectAt(object, 'spec'), objectAt(old, 'spec')),
     ...replicaStatusProblems(object, ['updatedReplicas', 'readyReplicas', 'availableReplicas']),
   ],
-  warnings: workloadNameWarnings,
+  warnings: withTemplateWarnings(workloadNameWarnings),
 });
 
 /** The selector of a workload must be there, be sound and select something. */

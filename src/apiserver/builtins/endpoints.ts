@@ -1,10 +1,18 @@
 import { isIP } from 'node:net';
 import { asJson, type KubeObject } from '../../kube/object.ts';
-import type { JsonObject } from '../../schema/json.ts';
-import { validateDns1123Label } from '../../schema/names.ts';
+import { type JsonObject, objectAt } from '../../schema/json.ts';
+import { validateDns1123Label, validateLabelValue, validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
-import { dns1123Subdomain, immutable, ipAddress, PROTOCOLS, type Problems, port } from './field-checks.ts';
+import {
+  dns1123Label,
+  dns1123Subdomain,
+  immutableText,
+  ipAddress,
+  PROTOCOLS,
+  type Problems,
+  port,
+} from './field-checks.ts';
 import { duplicate, invalidEach, invalidValue, notSupported, required, tooMany } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, objectsOf, strings, text } from './fields.ts';
 
@@ -34,7 +42,7 @@ export const endpointsStrategy: Strategy = strategy({
         ['notReadyAddresses', notReady],
       ] as const) {
         for (const [i, address] of list.entries()) {
-          problems.push(...ipAddress(text(address, 'ip'), `${at}.${key}[${i}].ip`));
+          problems.push(...endpointAddressProblems(address, `${at}.${key}[${i}]`));
         }
       }
       problems.push(...subsetPortProblems(subset, at));
@@ -42,6 +50,47 @@ export const endpointsStrategy: Strategy = strategy({
     return problems;
   },
 });
+
+function endpointAddressProblems(address: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const ip = text(address, 'ip');
+  problems.push(...ipAddress(ip, `${path}.ip`));
+  if (isIP(ip) === 0) problems.push(invalidValue(`${path}.ip`, ip, 'must be a valid IP address'));
+  else problems.push(...reservedProblems(ip, `${path}.ip`));
+  const hostname = text(address, 'hostname');
+  if (hostname !== '') problems.push(...dns1123Label(hostname, `${path}.hostname`));
+  if (typeof address.nodeName === 'string') {
+    problems.push(...dns1123Subdomain(address.nodeName, `${path}.nodeName`));
+  }
+  return problems;
+}
+
+/** Addresses that mean something on each machine, which traffic must not be sent to through a service. */
+function reservedProblems(ip: string, path: string): Problems {
+  const lower = ip.toLowerCase();
+  const problems: Problems = [];
+  const refuse = (detail: string): void => {
+    problems.push(invalidValue(path, ip, detail));
+  };
+  if (/^0+(\.0+){3}$/.test(ip) || lower === '::') refuse(`may not be unspecified (${ip})`);
+  if (ip.startsWith('127.') || lower === '::1')
+    refuse('may not be in the loopback range (127.0.0.0/8, ::1/128)');
+  if (ip.startsWith('169.254.') || /^fe[89ab]/.test(lower)) {
+    refuse('may not be in the link-local range (169.254.0.0/16, fe80::/10)');
+  }
+  if (ip.startsWith('224.0.0.') || /^ff[0-9a-f]2:/.test(lower)) {
+    refuse('may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)');
+  }
+  return problems;
+}
+
+/** Protocols of applications: names of services, with a domain where they are one's own. */
+function appProtocolProblems(item: JsonObject, path: string): Problems {
+  const { appProtocol } = item;
+  return typeof appProtocol === 'string'
+    ? invalidEach(`${path}.appProtocol`, appProtocol, validateQualifiedName(appProtocol))
+    : [];
+}
 
 function subsetPortProblems(subset: JsonObject, at: string): Problems {
   const problems: Problems = [];
@@ -53,7 +102,10 @@ function subsetPortProblems(subset: JsonObject, at: string): Problems {
     else if (name !== '') problems.push(...invalidEach(`${path}.name`, name, validateDns1123Label(name)));
     problems.push(...port(item.port, `${path}.port`));
     const protocol = text(item, 'protocol');
-    if (!PROTOCOLS.includes(protocol)) problems.push(notSupported(`${path}.protocol`, protocol, PROTOCOLS));
+    if (protocol === '') problems.push(required(`${path}.protocol`));
+    else if (!PROTOCOLS.includes(protocol))
+      problems.push(notSupported(`${path}.protocol`, protocol, PROTOCOLS));
+    problems.push(...appProtocolProblems(item, path));
   }
   return problems;
 }
@@ -82,7 +134,7 @@ export const endpointSliceStrategy: Strategy = strategy({
     problems.push(...slicePortProblems(object));
     return problems;
   },
-  validateUpdate: (object, old) => immutable(asJson(object), asJson(old), '', 'addressType'),
+  validateUpdate: (object, old) => immutableText(asJson(object), asJson(old), '', 'addressType'),
 });
 
 function endpointProblems(endpoint: JsonObject, at: string, type: string): Problems {
@@ -100,7 +152,21 @@ function endpointProblems(endpoint: JsonObject, at: string, type: string): Probl
       if (isIP(address) !== (type === 'IPv4' ? 4 : 6)) {
         problems.push(invalidValue(path, address, `must be a valid ${type} address`));
       }
+      if (isIP(address) !== 0) problems.push(...reservedProblems(address, path));
     }
+  }
+  if (typeof endpoint.nodeName === 'string') {
+    problems.push(...dns1123Subdomain(endpoint.nodeName, `${at}.nodeName`));
+  }
+  if (typeof endpoint.hostname === 'string')
+    problems.push(...dns1123Label(endpoint.hostname, `${at}.hostname`));
+  const zones = new Set<string>();
+  for (const [index, zone] of objectsOf(objectAt(endpoint, 'hints'), 'forZones').entries()) {
+    const path = `${at}.hints.forZones[${index}].name`;
+    const name = text(zone, 'name');
+    if (zones.has(name)) problems.push(duplicate(path, name));
+    zones.add(name);
+    problems.push(...invalidEach(path, name, validateLabelValue(name)));
   }
   return problems;
 }
@@ -118,6 +184,7 @@ function slicePortProblems(object: KubeObject): Problems {
     names.add(name);
     const protocol = text(item, 'protocol');
     if (!PROTOCOLS.includes(protocol)) problems.push(notSupported(`${at}.protocol`, protocol, PROTOCOLS));
+    problems.push(...appProtocolProblems(item, at));
   }
   return problems;
 }

@@ -1,11 +1,12 @@
 import { asJson, type KubeObject, parseApiVersion } from '../../kube/object.ts';
-import { clone, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
-import { immutable, oneOf, type Problems } from './field-checks.ts';
-import { invalidEach, invalidValue, required } from './field-errors.ts';
-import { isSet, text } from './fields.ts';
+import type { Problems } from './field-checks.ts';
+import { IMMUTABLE, invalidAs, invalidEach, invalidValue, required } from './field-errors.ts';
+import { integer, isSet, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 
 const REASON_LIMIT = 128;
 const NOTE_LIMIT = 1024;
@@ -43,24 +44,56 @@ export const eventStrategy: Strategy = strategy({
   prepareForCreate: fillUp,
   prepareForUpdate: fillUp,
   validate,
+  validateCreate: validateNew,
   validateUpdate(event, old) {
     // Events of the older API may be rewritten as a whole.
     if (!isNew(event) || !isNew(old) || old.eventTime == null) return [];
-    return immutable(
-      asJson(event),
-      asJson(old),
-      '',
+    const now = asJson(event);
+    const before = asJson(old);
+    const problems: Problems = [];
+    // The reason is compared as what it says and as what it is about.
+    for (const key of [
+      'reason',
       'reason',
       'action',
       'reportingController',
       'reportingInstance',
-      'regarding',
-      'related',
       'note',
       'type',
-    );
+    ]) {
+      if (text(now, key) === text(before, key)) continue;
+      problems.push(invalidValue(OLD_PATHS[key] ?? key, text(now, key), IMMUTABLE));
+    }
+    for (const key of ['regarding', 'related']) {
+      if (deepEqual(now[key] ?? {}, before[key] ?? {})) continue;
+      const shown =
+        key === 'related' && now[key] === undefined ? '"null"' : goDump('core.ObjectReference', now[key]);
+      problems.push(invalidAs(OLD_PATHS[key] ?? key, shown, IMMUTABLE));
+    }
+    const count = integer(now, 'deprecatedCount') ?? 0;
+    if (count !== (integer(before, 'deprecatedCount') ?? 0)) {
+      problems.push(invalidValue('count', count, IMMUTABLE));
+    }
+    for (const key of ['eventTime', 'deprecatedFirstTimestamp', 'deprecatedLastTimestamp']) {
+      if (text(now, key) === text(before, key)) continue;
+      problems.push(invalidAs(OLD_PATHS[key] ?? key, timeText(text(now, key)), IMMUTABLE));
+    }
+    return problems;
   },
 });
+
+/** Problems are told of the fields of the older API, whose events these are. */
+const OLD_PATHS: Readonly<Record<string, string>> = {
+  regarding: 'involvedObject',
+  note: 'message',
+  deprecatedFirstTimestamp: 'firstTimestamp',
+  deprecatedLastTimestamp: 'lastTimestamp',
+};
+
+function timeText(time: string): string {
+  const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(time);
+  return match ? `${match[1]} ${match[2]} +0000 UTC` : '0001-01-01 00:00:00 +0000 UTC';
+}
 
 /** What the older API calls the fields of the newer one, in which Events are stored. */
 const OLD_NAMES: Readonly<Record<string, string>> = {
@@ -137,13 +170,20 @@ const OLD_ZERO: JsonObject = {
 function validate(event: KubeObject): Problems {
   const json = asJson(event);
   // A v1 Event has always been taken as it is, but for its namespace; an eventTime marks the newer kind.
-  if (!isNew(event) && !isSet(json.eventTime)) return namespaceProblems(event, true);
-  const problems = namespaceProblems(event, false);
+  if (!isNew(event) && !isSet(json.eventTime)) return namespaceProblems(event);
+  const problems = namespaceProblems(event);
   const reporter = isNew(event) ? 'reportingController' : 'reportingComponent';
   if (json.eventTime == null) problems.push(required('eventTime'));
+  const series = objectAt(json, 'series');
+  if (series) {
+    if ((integer(series, 'count') ?? 0) < 2) {
+      problems.push(invalidValue('series.count', '', 'should be at least 2'));
+    }
+    if (series.lastObservedTime == null) problems.push(required('series.lastObservedTime'));
+  }
   const controller = text(json, reporter);
   if (controller === '') problems.push(required('reportingController'));
-  else problems.push(...invalidEach('reportingController', controller, validateQualifiedName(controller)));
+  problems.push(...invalidEach('reportingController', controller, validateQualifiedName(controller)));
   for (const key of ['reportingInstance', 'action', 'reason']) {
     const value = text(json, key);
     if (value === '') problems.push(required(key));
@@ -154,23 +194,34 @@ function validate(event: KubeObject): Problems {
   if ((text(json, 'note') || text(json, 'message')).length > NOTE_LIMIT) {
     problems.push(invalidValue('message', '', `can have at most ${NOTE_LIMIT} characters`));
   }
-  problems.push(...oneOf(json, '', 'type', ['Normal', 'Warning']));
+  return problems;
+}
+
+/** What must hold of a new event besides: its type, and that nothing of the older API is set. */
+function validateNew(event: KubeObject): Problems {
+  const json = asJson(event);
+  if (!isNew(event) && !isSet(json.eventTime)) return [];
+  const problems: Problems = [];
+  const type = text(json, 'type');
+  if (type !== 'Normal' && type !== 'Warning') {
+    problems.push(invalidValue('type', '', `has invalid value: ${type}`));
+  }
+  const unset = isNew(event)
+    ? ['deprecatedFirstTimestamp', 'deprecatedLastTimestamp', 'deprecatedCount']
+    : ['firstTimestamp', 'lastTimestamp', 'count'];
+  for (const key of unset) {
+    if (isSet(json[key])) problems.push(invalidValue(OLD_NAMES[key] ?? key, '', 'needs to be unset'));
+  }
   return problems;
 }
 
 /** An Event lives in its object's namespace; those of cluster-scoped objects in `default` (or `kube-system`). */
-function namespaceProblems(event: KubeObject, old: boolean): Problems {
+function namespaceProblems(event: KubeObject): Problems {
   const object = subject(asJson(event));
   const of = text(object, 'namespace');
   const own = event.metadata.namespace ?? '';
   const clusterScoped = of === '' && isObject(object) && text(object, 'kind') !== '';
   if (clusterScoped && (own === 'default' || own === 'kube-system')) return [];
   if (of === own) return [];
-  return [
-    invalidValue(
-      old || !isNew(event) ? 'involvedObject.namespace' : 'regarding.namespace',
-      of,
-      'does not match event.namespace',
-    ),
-  ];
+  return [invalidValue('involvedObject.namespace', of, 'does not match event.namespace')];
 }

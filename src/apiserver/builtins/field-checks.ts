@@ -18,7 +18,7 @@ import { integer, objectsOf, strings, text } from './fields.ts';
 /** Checks that many kinds share. Each returns its problems; none means that all is well. */
 export type Problems = FieldError[];
 
-const NOT_NEGATIVE = 'must be greater than or equal to 0';
+export const NOT_NEGATIVE = 'must be greater than or equal to 0';
 const PORT_RANGE = 'must be between 1 and 65535, inclusive';
 export const PROTOCOLS: readonly string[] = ['SCTP', 'TCP', 'UDP'];
 
@@ -47,6 +47,18 @@ export function immutable(
     }
   }
   return problems;
+}
+
+/** The same of texts that are never absent, only empty. */
+export function immutableText(
+  now: JsonObject | undefined,
+  old: JsonObject | undefined,
+  path: string,
+  ...keys: string[]
+): Problems {
+  return keys
+    .filter((key) => text(now, key) !== text(old, key))
+    .map((key) => invalidValue(childPath(path, key), text(now, key), IMMUTABLE));
 }
 
 export function oneOf(

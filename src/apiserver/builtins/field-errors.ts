@@ -34,6 +34,11 @@ export function duplicate(path: string, value: unknown): FieldError {
   return { type: 'Duplicate', path, value, detail: '' };
 }
 
+/** For structures, which are shown in the form that `text` has. */
+export function duplicateAs(path: string, text: string): FieldError {
+  return { type: 'Duplicate', path, detail: '', valueText: text };
+}
+
 export function forbidden(path: string, detail: string): FieldError {
   return { type: 'Forbidden', path, detail };
 }

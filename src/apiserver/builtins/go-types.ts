@@ -11,6 +11,13 @@ import { isObject, type JsonObject } from '../../schema/json.ts';
 const STRUCTURES = `
 apps.DaemonSetUpdateStrategy: Type string, RollingUpdate *apps.RollingUpdateDaemonSet
 apps.DeploymentStrategy: Type string, RollingUpdate *apps.RollingUpdateDeployment
+batch.PodFailurePolicy: Rules []batch.PodFailurePolicyRule
+batch.PodFailurePolicyOnExitCodesRequirement: ContainerName *string, Operator string, Values []int32
+batch.PodFailurePolicyOnPodConditionsPattern: Type string, Status string
+batch.PodFailurePolicyRule: Action string, OnExitCodes *batch.PodFailurePolicyOnExitCodesRequirement,
+  OnPodConditions []batch.PodFailurePolicyOnPodConditionsPattern
+batch.SuccessPolicy: Rules []batch.SuccessPolicyRule
+batch.SuccessPolicyRule: SucceededIndexes *string, SucceededCount *int32
 core.AWSElasticBlockStoreVolumeSource: VolumeID string, FSType string, Partition int, ReadOnly bool
 core.Affinity: NodeAffinity *core.NodeAffinity, PodAffinity *core.PodAffinity, PodAntiAffinity *core.PodAntiAffinity
 core.AppArmorProfile: Type string, LocalhostProfile *string
@@ -191,6 +198,7 @@ core.StorageOSVolumeSource: VolumeName string, VolumeNamespace string, FSType st
   SecretRef *core.LocalObjectReference
 core.Sysctl: Name string, Value string
 core.TCPSocketAction: Port intstr.IntOrString, Host string
+core.Taint: Key string, Value string, Effect string, TimeAdded *time
 core.Toleration: Key string, Operator string, Value string, Effect string, TolerationSeconds *int64
 core.TopologySpreadConstraint: MaxSkew int, TopologyKey string, WhenUnsatisfiable string,
   LabelSelector *v1.LabelSelector, MinDomains *int32, NodeAffinityPolicy *core.NodeInclusionPolicy,
@@ -227,6 +235,9 @@ flowcontrol.FlowDistinguisherMethod: Type string
 intstr.IntOrString: Type int, IntVal int, StrVal string
 policy.PodDisruptionBudgetSpec: MinAvailable *intstr.IntOrString, Selector *v1.LabelSelector,
   MaxUnavailable *intstr.IntOrString, UnhealthyPodEvictionPolicy *policy.UnhealthyPodEvictionPolicyType
+storage.CSINodeDriver: Name string, NodeID string, TopologyKeys []string, Allocatable *storage.VolumeNodeResources
+storage.VolumeAttachmentSource: PersistentVolumeName *string, InlineVolumeSpec *core.PersistentVolumeSpec
+storage.VolumeAttachmentSpec: Attacher string, Source storage.VolumeAttachmentSource, NodeName string
 v1.LabelSelector: MatchLabels map[string]string, MatchExpressions []v1.LabelSelectorRequirement
 v1.LabelSelectorRequirement: Key string, Operator string, Values []string
 v1.ObjectMeta: Name string, GenerateName string, Namespace string, SelfLink string, UID string,

@@ -17,5 +17,6 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './object-meta.ts';
+export { SYSTEM_PRIORITIES } from './pod-admission.ts';
 export { withoutPrivileged } from './privileged.ts';
 export { strategyFor } from './strategy-for.ts';

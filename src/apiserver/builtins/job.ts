@@ -1,14 +1,25 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { clone, deepEqual, isObject, type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
+import { validateDns1123Subdomain, validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { isSoundSelector, matchesTemplate, selectorUnchanged } from './deployment.ts';
 import { immutable, labelSelector, notNegative, oneOf, type Problems, selectorText } from './field-checks.ts';
-import { IMMUTABLE, invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
+import {
+  duplicate,
+  IMMUTABLE,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+  tooLong,
+} from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { templateMismatch, validatePodTemplate } from './pod-validation.ts';
+import { withTemplateWarnings } from './pod-warnings.ts';
 
 const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
 const JOB_NAME = 'batch.kubernetes.io/job-name';
@@ -18,6 +29,7 @@ const MAX_INT32 = 2147483647;
 const INDEXED_LIMIT = 100_000;
 
 export const jobStrategy: Strategy = strategy({
+  warnings: withTemplateWarnings(() => []),
   generation: 'spec',
   defaultPropagation: 'Orphan',
   resetFields: statusResetFields('spec'),
@@ -53,23 +65,12 @@ export const jobStrategy: Strategy = strategy({
         );
       }
     }
-    problems.push(...validateJobSpec(spec, 'spec'));
-    if (!isObject(spec.selector)) problems.push(required('spec.selector'));
-    else {
-      problems.push(...labelSelector(spec.selector, 'spec.selector'));
-      if (isSoundSelector(spec) && !matchesTemplate(spec)) {
-        problems.push(templateMismatch(objectAt(spec, 'template'), 'spec.template'));
-      }
-    }
-    return problems;
+    return [...problems, ...specProblems(spec)];
   },
   validateUpdate(object, old) {
     const now = objectAt(object, 'spec') ?? {};
     const before = objectAt(old, 'spec') ?? {};
-    const problems = selectorUnchanged(now, before);
-    if (isSoundSelector(now) && isObject(now.selector) && !matchesTemplate(now)) {
-      problems.push(templateMismatch(objectAt(now, 'template'), 'spec.template'));
-    }
+    const problems = [...specProblems(now), ...selectorUnchanged(now, before)];
     problems.push(...templateUpdateProblems(now, before, old));
     const elastic =
       text(now, 'completionMode') === 'Indexed' &&
@@ -78,20 +79,29 @@ export const jobStrategy: Strategy = strategy({
       now.completions === now.parallelism;
     if (!elastic) problems.push(...immutable(now, before, 'spec', 'completions'));
     problems.push(
-      ...immutable(
-        now,
-        before,
-        'spec',
-        'completionMode',
-        'podFailurePolicy',
-        'backoffLimitPerIndex',
-        'managedBy',
-        'successPolicy',
-      ),
+      ...immutable(now, before, 'spec', 'completionMode', 'backoffLimitPerIndex', 'managedBy'),
+      ...policyUnchanged(now, before, 'podFailurePolicy', 'batch.PodFailurePolicy'),
+      ...policyUnchanged(now, before, 'successPolicy', 'batch.SuccessPolicy'),
     );
     return problems;
   },
 });
+
+function policyUnchanged(now: JsonObject, before: JsonObject, key: string, type: string): Problems {
+  if (deepEqual(now[key] ?? null, before[key] ?? null)) return [];
+  const shown = now[key] === undefined ? '"null"' : goDump(type, now[key]);
+  return [invalidAs(`spec.${key}`, shown, IMMUTABLE)];
+}
+
+function specProblems(spec: JsonObject): Problems {
+  const problems = validateJobSpec(spec, 'spec');
+  if (!isObject(spec.selector)) problems.push(required('spec.selector'));
+  else problems.push(...labelSelector(spec.selector, 'spec.selector'));
+  if (isSoundSelector(spec) && !matchesTemplate(spec)) {
+    problems.push(templateMismatch(objectAt(spec, 'template'), 'spec.template'));
+  }
+  return problems;
+}
 
 function defaultJobSpec(spec: JsonObject): void {
   if (spec.completions == null && spec.parallelism == null) {
@@ -146,7 +156,7 @@ export function validateJobSpec(spec: JsonObject, path: string): Problems {
         ),
       );
     }
-  } else if (spec.backoffLimitPerIndex != null) {
+  } else if (spec.backoffLimitPerIndex != null && text(spec, 'completionMode') === 'NonIndexed') {
     problems.push(
       invalidValue(
         `${path}.backoffLimitPerIndex`,
@@ -155,9 +165,27 @@ export function validateJobSpec(spec: JsonObject, path: string): Problems {
       ),
     );
   }
-  problems.push(...oneOf(spec, path, 'podReplacementPolicy', ['Failed', 'TerminatingOrFailed']));
-  problems.push(...failurePolicyProblems(objectAt(spec, 'podFailurePolicy'), `${path}.podFailurePolicy`));
+  problems.push(
+    ...oneOf(
+      spec,
+      path,
+      'podReplacementPolicy',
+      isObject(spec.podFailurePolicy) ? ['Failed'] : ['Failed', 'TerminatingOrFailed'],
+    ),
+  );
   const template = objectAt(spec, 'template');
+  const podSpec = objectAt(template, 'spec');
+  const containers = new Set(
+    [...objectsOf(podSpec, 'containers'), ...objectsOf(podSpec, 'initContainers')].map((item) =>
+      text(item, 'name'),
+    ),
+  );
+  problems.push(
+    ...failurePolicyProblems(objectAt(spec, 'podFailurePolicy'), `${path}.podFailurePolicy`, containers),
+    ...managerProblems(spec, path),
+    ...successPolicyProblems(spec, path, indexed),
+    ...failedIndexProblems(spec, path),
+  );
   problems.push(...validatePodTemplate(template, `${path}.template`));
   const restart = text(objectAt(template, 'spec'), 'restartPolicy');
   if (restart !== 'OnFailure' && restart !== 'Never') {
@@ -179,34 +207,168 @@ export function validateJobSpec(spec: JsonObject, path: string): Problems {
   return problems;
 }
 
+function failedIndexProblems(spec: JsonObject, path: string): Problems {
+  const most = integer(spec, 'maxFailedIndexes');
+  if (most === undefined) return [];
+  const at = `${path}.maxFailedIndexes`;
+  const completions = integer(spec, 'completions');
+  const problems: Problems = [];
+  if (completions !== undefined && most > completions) {
+    problems.push(invalidValue(at, most, 'must be less than or equal to completions'));
+  }
+  if (spec.backoffLimitPerIndex == null) {
+    problems.push(required(`${path}.backoffLimitPerIndex`, 'when maxFailedIndexes is specified'));
+  }
+  return problems;
+}
+
+/** Who runs the Job, where it is not Kubernetes' own controller. */
+function managerProblems(spec: JsonObject, path: string): Problems {
+  const manager = spec.managedBy;
+  if (typeof manager !== 'string') return [];
+  const at = `${path}.managedBy`;
+  if (manager === '') return [required(at)];
+  if (manager.length > MANAGER_LIMIT) return [tooLong(at, MANAGER_LIMIT)];
+  return invalidEach(at, manager, validateDomainPath(manager));
+}
+
+const MANAGER_LIMIT = 63;
+
+/** `example.com/name`. */
+function validateDomainPath(value: string): string[] {
+  const slash = value.indexOf('/');
+  if (slash < 0) return ['must be a domain-prefixed path (such as "acme.io/foo")'];
+  return validateDns1123Subdomain(value.slice(0, slash));
+}
+
+function successPolicyProblems(spec: JsonObject, path: string, indexed: boolean): Problems {
+  const policy = objectAt(spec, 'successPolicy');
+  if (policy === undefined) return [];
+  const at = `${path}.successPolicy`;
+  if (!indexed)
+    return [invalidAs(at, goDump('batch.SuccessPolicy', policy), 'requires indexed completion mode')];
+  const rules = objectsOf(policy, 'rules');
+  if (rules.length === 0)
+    return [
+      required(`${at}.rules`, 'at least one rules must be specified when the successPolicy is specified'),
+    ];
+  return rules.flatMap((rule, index) => {
+    const own = `${at}.rules[${index}]`;
+    if (rule.succeededCount === undefined && rule.succeededIndexes === undefined) {
+      return [required(own, 'at least one of succeededCount or succeededIndexes must be specified')];
+    }
+    const problems = notNegative(rule, own, 'succeededCount');
+    const count = integer(rule, 'succeededCount') ?? 0;
+    const completions = integer(spec, 'completions') ?? 0;
+    if (typeof rule.succeededIndexes === 'string') {
+      const read = readIndexes(rule.succeededIndexes, completions);
+      if (read.error !== undefined) {
+        const detail = `error parsing succeededIndexes: ${read.error}`;
+        problems.push(invalidValue(`${own}.succeededIndexes`, rule.succeededIndexes, detail));
+      }
+      if (count > read.total) {
+        const detail = `must be less than or equal to ${read.total} (the number of indexes in the specified succeededIndexes field)`;
+        problems.push(invalidValue(`${own}.succeededCount`, count, detail));
+      }
+    }
+    if (count > completions) {
+      const detail = `must be less than or equal to ${completions} (the number of specified completions)`;
+      problems.push(invalidValue(`${own}.succeededCount`, count, detail));
+    }
+    return problems;
+  });
+}
+
+/** `1,3-5,7`: how many indexes that are; `error` where it is none of a Job with that many completions. */
+function readIndexes(text: string, completions: number): { total: number; error?: string } {
+  let total = 0;
+  let last = -1;
+  for (const part of text.split(',')) {
+    const [first = '', end = first, ...more] = part.split('-');
+    if (more.length > 0)
+      return {
+        total: 0,
+        error: `the fragment ${JSON.stringify(part)} violates the requirement that an index interval can have at most two parts separated by '-'`,
+      };
+    for (const item of [first, end]) {
+      if (!/^[+-]?\d+$/.test(item)) {
+        return { total: 0, error: `cannot convert string to integer for index: ${JSON.stringify(item)}` };
+      }
+      if (Number(item) >= completions) return { total: 0, error: `too large index: ${JSON.stringify(item)}` };
+    }
+    if (Number(first) <= last) {
+      return { total: 0, error: `non-increasing order, previous: ${last}, current: ${Number(first)}` };
+    }
+    if (Number(end) < Number(first)) {
+      return { total: 0, error: `non-increasing order, previous: ${Number(first)}, current: ${Number(end)}` };
+    }
+    total += Number(end) - Number(first) + 1;
+    last = Number(end);
+  }
+  return { total };
+}
+
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 
-function failurePolicyProblems(policy: JsonObject | undefined, path: string): Problems {
+function failurePolicyProblems(
+  policy: JsonObject | undefined,
+  path: string,
+  containers: ReadonlySet<string>,
+): Problems {
   const problems: Problems = [];
   for (const [index, rule] of objectsOf(policy, 'rules').entries()) {
     const at = `${path}.rules[${index}]`;
     const action = text(rule, 'action');
     if (action === '')
       problems.push(
-        required(`${at}.action`, `valid values: ${ACTIONS.map((a) => JSON.stringify(a)).join(', ')}`),
+        required(`${at}.action`, `valid values: [${ACTIONS.map((a) => JSON.stringify(a)).join(' ')}]`),
       );
     else problems.push(...oneOf(rule, at, 'action', ACTIONS));
     const exit = objectAt(rule, 'onExitCodes');
     const conditions = objectsOf(rule, 'onPodConditions');
+    for (const [i, condition] of conditions.entries()) {
+      const path = `${at}.onPodConditions[${i}]`;
+      const type = text(condition, 'type');
+      problems.push(...invalidEach(`${path}.type`, type, validateQualifiedName(type)));
+      const status = text(condition, 'status');
+      if (status === '')
+        problems.push(required(`${path}.status`, 'valid values: ["False" "True" "Unknown"]'));
+      else problems.push(...oneOf(condition, path, 'status', ['False', 'True', 'Unknown']));
+    }
     if (exit !== undefined && conditions.length > 0) {
       problems.push(invalidAs(at, '', 'specifying both OnExitCodes and OnPodConditions is not supported'));
     } else if (exit === undefined && conditions.length === 0) {
       problems.push(invalidAs(at, '', 'specifying one of OnExitCodes and OnPodConditions is required'));
     }
     if (exit !== undefined) {
-      problems.push(...oneOf(exit, `${at}.onExitCodes`, 'operator', ['In', 'NotIn']));
+      if (text(exit, 'operator') === '') {
+        problems.push(required(`${at}.onExitCodes.operator`, 'valid values: ["In" "NotIn"]'));
+      } else problems.push(...oneOf(exit, `${at}.onExitCodes`, 'operator', ['In', 'NotIn']));
+      if (typeof exit.containerName === 'string' && !containers.has(exit.containerName)) {
+        const detail = 'must be one of the container or initContainer names in the pod template';
+        problems.push(invalidValue(`${at}.onExitCodes.containerName`, exit.containerName, detail));
+      }
       const values = exit.values;
       if (!Array.isArray(values) || values.length === 0) {
         problems.push(
           invalidAs(`${at}.onExitCodes.values`, '[]int32(nil)', 'at least one value is required'),
         );
-      }
+      } else problems.push(...exitCodeProblems(values, text(exit, 'operator'), `${at}.onExitCodes.values`));
     }
+  }
+  return problems;
+}
+
+function exitCodeProblems(values: readonly unknown[], operator: string, path: string): Problems {
+  const problems: Problems = [];
+  for (const [index, value] of values.entries()) {
+    if (operator === 'In' && value === 0) {
+      problems.push(invalidValue(`${path}[${index}]`, 0, 'must not be 0 for the In operator'));
+    }
+    if (values.indexOf(value) < index) problems.push(duplicate(`${path}[${index}]`, value));
+  }
+  if (values.some((value, index) => Number(value) < Number(values[index - 1] ?? value))) {
+    problems.push(invalidAs(path, `[]int32{${values.join(', ')}}`, 'must be ordered'));
   }
   return problems;
 }

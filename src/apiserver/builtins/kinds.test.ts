@@ -145,7 +145,7 @@ describe('RBAC', () => {
     ).toEqual([
       'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"',
       'subjects[0].namespace: Required value',
-      'subjects[1].kind: Unsupported value: "Robot": supported values: "Group", "ServiceAccount", "User"',
+      'subjects[1].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
     ]);
   });
 });

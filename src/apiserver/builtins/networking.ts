@@ -4,23 +4,34 @@ import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import {
   validateDns1035Label,
   validateDns1123Subdomain,
+  validatePathSegmentName,
   validateWildcardDns1123Subdomain,
 } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import {
   cidr,
+  dns1123Label,
   dns1123Subdomain,
-  immutable,
   labelSelector,
-  PROTOCOLS,
+  oneOf,
   type Problems,
   port,
   portOrName,
 } from './field-checks.ts';
-import { forbidden, invalidAs, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import {
+  forbidden,
+  IMMUTABLE,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+  tooLong,
+} from './field-errors.ts';
 import { defaultWhenNull, ensureObject, integer, isSet, objectsOf, strings, text } from './fields.ts';
 
+const CONTROLLER_LIMIT = 250;
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 
 export const ingressStrategy: Strategy = strategy({
@@ -45,6 +56,8 @@ export const ingressStrategy: Strategy = strategy({
     if (backend) problems.push(...backendProblems(backend, 'spec.defaultBackend'));
     for (const [index, rule] of rules.entries()) problems.push(...ruleProblems(rule, `spec.rules[${index}]`));
     for (const [index, tls] of objectsOf(spec, 'tls').entries()) {
+      const secret = text(tls, 'secretName');
+      if (secret !== '') problems.push(...dns1123Subdomain(secret, `spec.tls[${index}].secretName`));
       for (const [i, host] of strings(tls, 'hosts').entries()) {
         problems.push(...hostProblems(host, `spec.tls[${index}].hosts[${i}]`));
       }
@@ -71,8 +84,11 @@ function ruleProblems(rule: JsonObject, path: string): Problems {
     const at = `${path}.http.paths[${index}]`;
     const type = text(item, 'pathType');
     const given = text(item, 'path');
-    if (type === '') problems.push(required(`${at}.pathType`, 'pathType must be specified'));
-    else if (!PATH_TYPES.includes(type)) problems.push(notSupported(`${at}.pathType`, type, PATH_TYPES));
+    if (type === '') {
+      problems.push(required(`${at}.pathType`, 'pathType must be specified'));
+      continue;
+    }
+    if (!PATH_TYPES.includes(type)) problems.push(notSupported(`${at}.pathType`, type, PATH_TYPES));
     else if ((type !== 'ImplementationSpecific' || given !== '') && !given.startsWith('/')) {
       problems.push(invalidValue(`${at}.path`, given, 'must be an absolute path'));
     } else if (type !== 'ImplementationSpecific') {
@@ -101,9 +117,7 @@ function backendProblems(backend: JsonObject, path: string): Problems {
     return [invalidValue(path, '', 'cannot set both resource and service backends')];
   }
   if (resource) {
-    return ['kind', 'name']
-      .filter((key) => text(resource, key) === '')
-      .map((key) => required(`${path}.resource.${key}`));
+    return referenceProblems(resource, `${path}.resource`);
   }
   if (!service) return [invalidValue(path, '', 'resource or service backend is required')];
   const problems: Problems = [];
@@ -114,10 +128,23 @@ function backendProblems(backend: JsonObject, path: string): Problems {
   const target = objectAt(service, 'port');
   const number = isSet(target?.number);
   const named = text(target, 'name') !== '';
-  if (number && named) problems.push(invalidValue(at, '', 'cannot set both port name & port number'));
+  if (number && named) problems.push(invalidValue(path, '', 'cannot set both port name & port number'));
   else if (number) problems.push(...port(target?.number, `${at}.port.number`));
   else if (named) problems.push(...portOrName(text(target, 'name'), `${at}.port.name`));
-  else problems.push(required(at, 'port name or number is required'));
+  else problems.push(required(path, 'port name or number is required'));
+  return problems;
+}
+
+/** A reference to an object of any group, by kind and name. */
+function referenceProblems(reference: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const group = reference.apiGroup;
+  if (typeof group === 'string') problems.push(...dns1123Subdomain(group, `${path}.apiGroup`));
+  for (const key of ['kind', 'name']) {
+    const value = text(reference, key);
+    if (value === '') problems.push(required(`${path}.${key}`, `${key} is required`));
+    else problems.push(...invalidEach(`${path}.${key}`, value, validatePathSegmentName(value)));
+  }
   return problems;
 }
 
@@ -137,25 +164,35 @@ export const ingressClassStrategy: Strategy = strategy({
         invalidValue('spec.controller', controller, 'must be a domain-prefixed path (such as "acme.io/foo")'),
       );
     }
+    if (controller.length > CONTROLLER_LIMIT) problems.push(tooLong('spec.controller', CONTROLLER_LIMIT));
     const parameters = objectAt(spec, 'parameters');
     if (parameters) {
-      for (const key of ['kind', 'name']) {
-        if (text(parameters, key) === '') problems.push(required(`spec.parameters.${key}`));
-      }
-      const namespaced = text(parameters, 'scope') === 'Namespace';
-      if (namespaced && !isSet(parameters.namespace)) {
-        problems.push(required('spec.parameters.namespace', "`parameters.scope` is set to 'Namespace'"));
-      } else if (!namespaced && isSet(parameters.namespace)) {
-        problems.push(forbidden('spec.parameters.namespace', "`parameters.scope` is set to 'Cluster'"));
+      problems.push(...referenceProblems(parameters, 'spec.parameters'));
+      const path = 'spec.parameters';
+      problems.push(...oneOf(parameters, path, 'scope', ['Cluster', 'Namespace']));
+      const scope = text(parameters, 'scope');
+      const namespace = text(parameters, 'namespace');
+      if (scope === 'Namespace') {
+        if (parameters.namespace === undefined) {
+          problems.push(required(`${path}.namespace`, "`parameters.scope` is set to 'Namespace'"));
+        } else problems.push(...dns1123Label(namespace, `${path}.namespace`));
+      } else if (scope === 'Cluster' && parameters.namespace !== undefined) {
+        problems.push(forbidden(`${path}.namespace`, "`parameters.scope` is set to 'Cluster'"));
       }
     }
     return problems;
   },
   validateUpdate: (object, old) =>
-    immutable(objectAt(object, 'spec'), objectAt(old, 'spec'), 'spec', 'controller'),
+    text(objectAt(object, 'spec'), 'controller') === text(objectAt(old, 'spec'), 'controller')
+      ? []
+      : [invalidValue('spec.controller', text(objectAt(object, 'spec'), 'controller'), IMMUTABLE)],
 });
 
+/** Protocols in the order in which messages of network policies list them. */
+const POLICY_PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
+
 export const networkPolicyStrategy: Strategy = strategy({
+  validateTwice: true,
   generation: 'spec',
   defaults(object) {
     const spec = ensureObject(object, 'spec');
@@ -203,8 +240,8 @@ export const networkPolicyStrategy: Strategy = strategy({
 function policyPortProblems(item: JsonObject, path: string): Problems {
   const problems: Problems = [];
   const protocol = text(item, 'protocol');
-  if (protocol !== '' && !PROTOCOLS.includes(protocol)) {
-    problems.push(notSupported(`${path}.protocol`, protocol, PROTOCOLS));
+  if (!POLICY_PROTOCOLS.includes(protocol)) {
+    problems.push(notSupported(`${path}.protocol`, protocol, POLICY_PROTOCOLS));
   }
   const given = item.port;
   const end = integer(item, 'endPort');

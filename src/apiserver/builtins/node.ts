@@ -1,11 +1,12 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
-import { validateQualifiedName } from '../../schema/names.ts';
+import { validateLabelValue, validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { cidr, oneOf, type Problems } from './field-checks.ts';
-import { duplicate, forbidden, invalidEach } from './field-errors.ts';
+import { duplicateAs, forbidden, invalidEach, required } from './field-errors.ts';
 import { ensureObject, isSet, objectsOf, strings, text } from './fields.ts';
-import { canonicalResources, validateAmounts } from './resource-list.ts';
+import { goDump } from './go-dump.ts';
+import { canonicalResources, notNegativeQuantity } from './resource-list.ts';
 
 const NOT_READY_TAINT = 'node.kubernetes.io/not-ready';
 
@@ -41,17 +42,30 @@ export const nodeStrategy: Strategy = strategy({
     const problems: Problems = [];
     const seen = new Set<string>();
     for (const [index, taint] of objectsOf(spec, 'taints').entries()) {
-      const at = `spec.taints[${index}]`;
+      const at = `metadata.taints[${index}]`;
       const key = text(taint, 'key');
       problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
-      problems.push(...oneOf(taint, at, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']));
-      const pair = `${key}/${text(taint, 'effect')}`;
-      if (seen.has(pair)) problems.push(duplicate(at, taint));
+      const value = text(taint, 'value');
+      problems.push(...invalidEach(`${at}.value`, value, validateLabelValue(value)));
+      const effect = text(taint, 'effect');
+      if (effect === '') problems.push(required(`${at}.effect`));
+      else problems.push(...oneOf(taint, at, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']));
+      const pair = `${key}/${effect}`;
+      if (seen.has(pair)) {
+        problems.push({
+          ...duplicateAs(at, goDump('core.Taint', taint)),
+          detail: 'taints must be unique by key and effect pair',
+        });
+      }
       seen.add(pair);
     }
     const status = objectAt(node, 'status');
-    problems.push(...validateAmounts(status, 'capacity', 'status'));
-    problems.push(...validateAmounts(status, 'allocatable', 'status'));
+    for (const key of ['capacity', 'allocatable']) {
+      const amounts = objectAt(status, key) ?? {};
+      for (const name in amounts) {
+        problems.push(...notNegativeQuantity(amounts[name], `status.${key}.${name}`));
+      }
+    }
     for (const [index, block] of strings(spec, 'podCIDRs').entries()) {
       problems.push(...cidr(block, `spec.podCIDRs[${index}]`));
     }

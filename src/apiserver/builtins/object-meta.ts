@@ -6,7 +6,7 @@ import {
   validateLabels,
   validateQualifiedName,
 } from '../../schema/names.ts';
-import type { Problems } from './field-checks.ts';
+import { NOT_NEGATIVE, type Problems } from './field-checks.ts';
 import {
   forbidden,
   goStrings,
@@ -34,6 +34,7 @@ export function validateObjectMeta(object: KubeObject, rules: ObjectMetaRules): 
   return [
     ...nameProblems(meta, rules),
     ...namespaceProblems(meta, rules.namespaced),
+    ...generationProblems(meta),
     ...formProblems(meta),
     ...finalizerProblems(meta.finalizers ?? [], rules.custom === true),
   ];
@@ -92,6 +93,11 @@ function formProblems(meta: ObjectMeta): Problems {
   ];
 }
 
+function generationProblems(meta: ObjectMeta): Problems {
+  const generation = meta.generation ?? 0;
+  return generation < 0 ? [invalidValue('metadata.generation', generation, NOT_NEGATIVE)] : [];
+}
+
 function nameProblems(meta: ObjectMeta, rules: ObjectMetaRules): Problems {
   const problems: Problems = [];
   if (meta.generateName) {
@@ -121,7 +127,8 @@ function ownerProblems(owners: readonly OwnerReference[]): Problems {
       problems.push(invalidValue(`${path}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty'));
     }
     for (const key of ['kind', 'name', 'uid'] as const) {
-      if (!owner[key]) problems.push(invalidValue(`${path}.${key}`, owner[key] ?? '', 'must not be empty'));
+      if (!owner[key])
+        problems.push(invalidValue(`${path}.${key}`, owner[key] ?? '', `${key} must not be empty`));
     }
     if (owner.apiVersion === 'v1' && owner.kind === 'Event') {
       problems.push(

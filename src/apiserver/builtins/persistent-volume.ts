@@ -4,16 +4,23 @@ import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../sch
 import { parseQuantity } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { dns1123Subdomain, labelSelector, oneOf, type Problems } from './field-checks.ts';
-import { forbidden, IMMUTABLE, invalidValue, notSupported, required } from './field-errors.ts';
-import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, strings, text } from './fields.ts';
+import {
+  accessModeProblems,
+  capacityProblems,
+  classNameProblems,
+  VOLUME_MODES,
+  validateClaimSpec,
+} from './claim-validation.ts';
+import { dns1123Label, dns1123Subdomain, immutableText, oneOf, type Problems } from './field-checks.ts';
+import { forbidden, IMMUTABLE, invalidAs, notSupportedAs, required } from './field-errors.ts';
+import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { defaultVolumeSource } from './pod-defaults.ts';
 import { changeText, copyField } from './pod-update.ts';
 import { validateNodeSelector } from './pod-validation.ts';
-import { canonicalResources, notNegativeQuantity } from './resource-list.ts';
+import { canonicalResources } from './resource-list.ts';
+import { driverName, type SourceCheck, validateSources } from './volume-sources.ts';
 
-const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
-const VOLUME_MODES = ['Block', 'Filesystem'];
 const NOT_SOURCES = [
   'accessModes',
   'capacity',
@@ -27,6 +34,7 @@ const NOT_SOURCES = [
 ];
 
 export const persistentVolumeStrategy: Strategy = strategy({
+  validateTwice: true,
   returnsDeleted: true,
   resetFields: statusResetFields('spec'),
   fieldLabelNames: ['name'],
@@ -47,23 +55,26 @@ export const persistentVolumeStrategy: Strategy = strategy({
     const spec = objectAt(volume, 'spec') ?? {};
     const problems = accessModeProblems(spec, 'spec');
     const capacity = objectAt(spec, 'capacity');
-    if (capacity === undefined || Object.keys(capacity).length === 0) {
-      problems.push(required('spec.capacity'));
-    } else if (capacity.storage === undefined || Object.keys(capacity).length > 1) {
-      problems.push(notSupported('spec.capacity', capacity, ['storage']));
-    } else problems.push(...sizeProblems(capacity.storage, 'spec.capacity[storage]'));
+    const names = Object.keys(capacity ?? {});
+    if (names.length === 0) problems.push(required('spec.capacity'));
+    if (capacity?.storage === undefined || names.length > 1) {
+      problems.push(notSupportedAs('spec.capacity', goDump('core.ResourceList', capacity), ['storage']));
+    }
+    for (const name of names) problems.push(...capacityProblems(capacity?.[name], `spec.capacity[${name}]`));
     problems.push(
       ...oneOf(spec, 'spec', 'persistentVolumeReclaimPolicy', ['Delete', 'Recycle', 'Retain']),
       ...oneOf(spec, 'spec', 'volumeMode', VOLUME_MODES),
       ...classNameProblems(spec, 'spec.storageClassName'),
     );
-    const sources = Object.keys(spec).filter((key) => !NOT_SOURCES.includes(key) && isObject(spec[key]));
-    if (sources.length === 0) problems.push(required('spec', 'must specify a volume type'));
-    for (const extra of sources.slice(1)) {
-      problems.push(forbidden(`spec.${extra}`, 'may not specify more than 1 volume type'));
+    problems.push(...validateSources(spec, 'spec', OTHERS, SOURCES));
+    const affinity = objectAt(spec, 'nodeAffinity');
+    const terms = objectAt(affinity, 'required');
+    if (terms) problems.push(...validateNodeSelector(terms, 'spec.nodeAffinity.required'));
+    else if (affinity) {
+      problems.push(required('spec.nodeAffinity.required', 'must specify required node constraints'));
+    } else if (isObject(spec.local)) {
+      problems.push(required('spec.nodeAffinity', 'Local volume requires node affinity'));
     }
-    const affinity = objectAt(spec, 'nodeAffinity', 'required');
-    if (affinity) problems.push(...validateNodeSelector(affinity, 'spec.nodeAffinity.required'));
     return problems;
   },
   validateUpdate(volume, old) {
@@ -78,8 +89,17 @@ export const persistentVolumeStrategy: Strategy = strategy({
         ),
       );
     }
-    if (text(objectAt(volume, 'spec'), 'volumeMode') !== text(objectAt(old, 'spec'), 'volumeMode')) {
-      problems.push(invalidValue('spec.volumeMode', text(objectAt(volume, 'spec'), 'volumeMode'), IMMUTABLE));
+    problems.push(...immutableText(objectAt(volume, 'spec'), objectAt(old, 'spec'), '', 'volumeMode'));
+    const affinity = objectAt(volume, 'spec', 'nodeAffinity');
+    const had = objectAt(old, 'spec', 'nodeAffinity');
+    if (had !== undefined && !deepEqual(affinity ?? null, had)) {
+      problems.push(
+        invalidAs(
+          'nodeAffinity',
+          affinity === undefined ? '"null"' : goDump('core.VolumeNodeAffinity', affinity),
+          `${IMMUTABLE}, except for updating from beta label to GA`,
+        ),
+      );
     }
     return problems;
   },
@@ -157,56 +177,33 @@ function mirrorDataSource(spec: JsonObject): void {
   }
 }
 
-export function validateClaimSpec(spec: JsonObject, path: string): Problems {
-  const problems = accessModeProblems(spec, path);
-  problems.push(...labelSelector(spec.selector, `${path}.selector`));
-  const storage = objectAt(spec, 'resources', 'requests')?.storage;
-  if (storage === undefined) problems.push(required(`${path}.resources[storage]`));
-  else problems.push(...sizeProblems(storage, `${path}.resources[storage]`));
-  problems.push(...classNameProblems(spec, `${path}.storageClassName`));
-  problems.push(...oneOf(spec, path, 'volumeMode', VOLUME_MODES));
-  for (const key of ['dataSource', 'dataSourceRef']) {
-    const ref = objectAt(spec, key);
-    if (ref === undefined) continue;
-    for (const part of ['kind', 'name']) {
-      if (text(ref, part) === '') problems.push(required(`${path}.${key}.${part}`));
+const OTHERS: ReadonlySet<string> = new Set(NOT_SOURCES);
+
+/** Sources of a volume that differ from those of pods: they name secrets with their namespaces. */
+const SOURCES: Readonly<Record<string, SourceCheck>> = {
+  csi(source, path) {
+    const problems = driverName(text(source, 'driver'), `${path}.driver`);
+    if (text(source, 'volumeHandle') === '') problems.push(required(`${path}.volumeHandle`));
+    for (const key of [
+      'controllerPublishSecretRef',
+      'controllerExpandSecretRef',
+      'nodeStageSecretRef',
+      'nodePublishSecretRef',
+      'nodeExpandSecretRef',
+    ]) {
+      const ref = objectAt(source, key);
+      if (ref === undefined) continue;
+      const at = `${path}.${key}`;
+      const name = text(ref, 'name');
+      const namespace = text(ref, 'namespace');
+      problems.push(...(name === '' ? [required(`${at}.name`)] : dns1123Subdomain(name, `${at}.name`)));
+      problems.push(
+        ...(namespace === '' ? [required(`${at}.namespace`)] : dns1123Label(namespace, `${at}.namespace`)),
+      );
     }
-  }
-  const source = objectAt(spec, 'dataSource');
-  const reference = objectAt(spec, 'dataSourceRef');
-  if (source && reference && !deepEqual(source, withoutNamespace(reference))) {
-    problems.push(invalidValue(path, source, 'must match dataSourceRef'));
-  }
-  return problems;
-}
-
-function withoutNamespace(ref: JsonObject): JsonObject {
-  const { namespace: _, ...rest } = ref;
-  return rest;
-}
-
-function accessModeProblems(spec: JsonObject, path: string): Problems {
-  const modes = strings(spec, 'accessModes');
-  if (modes.length === 0) return [required(`${path}.accessModes`, 'at least 1 access mode is required')];
-  const problems: Problems = modes
-    .filter((mode) => !ACCESS_MODES.includes(mode))
-    .map((mode) => notSupported(`${path}.accessModes`, mode, ACCESS_MODES));
-  if (modes.includes('ReadWriteOncePod') && modes.length > 1) {
-    problems.push(forbidden(`${path}.accessModes`, 'may not use ReadWriteOncePod with other access modes'));
-  }
-  return problems;
-}
-
-function sizeProblems(value: unknown, path: string): Problems {
-  const problems = notNegativeQuantity(value, path);
-  if (problems.length > 0) return problems;
-  return parseQuantity(value)?.nanos === 0n ? [invalidValue(path, '0', 'must be greater than zero')] : [];
-}
-
-function classNameProblems(spec: JsonObject, path: string): Problems {
-  const name = text(spec, 'storageClassName');
-  return name === '' ? [] : dns1123Subdomain(name, path);
-}
+    return problems;
+  },
+};
 
 /** Keeps volumes and claims in use from vanishing; a controller takes the finalizer away. */
 function protect(object: KubeObject, finalizer: string, disabled: ReadonlySet<string> | undefined): void {

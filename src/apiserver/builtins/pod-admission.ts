@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../schema/json.ts';
-import { defaultWhenNull, objectsOf, text } from './fields.ts';
+import { objectsOf, text } from './fields.ts';
 
 /** What the admission plugins that every server runs give a new pod, by plugin name. */
 export const POD_ADMISSION: Readonly<Record<string, (spec: JsonObject) => void>> = {
@@ -17,14 +17,6 @@ export const POD_ADMISSION: Readonly<Record<string, (spec: JsonObject) => void>>
       added.push({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 });
     }
     if (added.length > 0) spec.tolerations = [...given, ...added];
-  },
-
-  Priority(spec) {
-    const name = text(spec, 'priorityClassName');
-    const known = Object.hasOwn(SYSTEM_PRIORITIES, name) ? SYSTEM_PRIORITIES[name] : undefined;
-    if (known !== undefined) spec.priority = known;
-    defaultWhenNull(spec, 'priority', 0);
-    defaultWhenNull(spec, 'preemptionPolicy', 'PreemptLowerPriority');
   },
 };
 

@@ -6,13 +6,12 @@ import {
   validateLabelValue,
   validateQualifiedName,
 } from '../../schema/names.ts';
-import { idProblems, validateContainers } from './container-validation.ts';
+import { idProblems, validateContainers, validateProfiles } from './container-validation.ts';
 import {
   dns1123Label,
   dns1123Subdomain,
   ipAddress,
   labelSelector,
-  notNegative,
   oneOf,
   type Problems,
 } from './field-checks.ts';
@@ -27,8 +26,10 @@ import {
   required,
 } from './field-errors.ts';
 import { integer, objectsOf, strings, text } from './fields.ts';
+import { containerResourceName, notNegativeQuantity } from './resource-list.ts';
 import { validateVolumes } from './volume-validation.ts';
 
+const NAMESERVERS_LIMIT = 3;
 const MAX_SECONDS = 2147483647;
 const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
@@ -44,6 +45,7 @@ export function validatePodSpec(spec: JsonObject, path: string, claims: readonly
   const around = {
     volumes: new Set([...volumes.names, ...claims]),
     hostNetwork: spec.hostNetwork === true,
+    grace: Math.max(integer(spec, 'terminationGracePeriodSeconds') ?? 0, 1),
     names: new Set<string>(),
   };
   if (objectsOf(spec, 'containers').length === 0) problems.push(required(`${path}.containers`));
@@ -53,10 +55,7 @@ export function validatePodSpec(spec: JsonObject, path: string, claims: readonly
   problems.push(...oneOf(spec, path, 'restartPolicy', RESTART_POLICIES));
   problems.push(...dnsProblems(spec, path));
   problems.push(...validateLabels(stringsAt(spec, 'nodeSelector'), `${path}.nodeSelector`));
-  problems.push(...podSecurityProblems(objectAt(spec, 'securityContext'), `${path}.securityContext`));
-  for (const [index, secret] of objectsOf(spec, 'imagePullSecrets').entries()) {
-    if (text(secret, 'name') === '') problems.push(required(`${path}.imagePullSecrets[${index}].name`));
-  }
+  problems.push(...podSecurityProblems(spec, objectAt(spec, 'securityContext'), `${path}.securityContext`));
   problems.push(...placementProblems(spec, path));
   problems.push(...hostnameProblems(spec, path));
   const deadline = integer(spec, 'activeDeadlineSeconds');
@@ -69,10 +68,27 @@ export function validatePodSpec(spec: JsonObject, path: string, claims: readonly
       ),
     );
   }
+  const gates = new Set<string>();
   for (const [index, gate] of objectsOf(spec, 'schedulingGates').entries()) {
     const name = text(gate, 'name');
+    if (gates.has(name)) problems.push(duplicate(`${path}.schedulingGates[${index}]`, name));
+    gates.add(name);
     problems.push(...invalidEach(`${path}.schedulingGates[${index}]`, name, validateQualifiedName(name)));
   }
+  const os = objectAt(spec, 'os');
+  if (os) {
+    const name = text(os, 'name');
+    if (name === '') problems.push(required(`${path}.os.name`, 'cannot be empty'));
+    else if (name !== 'linux' && name !== 'windows') {
+      problems.push(notSupported(`${path}.os`, name, ['linux', 'windows']));
+    }
+  }
+  const overhead = objectAt(spec, 'overhead') ?? {};
+  for (const name in overhead) {
+    const at = `${path}.overhead.limits[${name}]`;
+    problems.push(...containerResourceName(name, at), ...notNegativeQuantity(overhead[name], at));
+  }
+  problems.push(...oneOf(spec, path, 'preemptionPolicy', ['PreemptLowerPriority', 'Never']));
   for (const [index, gate] of objectsOf(spec, 'readinessGates').entries()) {
     const name = text(gate, 'conditionType');
     problems.push(
@@ -126,7 +142,11 @@ export function validatePodTemplate(
   path: string,
   claims: readonly string[] = [],
 ): Problems {
+  const ephemeral = objectsOf(objectAt(template, 'spec'), 'ephemeralContainers').length > 0;
   return [
+    ...(ephemeral
+      ? [forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template')]
+      : []),
     ...validateLabels(stringsAt(template, 'metadata', 'labels'), `${path}.labels`),
     ...validateAnnotations(stringsAt(template, 'metadata', 'annotations'), `${path}.annotations`),
     ...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`, claims),
@@ -148,14 +168,65 @@ function dnsProblems(spec: JsonObject, path: string): Problems {
       );
     }
   }
-  for (const [index, server] of strings(config, 'nameservers').entries()) {
+  const servers = strings(config, 'nameservers');
+  if (servers.length > NAMESERVERS_LIMIT) {
+    const detail = `must not have more than ${NAMESERVERS_LIMIT} nameservers`;
+    problems.push(invalidValue(`${path}.dnsConfig.nameservers`, servers, detail));
+  }
+  for (const [index, server] of servers.entries()) {
     problems.push(...ipAddress(server, `${path}.dnsConfig.nameservers[${index}]`));
+  }
+  for (const [index, search] of strings(config, 'searches').entries()) {
+    // A trailing dot makes a name absolute, and a lone dot is the root.
+    if (search === '.') continue;
+    const at = `${path}.dnsConfig.searches[${index}]`;
+    problems.push(
+      ...invalidEach(at, search.replace(/\.$/, ''), validateDns1123Subdomain(search.replace(/\.$/, ''))),
+    );
+  }
+  for (const [index, option] of objectsOf(config, 'options').entries()) {
+    if (text(option, 'name') === '') {
+      problems.push(required(`${path}.dnsConfig.options[${index}]`, 'must not be empty'));
+    }
   }
   return problems;
 }
 
-function podSecurityProblems(context: JsonObject | undefined, path: string): Problems {
+const SYSCTL = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
+const SYSCTL_LIMIT = 253;
+
+function sysctlProblems(context: JsonObject | undefined, path: string): Problems {
+  const problems: Problems = [];
+  const names = new Set<string>();
+  for (const [index, sysctl] of objectsOf(context, 'sysctls').entries()) {
+    const at = `${path}.sysctls[${index}].name`;
+    const name = text(sysctl, 'name');
+    if (name === '') problems.push(required(at));
+    else if (name.length > SYSCTL_LIMIT || !SYSCTL.test(name)) {
+      problems.push(
+        invalidValue(
+          at,
+          name,
+          `must have at most ${SYSCTL_LIMIT} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`,
+        ),
+      );
+    } else if (names.has(name)) problems.push(duplicate(at, name));
+    names.add(name);
+  }
+  return problems;
+}
+
+function podSecurityProblems(spec: JsonObject, context: JsonObject | undefined, path: string): Problems {
   const problems = idProblems(context, path, 'runAsUser', 'runAsGroup', 'fsGroup');
+  problems.push(
+    ...validateProfiles(context, path),
+    ...oneOf(context, path, 'fsGroupChangePolicy', ['Always', 'OnRootMismatch']),
+    ...sysctlProblems(context, path),
+  );
+  if (spec.shareProcessNamespace === true && spec.hostPID === true) {
+    const detail = 'ShareProcessNamespace and HostPID cannot both be enabled';
+    problems.push(invalidValue(`${path}.shareProcessNamespace`, true, detail));
+  }
   const groups = context?.supplementalGroups;
   for (const [index, id] of (Array.isArray(groups) ? groups : []).entries()) {
     problems.push(
@@ -192,7 +263,7 @@ function hostnameProblems(spec: JsonObject, path: string): Problems {
 function placementProblems(spec: JsonObject, path: string): Problems {
   const problems: Problems = [];
   for (const [index, toleration] of objectsOf(spec, 'tolerations').entries()) {
-    problems.push(...tolerationProblems(toleration, `${path}.tolerations[${index}]`));
+    problems.push(...validateToleration(toleration, `${path}.tolerations[${index}]`));
   }
   const spread = new Set<string>();
   for (const [index, constraint] of objectsOf(spec, 'topologySpreadConstraints').entries()) {
@@ -201,7 +272,6 @@ function placementProblems(spec: JsonObject, path: string): Problems {
     if (skew <= 0) problems.push(invalidValue(`${at}.maxSkew`, skew, 'must be greater than zero'));
     const key = text(constraint, 'topologyKey');
     if (key === '') problems.push(required(`${at}.topologyKey`, 'can not be empty'));
-    else problems.push(...invalidEach(`${at}.topologyKey`, key, validateQualifiedName(key)));
     const when = text(constraint, 'whenUnsatisfiable');
     if (when !== 'DoNotSchedule' && when !== 'ScheduleAnyway') {
       problems.push(notSupported(`${at}.whenUnsatisfiable`, when, ['DoNotSchedule', 'ScheduleAnyway']));
@@ -209,14 +279,27 @@ function placementProblems(spec: JsonObject, path: string): Problems {
     const pair = `{${key}, ${when}}`;
     if (spread.has(pair)) problems.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));
     spread.add(pair);
-    problems.push(...notNegative(constraint, at, 'minDomains'));
+    const domains = integer(constraint, 'minDomains');
+    if (domains !== undefined) {
+      if (domains <= 0) problems.push(invalidValue(`${at}.minDomains`, domains, 'must be greater than zero'));
+      if (when !== 'DoNotSchedule') {
+        const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${when}`;
+        problems.push(invalidValue(`${at}.minDomains`, domains, detail));
+      }
+    }
+    problems.push(
+      ...oneOf(constraint, at, 'nodeAffinityPolicy', ['Honor', 'Ignore']),
+      ...oneOf(constraint, at, 'nodeTaintsPolicy', ['Honor', 'Ignore']),
+      ...matchKeyProblems(constraint, at, 'matchLabelKeys', (index) => `${at}.matchLabelKeys[${index}]`),
+    );
     problems.push(...labelSelector(constraint.labelSelector, `${at}.labelSelector`));
   }
   problems.push(...affinityProblems(objectAt(spec, 'affinity'), `${path}.affinity`));
   return problems;
 }
 
-function tolerationProblems(toleration: JsonObject, at: string): Problems {
+/** Checks a toleration, of a pod or of a runtime class. */
+export function validateToleration(toleration: JsonObject, at: string): Problems {
   const problems: Problems = [];
   const key = text(toleration, 'key');
   const operator = text(toleration, 'operator');
@@ -317,6 +400,62 @@ function nodeTermProblems(term: JsonObject | undefined, path: string): Problems 
     const key = text(expression, 'key');
     problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
   }
+  for (const [index, expression] of objectsOf(term, 'matchFields').entries()) {
+    problems.push(...matchFieldProblems(expression, `${path}.matchFields[${index}]`));
+  }
+  return problems;
+}
+
+/** Keys of labels whose values a pod takes from itself: a selector may not say them again. */
+function matchKeyProblems(
+  term: JsonObject,
+  path: string,
+  list: string,
+  conflict: (index: number) => string,
+): Problems {
+  const keys = strings(term, list);
+  if (keys.length === 0) return [];
+  const selector = objectAt(term, 'labelSelector');
+  const problems: Problems = [];
+  if (selector === undefined) {
+    problems.push(forbidden(`${path}.${list}`, 'must not be specified when labelSelector is not set'));
+  }
+  const selected = new Set([
+    ...Object.keys(stringsAt(selector, 'matchLabels')),
+    ...objectsOf(selector, 'matchExpressions').map((expression) => text(expression, 'key')),
+  ]);
+  for (const [index, key] of keys.entries()) {
+    problems.push(...invalidEach(`${path}.${list}[${index}]`, key, validateQualifiedName(key)));
+    if (list === 'matchLabelKeys' && selected.has(key)) {
+      problems.push(invalidValue(conflict(index), key, 'exists in both matchLabelKeys and labelSelector'));
+    }
+  }
+  return problems;
+}
+
+/** Fields of a node by which it is selected: its name only. */
+function matchFieldProblems(expression: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  const operator = text(expression, 'operator');
+  const values = strings(expression, 'values');
+  if (operator !== 'In' && operator !== 'NotIn') {
+    problems.push(invalidValue(`${path}.operator`, operator, 'not a valid selector operator'));
+  } else if (values.length !== 1) {
+    problems.push(
+      required(
+        `${path}.values`,
+        "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+      ),
+    );
+  }
+  const key = text(expression, 'key');
+  if (key !== 'metadata.name') {
+    problems.push(invalidValue(`${path}.key`, key, 'not a valid field selector key'));
+    return problems;
+  }
+  for (const [index, value] of values.entries()) {
+    problems.push(...dns1123Subdomain(value, `${path}.values[${index}]`));
+  }
   return problems;
 }
 
@@ -330,8 +469,14 @@ function weightProblems(term: JsonObject, path: string): Problems {
 function podTermProblems(term: JsonObject, path: string): Problems {
   const problems = labelSelector(term.labelSelector, `${path}.labelSelector`);
   problems.push(...labelSelector(term.namespaceSelector, `${path}.namespaceSelector`));
+  for (const namespace of strings(term, 'namespaces')) {
+    problems.push(...dns1123Label(namespace, `${path}.namespace`));
+  }
   const key = text(term, 'topologyKey');
   if (key === '') problems.push(required(`${path}.topologyKey`, 'can not be empty'));
-  else problems.push(...invalidEach(`${path}.topologyKey`, key, validateQualifiedName(key)));
+  problems.push(...invalidEach(`${path}.topologyKey`, key, validateQualifiedName(key)));
+  for (const keys of ['matchLabelKeys', 'mismatchLabelKeys']) {
+    problems.push(...matchKeyProblems(term, path, keys, (index) => `${path}[${index}]`));
+  }
   return problems;
 }

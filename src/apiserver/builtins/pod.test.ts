@@ -30,8 +30,6 @@ describe('pods', () => {
       ],
       dnsPolicy: 'ClusterFirst',
       enableServiceLinks: true,
-      preemptionPolicy: 'PreemptLowerPriority',
-      priority: 0,
       restartPolicy: 'Always',
       schedulerName: 'default-scheduler',
       securityContext: {},

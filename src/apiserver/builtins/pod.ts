@@ -1,20 +1,27 @@
 import { asJson } from '../../kube/object.ts';
+import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject, objectAt, stringAt } from '../../schema/json.ts';
 import type { Strategy, StrategyContext } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { forbidden } from './field-errors.ts';
 import { assign, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
 import { POD_ADMISSION } from './pod-admission.ts';
 import { allContainers, defaultPodOnly, defaultPodSpec, defaultPodTemplate } from './pod-defaults.ts';
 import { hostnameWarnings } from './pod-name-warnings.ts';
 import { validatePodSpecUpdate } from './pod-update.ts';
 import { validatePodSpec, validatePodTemplate } from './pod-validation.ts';
+import { podSpecWarnings } from './pod-warnings.ts';
 import { isZeroQuantity } from './resource-list.ts';
 
 const GRACE_SECONDS = 30;
+const NAME_WARNINGS = hostnameWarnings("the Pod's hostname");
 const TOLERATIONS = 'DefaultTolerationSeconds';
 
 export const podStrategy: Strategy = strategy({
-  warnings: hostnameWarnings("the Pod's hostname"),
+  warnings: (pod, old) =>
+    old === undefined
+      ? [...NAME_WARNINGS(pod, undefined), ...podSpecWarnings(objectAt(pod, 'spec'), 'spec')]
+      : [],
   returnsDeleted: true,
   resetFields: statusResetFields('spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'),
   fieldLabelNames: [
@@ -45,6 +52,7 @@ export const podStrategy: Strategy = strategy({
           status: 'False',
           reason: 'SchedulingGated',
           message: 'Scheduling is blocked due to non-empty scheduling gates',
+          lastTransitionTime: formatTime(context.now),
         },
       ];
     }
@@ -70,6 +78,17 @@ export const podStrategy: Strategy = strategy({
   validate: (pod) => validatePodSpec(objectAt(pod, 'spec') ?? {}, 'spec'),
   validateUpdate: (pod, old) =>
     validatePodSpecUpdate(objectAt(pod, 'spec') ?? {}, objectAt(old, 'spec') ?? {}),
+  validateCreate(pod) {
+    const spec = objectAt(pod, 'spec');
+    return [
+      ...(objectsOf(spec, 'ephemeralContainers').length > 0
+        ? [forbidden('spec.ephemeralContainers', 'cannot be set on create')]
+        : []),
+      ...(objectsOf(spec, 'schedulingGates').length > 0 && text(spec, 'nodeName') !== ''
+        ? [forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared')]
+        : []),
+    ];
+  },
   gracePeriod(pod, asked) {
     const phase = stringAt(pod, 'status', 'phase');
     if (!stringAt(pod, 'spec', 'nodeName') || phase === 'Succeeded' || phase === 'Failed') return 0;

@@ -10,10 +10,25 @@ import {
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import type { Problems } from './field-checks.ts';
-import { duplicate, forbidden, IMMUTABLE, invalidAs, invalidEach } from './field-errors.ts';
+import {
+  duplicate,
+  forbidden,
+  goStrings,
+  IMMUTABLE,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  required,
+} from './field-errors.ts';
 import { ensureObject, objectsOf, strings, text } from './fields.ts';
 import { quantityDump } from './go-dump.ts';
-import { canonicalResources, notNegativeQuantity, resourceName } from './resource-list.ts';
+import {
+  canonicalResources,
+  containerResourceName,
+  notNegativeQuantity,
+  resourceName,
+  standardProblems,
+} from './resource-list.ts';
 
 const COUNTED = [
   'configmaps',
@@ -69,7 +84,8 @@ export const resourceQuotaStrategy: Strategy = strategy({
     const problems: Problems = [];
     for (const name in hard) {
       const at = `spec.hard[${name}]`;
-      problems.push(...resourceName(name, at));
+      const wrong = resourceName(name, at);
+      problems.push(...(wrong.length > 0 ? wrong : standardProblems(name, at)));
       if (
         !name.includes('/') &&
         !QUOTA_RESOURCES.includes(name) &&
@@ -98,31 +114,52 @@ export const resourceQuotaStrategy: Strategy = strategy({
 function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
   const scopes = strings(spec, 'scopes');
   const problems: Problems = [];
-  const text = scopesText(scopes);
+  const shown = scopesText(scopes);
   for (const scope of scopes) {
-    if (!SCOPES.includes(scope)) problems.push(invalidAs('spec.scopes', text, 'unsupported scope'));
+    if (!SCOPES.includes(scope)) problems.push(invalidAs('spec.scopes', shown, 'unsupported scope'));
     else if (
       scope === 'BestEffort' &&
       Object.keys(hard).some((name) => name !== 'pods' && name !== 'count/pods')
     ) {
-      problems.push(invalidAs('spec.scopes', text, 'unsupported scope applied to resource'));
+      problems.push(invalidAs('spec.scopes', shown, 'unsupported scope applied to resource'));
     }
+  }
+  const selector = objectAt(spec, 'scopeSelector');
+  for (const expression of objectsOf(selector, 'matchExpressions')) {
+    const at = 'spec.scopeSelector.matchExpressions';
+    const name = text(expression, 'scopeName');
+    const operator = text(expression, 'operator');
+    const values = strings(expression, 'values');
+    if (!SCOPES.includes(name)) problems.push(invalidValue(`${at}.scopeName`, name, 'unsupported scope'));
+    if (operator === 'In' || operator === 'NotIn') {
+      if (values.length === 0) {
+        const detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+        problems.push(required(`${at}.values`, detail));
+      }
+    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+      if (values.length > 0) {
+        const detail = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector";
+        problems.push(invalidAs(`${at}.values`, goStrings(values), detail));
+      }
+    } else problems.push(invalidValue(`${at}.operator`, operator, 'not a valid selector operator'));
   }
   for (const pair of [
     ['BestEffort', 'NotBestEffort'],
     ['Terminating', 'NotTerminating'],
   ]) {
     if (pair.every((scope) => scopes.includes(scope))) {
-      problems.push(invalidAs('spec.scopes', text, 'conflicting scopes'));
+      problems.push(invalidAs('spec.scopes', shown, 'conflicting scopes'));
     }
   }
   return problems;
 }
 
 function scopesText(scopes: readonly string[]): string {
+  if (scopes.length === 0) return '[]core.ResourceQuotaScope(nil)';
   return `[]core.ResourceQuotaScope{${scopes.map((scope) => JSON.stringify(scope)).join(', ')}}`;
 }
 
+const LIMIT_TYPES = ['Container', 'PersistentVolumeClaim', 'Pod'];
 const LIMIT_KEYS = ['min', 'max', 'default', 'defaultRequest', 'maxLimitRequestRatio'];
 
 export const limitRangeStrategy: Strategy = strategy({
@@ -139,7 +176,11 @@ export const limitRangeStrategy: Strategy = strategy({
     for (const [index, item] of objectsOf(objectAt(object, 'spec'), 'limits').entries()) {
       const at = `spec.limits[${index}]`;
       const type = text(item, 'type');
-      problems.push(...invalidEach(`${at}.type`, type, validateQualifiedName(type)));
+      const wrong = validateQualifiedName(type);
+      problems.push(...invalidEach(`${at}.type`, type, wrong));
+      if (wrong.length === 0 && !type.includes('/') && !LIMIT_TYPES.includes(type)) {
+        problems.push(invalidValue(`${at}.type`, type, 'must be a standard limit type or fully qualified'));
+      }
       if (types.has(type)) problems.push(duplicate(`${at}.type`, type));
       types.add(type);
       problems.push(...limitProblems(item, type, at));
@@ -173,6 +214,11 @@ function limitProblems(item: JsonObject, type: string, at: string): Problems {
   }
   const names = new Set(LIMIT_KEYS.flatMap((key) => Object.keys(objectAt(item, key) ?? {})));
   for (const name of names) {
+    const nameProblems = type === 'Container' || type === 'Pod' ? containerResourceName : standardProblems;
+    for (const key of LIMIT_KEYS) {
+      if (objectAt(item, key)?.[name] !== undefined)
+        problems.push(...nameProblems(name, `${at}.${key}[${name}]`));
+    }
     const of = (key: string): ReturnType<typeof parseQuantity> => parseQuantity(objectAt(item, key)?.[name]);
     const above = (low: string, high: string, path: string, lowText: string, highText: string): void => {
       const left = of(low);

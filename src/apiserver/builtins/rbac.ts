@@ -5,12 +5,16 @@ import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
 import { labelSelector, oneOf, type Problems } from './field-checks.ts';
 import { invalidAs, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
-import { defaultWhenEmpty, objectsOf, strings, text } from './fields.ts';
+import { defaultWhenEmpty, ensureObject, objectsOf, strings, text } from './fields.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 /** Names of RBAC objects need only fit into a URL: `system:node` is one. */
-const SHARED: Partial<Strategy> = { allowCreateOnUpdate: true, validateName: validatePathSegmentName };
+const SHARED: Partial<Strategy> & { validateTwice: true } = {
+  validateTwice: true,
+  allowCreateOnUpdate: true,
+  validateName: validatePathSegmentName,
+};
 
 export const roleStrategy: Strategy = strategy({
   ...SHARED,
@@ -25,7 +29,7 @@ export const clusterRoleStrategy: Strategy = strategy({
 export const roleBindingStrategy: Strategy = strategy({
   ...SHARED,
   defaults: defaultBinding,
-  validate: (binding) => bindingProblems(binding, ['ClusterRole', 'Role']),
+  validate: (binding) => bindingProblems(binding, ['Role', 'ClusterRole']),
   validateUpdate: roleRefUnchanged,
 });
 
@@ -37,8 +41,7 @@ export const clusterRoleBindingStrategy: Strategy = strategy({
 });
 
 function defaultBinding(binding: KubeObject): void {
-  const ref = objectAt(binding, 'roleRef');
-  if (ref) defaultWhenEmpty(ref, 'apiGroup', RBAC_GROUP);
+  defaultWhenEmpty(ensureObject(binding, 'roleRef'), 'apiGroup', RBAC_GROUP);
   for (const subject of objectsOf(binding, 'subjects')) {
     const kind = text(subject, 'kind');
     if (kind === 'User' || kind === 'Group') defaultWhenEmpty(subject, 'apiGroup', RBAC_GROUP);
@@ -129,7 +132,7 @@ function subjectProblems(subject: JsonObject, namespaced: boolean, path: string)
       }
       return problems;
     default:
-      problems.push(notSupported(`${path}.kind`, text(subject, 'kind'), ['Group', 'ServiceAccount', 'User']));
+      problems.push(notSupported(`${path}.kind`, text(subject, 'kind'), ['ServiceAccount', 'User', 'Group']));
       return problems;
   }
 }

@@ -7,9 +7,13 @@ import { notNegative } from './field-checks.ts';
 import { required } from './field-errors.ts';
 import { defaultWhenNull, ensureObject } from './fields.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
-import { templateMismatch, validateTemplate } from './pod-validation.ts';
+import { workloadNameWarnings } from './pod-name-warnings.ts';
+import { validateTemplate } from './pod-validation.ts';
+import { withTemplateWarnings } from './pod-warnings.ts';
 
 export const replicaSetStrategy: Strategy = strategy({
+  warnings: withTemplateWarnings(workloadNameWarnings),
+  validateTwice: true,
   generation: 'spec',
   resetFields: statusResetFields('spec'),
   fieldLabelNames: ['status.replicas'],
@@ -37,19 +41,13 @@ export const replicaSetStrategy: Strategy = strategy({
     }
     return problems;
   },
-  validateUpdate(object, old) {
-    const spec = objectAt(object, 'spec') ?? {};
-    const problems = selectorUnchanged(spec, objectAt(old, 'spec'));
-    // A changed selector that leaves its template behind is told twice, as both checks of the server find it.
-    if (isSoundSelector(spec) && !matchesTemplate(spec)) {
-      problems.push(templateMismatch(objectAt(spec, 'template'), 'spec.template'));
-    }
-    return problems;
-  },
+  validateUpdate: (object, old) => selectorUnchanged(objectAt(object, 'spec'), objectAt(old, 'spec')),
 });
 
 /** `ReplicationController` (v1): its selector is a map, and comes from the template's labels where it is missing. */
 export const replicationControllerStrategy: Strategy = strategy({
+  warnings: withTemplateWarnings(workloadNameWarnings),
+  validateTwice: true,
   generation: 'spec',
   defaultPropagation: 'Orphan',
   resetFields: statusResetFields('spec'),
@@ -81,10 +79,6 @@ export const replicationControllerStrategy: Strategy = strategy({
       );
     }
     return problems;
-  },
-  validateUpdate(object) {
-    const spec = objectAt(object, 'spec') ?? {};
-    return mapMatches(spec) ? [] : [templateMismatch(objectAt(spec, 'template'), 'spec.template')];
   },
 });
 

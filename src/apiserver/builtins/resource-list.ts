@@ -8,7 +8,7 @@ import {
   quantityProblems,
 } from '../../schema/quantity.ts';
 import type { Problems } from './field-checks.ts';
-import { invalidAs, invalidValue, required } from './field-errors.ts';
+import { invalidAs, invalidEach, invalidValue, required } from './field-errors.ts';
 
 const NANOS_PER_MILLI = 1_000_000n;
 const STANDARD = ['cpu', 'memory', 'ephemeral-storage', 'storage'];
@@ -108,12 +108,47 @@ export function amountProblems(name: string, value: unknown, path: string): Prob
   return problems;
 }
 
-export function containerResourceName(name: string, path: string): Problems {
-  const problems = resourceName(name, path);
+/** A resource that containers ask for. `quoted` is for fields that are texts of their own, not keys. */
+export function containerResourceName(name: string, path: string, quoted = false): Problems {
+  const problems = quoted ? invalidEach(path, name, validateQualifiedName(name)) : resourceName(name, path);
+  if (problems.length === 0) problems.push(...standardProblems(name, path));
+  if (name.split('/').length > 2) {
+    problems.push(invalidAs(path, name, "doesn't follow extended resource name standard"));
+  }
   if (!name.includes('/') && !STANDARD.includes(name) && !name.startsWith('hugepages-')) {
     problems.push(invalidAs(path, name, 'must be a standard resource for containers'));
   }
   return problems;
+}
+
+const STANDARD_RESOURCES: ReadonlySet<string> = new Set([
+  ...STANDARD,
+  'configmaps',
+  'limits.cpu',
+  'limits.ephemeral-storage',
+  'limits.memory',
+  'persistentvolumeclaims',
+  'pods',
+  'replicationcontrollers',
+  'requests.cpu',
+  'requests.ephemeral-storage',
+  'requests.memory',
+  'requests.storage',
+  'resourcequotas',
+  'secrets',
+  'services',
+  'services.loadbalancers',
+  'services.nodeports',
+]);
+
+/** A name without a domain must be one of Kubernetes' own. */
+export function standardProblems(name: string, path: string): Problems {
+  return name.includes('/') ||
+    STANDARD_RESOURCES.has(name) ||
+    /^(requests\.)?hugepages-/.test(name) ||
+    name.startsWith('attachable-volumes-')
+    ? []
+    : [invalidAs(path, name, 'must be a standard resource type or fully qualified')];
 }
 
 /** Resource names are printed without quotes. */

@@ -1,12 +1,14 @@
 import { asJson } from '../../kube/object.ts';
-import { objectAt } from '../../schema/json.ts';
-import { validateDns1123Label } from '../../schema/names.ts';
+import { deepEqual, objectAt, stringsAt } from '../../schema/json.ts';
+import { validateDns1123Label, validateLabels } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
-import { immutable } from './field-checks.ts';
-import { invalidEach } from './field-errors.ts';
-import { text } from './fields.ts';
-import { canonicalResources, notNegativeQuantity } from './resource-list.ts';
+import { immutableText } from './field-checks.ts';
+import { duplicateAs, invalidEach } from './field-errors.ts';
+import { objectsOf, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
+import { validateToleration } from './pod-validation.ts';
+import { canonicalResources, containerResourceName, notNegativeQuantity } from './resource-list.ts';
 
 export const runtimeClassStrategy: Strategy = strategy({
   allowCreateOnUpdate: true,
@@ -19,8 +21,20 @@ export const runtimeClassStrategy: Strategy = strategy({
     const handler = text(asJson(object), 'handler');
     const problems = invalidEach('handler', handler, validateDns1123Label(handler));
     const fixed = objectAt(object, 'overhead', 'podFixed') ?? {};
-    for (const name in fixed) problems.push(...notNegativeQuantity(fixed[name], `overhead.limits[${name}]`));
+    for (const name in fixed) {
+      const at = `overhead.limits[${name}]`;
+      problems.push(...containerResourceName(name, at), ...notNegativeQuantity(fixed[name], at));
+    }
+    const scheduling = objectAt(object, 'scheduling');
+    problems.push(...validateLabels(stringsAt(scheduling, 'nodeSelector'), 'scheduling.nodeSelector'));
+    const tolerations = objectsOf(scheduling, 'tolerations');
+    for (const [index, toleration] of tolerations.entries()) {
+      if (tolerations.slice(0, index).some((other) => deepEqual(other, toleration))) {
+        problems.push(duplicateAs(`scheduling.tolerations[${index}]`, goDump('core.Toleration', toleration)));
+      }
+      problems.push(...validateToleration(toleration, `scheduling.tolerations.tolerations[${index}]`));
+    }
     return problems;
   },
-  validateUpdate: (object, old) => immutable(asJson(object), asJson(old), '', 'handler'),
+  validateUpdate: (object, old) => immutableText(asJson(object), asJson(old), '', 'handler'),
 });

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { isObject, type JsonObject, stringsAt } from '../../schema/json.ts';
-import { validateDns1123Label, validateLabels } from '../../schema/names.ts';
+import { validateDns1123Label, validateLabels, validateQualifiedName } from '../../schema/names.ts';
 import {
   cidr,
   dns1123Subdomain,
@@ -11,12 +11,21 @@ import {
   port,
   portOrName,
 } from './field-checks.ts';
-import { duplicate, forbidden, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import {
+  duplicate,
+  duplicateAs,
+  forbidden,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+} from './field-errors.ts';
 import { integer, isSet, objectsOf, strings, text } from './fields.ts';
 import { NODE_PORTS } from './service-allocation.ts';
 import { isExternallyReachable, needsHealthCheckPort } from './service-defaults.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const TRAFFIC_DISTRIBUTIONS = ['PreferClose', 'PreferSameNode', 'PreferSameZone'];
 const DAY_SECONDS = 86400;
 
 export function validateServiceSpec(spec: JsonObject): Problems {
@@ -36,7 +45,7 @@ export function validateServiceSpec(spec: JsonObject): Problems {
     problems.push(...ipAddress(address, `spec.externalIPs[${index}]`));
   }
   problems.push(...balancerProblems(spec, type));
-  problems.push(...trafficProblems(spec, type));
+  problems.push(...trafficProblems(spec));
   return problems;
 }
 
@@ -57,9 +66,12 @@ function typeProblems(spec: JsonObject, type: string, headless: boolean): Proble
         : [];
     case 'ExternalName': {
       const problems: Problems = [];
-      for (const key of ['clusterIP', 'clusterIPs']) {
+      if (isSet(spec.clusterIP) || isSet(spec.clusterIPs)) {
+        problems.push(forbidden('spec.clusterIPs', 'may not be set for ExternalName services'));
+      }
+      for (const key of ['ipFamilies', 'ipFamilyPolicy']) {
         if (isSet(spec[key])) {
-          problems.push(forbidden(`spec.${key}`, "may not be set when `type` is 'ExternalName'"));
+          problems.push(forbidden(`spec.${key}`, 'may not be set for ExternalName services'));
         }
       }
       const name = text(spec, 'externalName');
@@ -98,12 +110,19 @@ function portsProblems(spec: JsonObject, type: string): Problems {
     else if (!PROTOCOLS.includes(protocol))
       problems.push(notSupported(`${at}.protocol`, protocol, PROTOCOLS));
     problems.push(...portOrName(item.targetPort, `${at}.targetPort`));
-    const appProtocol = text(item, 'appProtocol');
-    if (appProtocol !== '' && !/^[A-Za-z0-9][-A-Za-z0-9_./]*$/.test(appProtocol)) {
-      problems.push(invalidValue(`${at}.appProtocol`, appProtocol, 'must be a qualified name'));
+    if (typeof item.appProtocol === 'string') {
+      problems.push(
+        ...invalidEach(`${at}.appProtocol`, item.appProtocol, validateQualifiedName(item.appProtocol)),
+      );
     }
     const pair = `${protocol}/${item.port}`;
-    if (pairs.has(pair)) problems.push(duplicate(at, { protocol, port: item.port ?? 0 }));
+    if (pairs.has(pair))
+      problems.push(
+        duplicateAs(
+          at,
+          `core.ServicePort{Name:"", Protocol:${JSON.stringify(protocol)}, AppProtocol:(*string)(nil), Port:${Number(item.port ?? 0)}, TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:""}, NodePort:0}`,
+        ),
+      );
     pairs.add(pair);
     problems.push(...nodePortProblems(item, at, type, protocol, nodePorts));
   }
@@ -156,7 +175,7 @@ function addressProblems(spec: JsonObject, type: string, addresses: readonly str
     problems.push(invalidValue('spec.clusterIPs', addresses, 'may only hold up to 2 values'));
   }
   problems.push(
-    ...oneOf(spec, 'spec', 'ipFamilyPolicy', ['SingleStack', 'PreferDualStack', 'RequireDualStack']),
+    ...oneOf(spec, 'spec', 'ipFamilyPolicy', ['PreferDualStack', 'RequireDualStack', 'SingleStack']),
   );
   for (const [index, family] of strings(spec, 'ipFamilies').entries()) {
     const at = `spec.ipFamilies[${index}]`;
@@ -211,19 +230,26 @@ function balancerProblems(spec: JsonObject, type: string): Problems {
       forbidden('spec.allocateLoadBalancerNodePorts', "may only be used when `type` is 'LoadBalancer'"),
     );
   }
+  if (typeof spec.loadBalancerClass === 'string') {
+    const name = spec.loadBalancerClass;
+    problems.push(...invalidEach('spec.loadBalancerClass', name, validateQualifiedName(name)));
+  }
+  if (typeof spec.trafficDistribution === 'string') {
+    problems.push(...oneOf(spec, 'spec', 'trafficDistribution', TRAFFIC_DISTRIBUTIONS));
+  }
   if (spec.loadBalancerClass != null && type !== 'LoadBalancer') {
     problems.push(forbidden('spec.loadBalancerClass', "may only be used when `type` is 'LoadBalancer'"));
   }
   return problems;
 }
 
-function trafficProblems(spec: JsonObject, type: string): Problems {
+function trafficProblems(spec: JsonObject): Problems {
   const problems: Problems = [];
   const policies = ['Cluster', 'Local'];
   if (isSet(spec.externalTrafficPolicy)) {
     if (isExternallyReachable(spec)) {
       problems.push(...oneOf(spec, 'spec', 'externalTrafficPolicy', policies));
-    } else if (TYPES.includes(type)) {
+    } else {
       problems.push(
         invalidValue(
           'spec.externalTrafficPolicy',

@@ -9,18 +9,21 @@ import { defaultWhenEmpty, defaultWhenNull, ensureObject, objectsOf, text } from
 import { defaultClaim } from './persistent-volume.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { validateTemplate } from './pod-validation.ts';
+import { withTemplateWarnings } from './pod-warnings.ts';
 
-const CHANGEABLE = [
+/** What messages say may change. */
+const NAMED_CHANGEABLE = [
   'replicas',
   'ordinals',
   'template',
   'updateStrategy',
-  'revisionHistoryLimit',
   'persistentVolumeClaimRetentionPolicy',
   'minReadySeconds',
 ];
+const CHANGEABLE = [...NAMED_CHANGEABLE, 'revisionHistoryLimit'];
 
 export const statefulSetStrategy: Strategy = strategy({
+  warnings: withTemplateWarnings(() => []),
   generation: 'spec',
   resetFields: statusResetFields('spec'),
   // Pods carry the set's name in a label and a host name.
@@ -74,8 +77,7 @@ export const statefulSetStrategy: Strategy = strategy({
           claims: objectsOf(spec, 'volumeClaimTemplates').map(
             (claim) => stringAt(claim, 'metadata', 'name') ?? '',
           ),
-          // An absent selector is told once, by itself.
-          matches: !isObject(spec.selector) || matchesTemplate(spec),
+          matches: matchesTemplate(spec),
         }),
       );
     }
@@ -84,7 +86,7 @@ export const statefulSetStrategy: Strategy = strategy({
   validateUpdate(object, old) {
     const same = deepEqual(fixedPart(objectAt(object, 'spec')), fixedPart(objectAt(old, 'spec')));
     if (same) return [];
-    const names = CHANGEABLE.map((name) => `'${name}'`);
+    const names = NAMED_CHANGEABLE.map((name) => `'${name}'`);
     return [
       forbidden(
         'spec',

@@ -1,24 +1,37 @@
 import { asJson } from '../../kube/object.ts';
-import { deepEqual, isObject, objectAt } from '../../schema/json.ts';
+import { deepEqual, isObject, objectAt, stringsAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { dns1123Subdomain, immutable, labelSelector, oneOf, type Problems } from './field-checks.ts';
+import {
+  dns1123Subdomain,
+  immutable,
+  immutableText,
+  labelSelector,
+  notNegative,
+  oneOf,
+  type Problems,
+  selectorText,
+} from './field-checks.ts';
 import {
   duplicate,
   forbidden,
   IMMUTABLE,
+  invalidAs,
   invalidEach,
   invalidValue,
   notSupported,
   required,
 } from './field-errors.ts';
 import { defaultWhenNull, ensureObject, integer, objectsOf, strings, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { canonicalField, notNegativeQuantity } from './resource-list.ts';
+import { driverName } from './volume-sources.ts';
 
 const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
 const GROUP_POLICIES = ['File', 'None', 'ReadWriteOnceWithFSType'];
 const LIFECYCLES = ['Persistent', 'Ephemeral'];
+const NODE_ID_LIMIT = 256;
 const TOKEN_SECONDS = { least: 600, most: 2 ** 32 };
 
 export const storageClassStrategy: Strategy = strategy({
@@ -35,18 +48,32 @@ export const storageClassStrategy: Strategy = strategy({
     if (provisioner === '') problems.push(required('provisioner'));
     else {
       problems.push(
-        ...invalidEach('provisioner', provisioner, validateQualifiedName(provisioner.toLowerCase())),
+        ...invalidEach(
+          'provisioner',
+          provisioner.toLowerCase(),
+          validateQualifiedName(provisioner.toLowerCase()),
+        ),
       );
     }
     problems.push(
       ...oneOf(json, '', 'reclaimPolicy', ['Delete', 'Retain']),
       ...oneOf(json, '', 'volumeBindingMode', BINDING_MODES),
     );
+    if (Object.hasOwn(stringsAt(json, 'parameters'), '')) {
+      problems.push(invalidValue('parameters', '', 'field can not be empty.'));
+    }
     for (const [index, term] of objectsOf(json, 'allowedTopologies').entries()) {
+      const keys = new Set<string>();
       for (const [i, expression] of objectsOf(term, 'matchLabelExpressions').entries()) {
         const at = `allowedTopologies[${index}].matchLabelExpressions[${i}]`;
-        if (strings(expression, 'values').length === 0) problems.push(required(`${at}.values`));
+        const values = strings(expression, 'values');
+        if (values.length === 0) problems.push(required(`${at}.values`));
+        for (const [k, value] of values.entries()) {
+          if (values.indexOf(value) < k) problems.push(duplicate(`${at}.values[${k}]`, value));
+        }
         const key = text(expression, 'key');
+        if (keys.has(key)) problems.push(duplicate(`${at}.key`, key));
+        keys.add(key);
         problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
       }
     }
@@ -107,7 +134,16 @@ export const csiDriverStrategy: Strategy = strategy({
   validateUpdate(object, old) {
     const now = objectAt(object, 'spec') ?? {};
     const before = objectAt(old, 'spec') ?? {};
-    const problems = immutable(now, before, 'spec', 'volumeLifecycleModes');
+    const modes = strings(now, 'volumeLifecycleModes');
+    const problems: Problems = deepEqual(modes, strings(before, 'volumeLifecycleModes'))
+      ? []
+      : [
+          invalidAs(
+            'spec.volumeLifecycleModes',
+            `[]storage.VolumeLifecycleMode{${modes.map((mode) => JSON.stringify(mode)).join(', ')}}`,
+            IMMUTABLE,
+          ),
+        ];
     if (now.attachRequired !== before.attachRequired) {
       problems.push(invalidValue('spec.attachedRequired', now.attachRequired, IMMUTABLE));
     }
@@ -116,6 +152,7 @@ export const csiDriverStrategy: Strategy = strategy({
 });
 
 export const csiNodeStrategy: Strategy = strategy({
+  validateTwice: true,
   allowUnconditionalUpdate: false,
   returnsDeleted: true,
   validate(object) {
@@ -127,9 +164,30 @@ export const csiNodeStrategy: Strategy = strategy({
       problems.push(...driverName(name, `${at}.name`));
       if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
       names.add(name);
-      if (text(driver, 'nodeID') === '') problems.push(required(`${at}.nodeID`));
+      const nodeId = text(driver, 'nodeID');
+      if (nodeId === '') problems.push(required(`${at}.nodeID`));
+      else if (nodeId.length > NODE_ID_LIMIT) {
+        problems.push(invalidValue(`${at}.nodeID`, nodeId, `must be ${NODE_ID_LIMIT} characters or less`));
+      }
+      problems.push(...notNegative(objectAt(driver, 'allocatable'), `${at}.allocatable`, 'count'));
+      const keys = new Set<string>();
+      for (const key of strings(driver, 'topologyKeys')) {
+        if (key === '') problems.push(required(at));
+        else if (keys.has(key)) problems.push(duplicate(at, key));
+        keys.add(key);
+        problems.push(...invalidEach(at, key, validateQualifiedName(key)));
+      }
     }
     return problems;
+  },
+  validateUpdate(object, old) {
+    const before = objectsOf(objectAt(old, 'spec'), 'drivers');
+    return objectsOf(objectAt(object, 'spec'), 'drivers')
+      .filter((driver) => {
+        const known = before.find((other) => other.name === driver.name);
+        return known !== undefined && !deepEqual(known, driver);
+      })
+      .map((driver) => invalidAs('CSINodeDriver', goDump('storage.CSINodeDriver', driver), IMMUTABLE));
   },
 });
 
@@ -149,11 +207,16 @@ export const csiStorageCapacityStrategy: Strategy = strategy({
     }
     return problems;
   },
-  validateUpdate: (object, old) =>
-    immutable(asJson(object), asJson(old), '', 'nodeTopology', 'storageClassName'),
+  validateUpdate: (object, old) => [
+    ...(deepEqual(object.nodeTopology ?? null, old.nodeTopology ?? null)
+      ? []
+      : [invalidAs('nodeTopology', selectorText(asJson(object).nodeTopology), IMMUTABLE)]),
+    ...immutableText(asJson(object), asJson(old), '', 'storageClassName'),
+  ],
 });
 
 export const volumeAttachmentStrategy: Strategy = strategy({
+  validateTwice: true,
   allowUnconditionalUpdate: false,
   returnsDeleted: true,
   resetFields: statusResetFields('spec', 'metadata'),
@@ -168,15 +231,22 @@ export const volumeAttachmentStrategy: Strategy = strategy({
     problems.push(...dns1123Subdomain(text(spec, 'nodeName'), 'spec.nodeName'));
     const source = objectAt(spec, 'source') ?? {};
     const inline = isObject(source.inlineVolumeSpec);
-    const named = text(source, 'persistentVolumeName') !== '';
-    if (inline === named) {
+    const given = source.persistentVolumeName !== undefined;
+    const volume = text(source, 'persistentVolumeName');
+    if (inline === given) {
       const text = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName';
       problems.push(inline ? forbidden('spec.source', text) : required('spec.source', text));
+    } else if (given) {
+      const path = 'spec.source.persistentVolumeName';
+      if (volume === '') problems.push(required(path, 'must specify non empty persistentVolumeName'));
+      else problems.push(...dns1123Subdomain(volume, path));
     }
     return problems;
   },
   validateUpdate: (object, old) =>
-    deepEqual(object.spec, old.spec) ? [] : [invalidValue('spec', object.spec, IMMUTABLE)],
+    deepEqual(object.spec, old.spec)
+      ? []
+      : [invalidAs('spec', goDump('storage.VolumeAttachmentSpec', object.spec), IMMUTABLE)],
 });
 
 export const volumeAttributesClassStrategy: Strategy = strategy({
@@ -193,9 +263,3 @@ export const volumeAttributesClassStrategy: Strategy = strategy({
       .map((key) => forbidden(key, `updates to ${key} are forbidden.`));
   },
 });
-
-function driverName(name: string, path: string): Problems {
-  const problems: Problems = name === '' ? [required(path)] : [];
-  if (name.length > 63) problems.push(invalidValue(path, name, 'must be no more than 63 characters'));
-  return [...problems, ...dns1123Subdomain(name.toLowerCase(), path)];
-}

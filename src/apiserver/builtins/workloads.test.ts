@@ -200,7 +200,7 @@ describe('other workloads of apps/v1', () => {
       update('apps/statefulsets', workload('StatefulSet', { serviceName: 'a', replicas: 3 }), old).errors,
     ).toEqual([]);
     expect(update('apps/statefulsets', workload('StatefulSet', { serviceName: 'b' }), old).errors).toEqual([
-      "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+      "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
     ]);
   });
 });

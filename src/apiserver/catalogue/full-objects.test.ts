@@ -25,6 +25,7 @@ function full(
   switch (schema.type) {
     case 'string':
       if (schema.format === 'byte') return 'YQ==';
+      if (name?.endsWith('.MicroTime')) return '2026-01-02T03:04:05.000006Z';
       return schema.format === 'date-time' ? '2026-01-02T03:04:05Z' : 'text';
     case 'integer':
     case 'number':

@@ -90,7 +90,11 @@ function decodedMetadata(resource: Resource, value: JsonObject): string[] {
     throw cannotBeHandled(
       resource,
       value,
-      resource.custom ? text.replace('field ObjectMeta.metadata.', 'field ObjectMeta.') : text,
+      resource.custom
+        ? text
+            .replace(/field (\w+)\.metadata\./, 'field $1.')
+            .replace(/Go struct field \w+\.metadata of/, 'Go value of')
+        : text,
     );
   }
 }

@@ -10,15 +10,18 @@ import type { View } from './view.ts';
 
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Lines by event type and representation. All watchers of an event share one buffer, which goes when the event goes. */
-const lines = new WeakMap<View, Map<string, Uint8Array>>();
+/**
+ * Lines of the newest events, by event type and representation: all watchers of an event share one buffer. Whoever asks for an
+ * older one, which is still in the history, has it encoded anew.
+ */
+const lines = new Map<View, Map<string, Uint8Array>>();
+const MAX_VIEWS = 1024;
 
 const NEWLINE = Buffer.from('}\n');
 
 /** Writes events of a watch stream, lines or frames; each is encoded once for all who watch it in the same representation. */
 export function eventLines(representation: Representation): (type: EventType, view: View) => Uint8Array {
-  const { format, as, metaVersion = 'v1' } = representation;
-  const form = `${format === 'protobuf' ? format : ''} ${as === undefined ? '' : metaVersion}`;
+  const form = lineForm(representation);
   const keys = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` };
   return (type, view) => {
     const key = keys[type];
@@ -26,6 +29,7 @@ export function eventLines(representation: Representation): (type: EventType, vi
     if (!known) {
       known = new Map();
       lines.set(view, known);
+      forgetOldest(lines, MAX_VIEWS);
     }
     let line = known.get(key);
     if (!line) {
@@ -36,8 +40,22 @@ export function eventLines(representation: Representation): (type: EventType, vi
   };
 }
 
-/** Lines that were written together, by the first of them. */
-const joinedLines = new WeakMap<Uint8Array, { lines: readonly Uint8Array[]; joined: Uint8Array }>();
+/** What makes lines of one event differ. */
+export function lineForm({ format, as, metaVersion = 'v1' }: Representation): string {
+  return `${format === 'protobuf' ? format : ''} ${as === undefined ? '' : metaVersion}`;
+}
+
+/** Lines that were written together lately, by the first of them. */
+const joinedLines = new Map<Uint8Array, { lines: readonly Uint8Array[]; joined: Uint8Array }>();
+const MAX_JOINED = 16;
+
+function forgetOldest(map: Map<unknown, unknown>, most: number): void {
+  if (map.size <= most) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    return;
+  }
+}
 
 /** Lines as one chunk, which those who are sent the same lines share. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
@@ -49,6 +67,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
     return known.joined;
   const chunk = Buffer.concat(parts);
   joinedLines.set(first, { lines: parts, joined: chunk });
+  forgetOldest(joinedLines, MAX_JOINED);
   return chunk;
 }
 

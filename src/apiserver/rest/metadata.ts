@@ -1,5 +1,6 @@
 import type { KubeObject, OwnerReference } from '../../kube/object.ts';
 import { badRequest } from '../../kube/status-error.ts';
+import { timeProblem } from '../../schema/go-time.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 
 type Shape = 'string' | 'integer' | 'strings' | 'list' | 'owners' | 'time' | 'managed';
@@ -32,10 +33,11 @@ const OWNER_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** As the typed decoder says it: without indices and keys of maps. */
-function wrong(path: string, value: JsonValue, type: string): Error {
-  const got = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+function wrong(path: string, value: JsonValue, type: string, struct = 'ObjectMeta'): Error {
+  const kind = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+  const got = kind === 'number' && type === 'int64' ? `number ${value}` : kind;
   const field = path.replace(/\[\d+\]/g, '');
-  return badRequest(`json: cannot unmarshal ${got} into Go struct field ObjectMeta.${field} of type ${type}`);
+  return badRequest(`json: cannot unmarshal ${got} into Go struct field ${struct}.${field} of type ${type}`);
 }
 
 /**
@@ -48,7 +50,8 @@ export function coerceMetadata(object: JsonObject, path: string = 'metadata'): s
     object.metadata = {};
     return [];
   }
-  if (!isObject(given)) throw wrong(path, given, 'v1.ObjectMeta');
+  if (!isObject(given))
+    throw wrong(path, given, 'v1.ObjectMeta', typeof object.kind === 'string' ? object.kind : undefined);
   const unknown: string[] = [];
   const metadata: JsonObject = {};
   for (const key in given) {
@@ -69,11 +72,11 @@ function coerce(shape: Shape, value: JsonValue, path: string, unknown: string[])
   switch (shape) {
     case 'string':
     case 'time':
-      if (typeof value !== 'string') throw wrong(path, value, 'string');
-      if (shape === 'time' && value !== '' && Number.isNaN(Date.parse(value)))
-        throw badRequest(
-          `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(value)} as "2006"`,
-        );
+      if (typeof value !== 'string') throw wrong(path, value, path.endsWith('.uid') ? 'types.UID' : 'string');
+      if (shape === 'time') {
+        const problem = timeProblem(value);
+        if (problem !== undefined) throw badRequest(problem);
+      }
       return value;
     case 'integer':
       if (typeof value !== 'number' || !Number.isInteger(value)) throw wrong(path, value, 'int64');
@@ -91,13 +94,14 @@ function coerce(shape: Shape, value: JsonValue, path: string, unknown: string[])
     }
     case 'list':
       if (!Array.isArray(value)) throw wrong(path, value, '[]string');
-      value.forEach((item, index) => {
-        if (typeof item !== 'string') throw wrong(`${path}[${index}]`, item, 'string');
+      return value.map((item, index) => {
+        if (item !== null && typeof item !== 'string') throw wrong(`${path}[${index}]`, item, 'string');
+        return item ?? '';
       });
-      return value;
     case 'owners':
       if (!Array.isArray(value)) throw wrong(path, value, '[]v1.OwnerReference');
       return value.map((item, index) => {
+        if (item === null) return {};
         if (!isObject(item)) throw wrong(path, item, 'v1.OwnerReference');
         const owner: JsonObject = {};
         for (const key in item) {
@@ -106,7 +110,12 @@ function coerce(shape: Shape, value: JsonValue, path: string, unknown: string[])
           else if (field !== undefined && field !== null) {
             const type = key === 'controller' || key === 'blockOwnerDeletion' ? 'boolean' : 'string';
             if (typeof field !== type)
-              throw wrong(`${path}.${key}`, field, type === 'boolean' ? 'bool' : type);
+              throw wrong(
+                `${path}.${key}`,
+                field,
+                type === 'boolean' ? 'bool' : key === 'uid' ? 'types.UID' : type,
+                'OwnerReference',
+              );
             owner[key] = field;
           }
         }

@@ -76,6 +76,33 @@ export function decodePatch(
   return { type, body: parsed };
 }
 
+/**
+ * What `change` makes of `live`. The record of who owns what is most of many objects and of hardly any patch: it is neither copied
+ * nor looked at where the patch does not speak of it.
+ */
+function apartFromOwners(
+  live: JsonObject,
+  { value }: Body,
+  change: (target: JsonObject) => JsonValue,
+): JsonValue {
+  if (!isObject(live.metadata) || live.metadata.managedFields === undefined || mayTouchOwners(value))
+    return change(live);
+  const { managedFields, ...metadata } = live.metadata;
+  const result = change({ ...live, metadata });
+  if (isObject(result) && isObject(result.metadata)) result.metadata.managedFields = managedFields;
+  return result;
+}
+
+/** Whether a patch names them, or says by a directive what is to become of all that is there. */
+function mayTouchOwners(patch: JsonValue): boolean {
+  const isDirective = (key: string): boolean => key.startsWith('$');
+  if (!isObject(patch) || Object.keys(patch).some(isDirective)) return true;
+  const { metadata } = patch;
+  return (
+    isObject(metadata) && Object.keys(metadata).some((key) => key === 'managedFields' || isDirective(key))
+  );
+}
+
 /** The value that a patch makes of `live` (which is not changed). */
 export function patchedValue(live: JsonObject, patch: Patch, type: TypeSchema): JsonObject {
   let result: JsonValue;
@@ -86,10 +113,14 @@ export function patchedValue(live: JsonObject, patch: Patch, type: TypeSchema): 
         result = applyJsonPatch(clone(live), patch.body.value);
         break;
       case 'merge':
-        result = applyMergePatch(clone(live), patchObject(patch.body));
+        result = apartFromOwners(live, patch.body, (target) =>
+          applyMergePatch(target, patchObject(patch.body)),
+        );
         break;
       case 'strategic':
-        result = applyStrategicMergePatch(clone(live), patchObject(patch.body), type);
+        result = apartFromOwners(live, patch.body, (target) =>
+          applyStrategicMergePatch(target, patchObject(patch.body), type),
+        );
         break;
       default:
         throw badRequest('an apply patch is not accepted here');
@@ -185,17 +216,15 @@ function apply(
   options: WriteOptions,
 ): Promise<Written> {
   const { resource, server } = scope;
-  const applied = clone(objectBody(body, resource.kind));
-  checkApplied(scope, applied, name);
+  const given = objectBody(body, resource.kind);
+  checkApplied(scope, given, name);
   // Unknown fields need no report of their own: what the schema does not declare cannot be applied.
   const { strict } = body;
   if (strict.length > 0 && options.fieldValidation === 'Strict')
     throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${strict.join(', ')}`);
   reportStrict(resource, strict, options.fieldValidation, scope.warn);
   const status = scope.subresource?.name === 'status';
-  // Errors name the object as the body does.
-  const named = clone(applied);
-  fillIdentity(scope, applied, name);
+  const applied = identified(scope, given, name);
 
   return commit(scope, name, options.dryRun, (current): Decision => {
     if (!current && scope.subresource !== undefined) throw notFound(resource.group, resource.resource, name);
@@ -220,12 +249,13 @@ function apply(
       typeOf: (apiVersion) => otherVersion(scope, apiVersion),
       resetFields: status ? resource.strategy.resetFields.status : resource.strategy.resetFields.main,
     });
-    if ('errors' in result) throw failure(500, '', formatErrors(named, result.errors));
+    // Errors name the object as the body does.
+    if ('errors' in result) throw failure(500, '', formatErrors(given, result.errors));
     if ('conflicts' in result) {
       const { message, causes } = formatConflicts(result.conflicts);
       throw failure(409, 'Conflict', message, { causes: [...causes] });
     }
-    const { object } = decodeObject(resource, clone(result.object));
+    const { object } = decodeObject(resource, ownCopy(result.object));
     if (live) return prepareUpdate(scope, object, live, options, true);
     scope.mayCreate?.();
     return prepareCreate(scope, object, options, true);
@@ -252,9 +282,17 @@ function checkApplied(scope: Scope, applied: JsonObject, name: string): void {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
-function fillIdentity(scope: Scope, applied: JsonObject, name: string): void {
-  const metadata = isObject(applied.metadata) ? applied.metadata : {};
-  metadata.name = name;
+function identified(scope: Scope, given: JsonObject, name: string): JsonObject {
+  const metadata: JsonObject = { ...(isObject(given.metadata) ? given.metadata : {}), name };
   if (scope.resource.namespaced) metadata.namespace = scope.namespace;
-  applied.metadata = metadata;
+  return { ...given, metadata };
+}
+
+/** A copy that may be changed, but for the record of who owns what: that is replaced as a whole. */
+function ownCopy(object: JsonObject): JsonObject {
+  if (!isObject(object.metadata)) return clone(object);
+  const { managedFields, ...metadata } = object.metadata;
+  const copy = clone({ ...object, metadata }) as JsonObject & { metadata: JsonObject };
+  if (managedFields !== undefined) copy.metadata.managedFields = managedFields;
+  return copy;
 }

@@ -187,7 +187,7 @@ function applyReplicas(
     const { message, causes } = formatConflicts(result.conflicts);
     throw failure(409, 'Conflict', message, { causes: [...causes] });
   }
-  return prepareUpdate(scope, asObject(result.object), live, options, true);
+  return prepareUpdate(scope, asObject(clone(result.object)), live, options, true);
 }
 
 /** Whether any manager owns the field at `keys`. */

@@ -29,8 +29,11 @@ export function update(
 ): Promise<Written> {
   const { resource } = scope;
   bindNamespace(scope, object);
-  if (!object.metadata.name) object.metadata.name = name;
-  else if (object.metadata.name !== name)
+  if (!object.metadata.name)
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  if (object.metadata.name !== name)
     throw badRequest(
       `the name of the object (${object.metadata.name}) does not match the name on the URL (${name})`,
     );

@@ -7,7 +7,9 @@ import { clusterPrefix } from '../store/key.ts';
 import type { Scope } from './scope.ts';
 
 function refuse(resource: Resource, object: KubeObject, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid(resource.group, resource.kind, object.metadata.name ?? '', errors);
+  // Events of `events.k8s.io` are core events to those who check them.
+  if (errors.length > 0)
+    throw invalid(resource.storageGroup ?? resource.group, resource.kind, object.metadata.name ?? '', errors);
 }
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -49,6 +51,7 @@ export function validateCreate(resource: Resource, object: KubeObject): void {
     }),
     ...schema,
     ...(strategy.validate?.(object) ?? []),
+    ...(strategy.validateCreate?.(object) ?? []),
     ...(strategy.rules?.(object, undefined, schema) ?? []),
   ]);
 }

@@ -8,7 +8,7 @@ import { expired, type ListQuery, type Representation } from '../request/index.t
 import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
 import { scopedView } from './cluster-view.ts';
 import { mayBeForeign, readied } from './conversion.ts';
-import { eventLines, joined, loneEvent, rowWriter } from './event-line.ts';
+import { eventLines, joined, lineForm, loneEvent, rowWriter } from './event-line.ts';
 import { waitForRevision } from './list.ts';
 import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
@@ -50,6 +50,7 @@ export async function watch(
     scope,
     // Under one key there is nothing else to be seen.
     matches: pinned && selection.nameOnly ? undefined : selection.matches,
+    form: representation.as === 'Table' ? undefined : lineForm(representation),
     line: lineWriter(scope, query, representation),
     push: queue.push,
     flush: queue.flush,
@@ -127,6 +128,8 @@ function isPinned(scope: Scope, selection: Selection): boolean {
 interface Writer {
   readonly scope: Scope;
   readonly matches: Selection['matches'];
+  /** What makes lines of one event differ; `undefined` where they are of this watch alone. */
+  readonly form: string | undefined;
   readonly line: LineWriter;
   readonly push: (line: Uint8Array) => void;
   readonly flush: () => void;
@@ -163,7 +166,9 @@ interface EventWriter {
 function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter {
   const { scope } = writer;
   const write = (events: readonly StoreEvent[]): void => {
-    for (const event of events) writeEvent(writer, event);
+    const { form, matches, push } = writer;
+    if (form !== undefined && matches === undefined) push(sharedChunk(writer, form, events));
+    else for (const event of events) writeEvent(writer, event);
     writer.flush();
   };
   if (!mayBeForeign(scope)) return { write, isHolding: () => false };
@@ -190,16 +195,46 @@ function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter
   };
 }
 
+interface SharedChunk {
+  readonly scope: Pick<Scope, 'resource' | 'cluster' | 'consumersOf'>;
+  readonly form: string;
+  readonly chunk: Uint8Array;
+}
+
+/** What was written last for a batch: all who watch the same keys are handed the same batch, and mostly want it alike. */
+const sharedChunks = new WeakMap<readonly StoreEvent[], SharedChunk>();
+
+/** The lines of a batch for whoever wants all of it. */
+function sharedChunk(writer: Writer, form: string, events: readonly StoreEvent[]): Uint8Array {
+  const { scope, line } = writer;
+  const known = sharedChunks.get(events);
+  if (
+    known?.form === form &&
+    known.scope.resource === scope.resource &&
+    known.scope.cluster === scope.cluster &&
+    known.scope.consumersOf === scope.consumersOf
+  )
+    return known.chunk;
+  const lines: Uint8Array[] = [];
+  for (const event of events) {
+    const view = scopedView(scope, event.record);
+    if (view) lines.push(line(ofChange(event), view));
+  }
+  const chunk = joined(lines);
+  sharedChunks.set(events, { scope, form, chunk });
+  return chunk;
+}
+
+function ofChange({ type }: StoreEvent): EventType {
+  return type === 'created' ? 'ADDED' : type === 'updated' ? 'MODIFIED' : 'DELETED';
+}
+
 function writeEvent(writer: Writer, event: StoreEvent): void {
   const { scope, matches } = writer;
   const view = scopedView(scope, event.record);
   if (!view) return;
   if (!matches) {
-    write(
-      writer,
-      event.type === 'created' ? 'ADDED' : event.type === 'updated' ? 'MODIFIED' : 'DELETED',
-      view,
-    );
+    write(writer, ofChange(event), view);
     return;
   }
   if (event.type === 'deleted') {
@@ -271,7 +306,9 @@ interface LineQueue extends FlowingBody {
 
 /** Lines wait here until the connection takes them, all at once. */
 function lineQueue(limit: number): LineQueue {
-  let lines: Uint8Array[] = [];
+  // Nearly always there is one: what is told to a thousand watchers at once makes no thousand lists.
+  let first: Uint8Array | undefined;
+  let more: Uint8Array[] | undefined;
   let size = 0;
   let ended = false;
   let reading = false;
@@ -279,11 +316,18 @@ function lineQueue(limit: number): LineQueue {
   let wake: (() => void) | undefined;
   let overflow: () => void = () => {};
 
+  /** All that waits. To be called where something does. */
   function taken(): Uint8Array {
-    const batch = lines;
-    lines = [];
+    const whole = first ?? new Uint8Array();
+    const chunk = more === undefined ? whole : joined([whole, ...more]);
+    drop();
+    return chunk;
+  }
+
+  function drop(): void {
+    first = undefined;
+    more = undefined;
     size = 0;
-    return joined(batch);
   }
 
   function flow(take: (chunk: Uint8Array) => boolean, over: () => void): BodyFlow {
@@ -292,7 +336,7 @@ function lineQueue(limit: number): LineQueue {
     reading = true;
     const go = (): void => {
       if (isOver) return;
-      while (lines.length > 0 && !blocked) blocked = !take(taken());
+      while (first !== undefined && !blocked) blocked = !take(taken());
       if (!ended || blocked) return;
       isOver = true;
       over();
@@ -306,7 +350,7 @@ function lineQueue(limit: number): LineQueue {
       },
       stop() {
         ended = true;
-        lines = [];
+        drop();
         blocked = false;
         go();
       },
@@ -318,8 +362,12 @@ function lineQueue(limit: number): LineQueue {
       return ended;
     },
     push: (line) => {
-      if (ended) return;
-      lines.push(line);
+      if (ended || line.byteLength === 0) return;
+      if (first === undefined) first = line;
+      else {
+        more ??= [];
+        more.push(line);
+      }
       size += line.byteLength;
       // Initial events may exceed the limit before anyone reads; only what piles up behind a reader counts.
       if (reading && size > limit) overflow();
@@ -336,7 +384,7 @@ function lineQueue(limit: number): LineQueue {
     async *[Symbol.asyncIterator]() {
       reading = true;
       for (;;) {
-        if (lines.length > 0) yield taken();
+        if (first !== undefined) yield taken();
         else if (ended) return;
         else
           await new Promise<void>((resolve) => {

@@ -33,7 +33,7 @@ class ObjectRecord implements StoreRecord {
   }
 
   get bytes(): Uint8Array {
-    this.#bytes ??= Buffer.from(jsonText(this.object));
+    this.#bytes ??= bytesOf(jsonText(this.object));
     return this.#bytes;
   }
 
@@ -58,7 +58,7 @@ export function writtenRecord(
   maxBytes: number,
 ): StoreRecord {
   const whole = stamped(object, revision);
-  const bytes = Buffer.from(jsonText(whole));
+  const bytes = bytesOf(jsonText(whole));
   if (bytes.byteLength > maxBytes) throw new TooLarge(bytes.byteLength, maxBytes);
   return new ObjectRecord(key, revision, createRevision, bytes, whole, undefined);
 }
@@ -84,6 +84,13 @@ export function previousRecord(key: string, bytes: Uint8Array, createRevision: n
 /** The last state of a deleted object, under the revision of the deletion. Serialised only when someone asks. */
 export function deletedRecord(last: StoreRecord, revision: number): StoreRecord {
   return new ObjectRecord(last.key, revision, last.createRevision, undefined, undefined, last);
+}
+
+/** In memory of their own: a record that is kept for long would keep the whole pool that `Buffer.from` takes from. */
+function bytesOf(text: string): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
 }
 
 /** Copies the way to `resourceVersion` only; the rest is shared. */

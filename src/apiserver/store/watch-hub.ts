@@ -27,8 +27,11 @@ interface Watcher {
   /** Events up to here are not for this watcher: it has had them, or did not ask for them. */
   readonly since: number;
   readonly listener: Listener;
-  /** For watchers of several prefixes: what the batch being published holds for them. */
-  readonly gathered: StoreEvent[][] | undefined;
+  /** Whether it watches several prefixes: then what is published for each of them is handed over as one batch. */
+  readonly joins: boolean;
+  /** What is being published for the first of its prefixes, and for the others: of a thousand watchers, nearly none has both. */
+  gathered: StoreEvent[] | undefined;
+  others: StoreEvent[][] | undefined;
   stopped: boolean;
 }
 
@@ -40,6 +43,8 @@ interface Node {
 
 export function watchHub(log: Logger): WatchHub {
   const nodes = new Map<string, Node>();
+  /** Those of the publication under way that join batches. Kept, since it is as long each time. */
+  const joining: (Watcher | undefined)[] = [];
 
   function hand(watcher: Watcher, events: readonly StoreEvent[]): void {
     try {
@@ -66,7 +71,9 @@ export function watchHub(log: Logger): WatchHub {
       const watcher: Watcher = {
         since,
         listener,
-        gathered: prefixes.length > 1 ? [] : undefined,
+        joins: prefixes.length > 1,
+        gathered: undefined,
+        others: undefined,
         stopped: false,
       };
       for (const one of prefixes) {
@@ -99,20 +106,32 @@ export function watchHub(log: Logger): WatchHub {
           if (end < 0) break;
         }
       }
-      const joining: Watcher[] = [];
+      let joined = 0;
       for (const node of touched) {
         const { batch } = node;
         node.batch = [];
         for (const watcher of node.watchers) {
-          if (watcher.gathered === undefined) deliver(watcher, batch);
-          else if (watcher.gathered.push(batch) === 1) joining.push(watcher);
+          if (!watcher.joins) deliver(watcher, batch);
+          else if (watcher.gathered === undefined) {
+            watcher.gathered = batch;
+            joining[joined++] = watcher;
+          } else {
+            watcher.others ??= [];
+            watcher.others.push(batch);
+          }
         }
       }
-      for (const watcher of joining) {
-        const batches = watcher.gathered ?? [];
-        const [first = []] = batches;
-        const batch = batches.length === 1 ? first : batches.flat().sort((a, b) => a.revision - b.revision);
-        batches.length = 0;
+      for (let index = 0; index < joined; index++) {
+        const watcher = joining[index];
+        joining[index] = undefined;
+        if (watcher?.gathered === undefined) continue;
+        const { gathered, others } = watcher;
+        watcher.gathered = undefined;
+        watcher.others = undefined;
+        const batch =
+          others === undefined
+            ? gathered
+            : gathered.concat(...others).sort((a, b) => a.revision - b.revision);
         if (!watcher.stopped) deliver(watcher, batch);
       }
     },

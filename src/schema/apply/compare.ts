@@ -11,7 +11,7 @@ import {
 } from './field-set.ts';
 import { itemElements } from './list-items.ts';
 import { isEmptyObject, own } from './own-property.ts';
-import { deducedType, type FieldType, formOf, type ListType, type MapType, typeAt } from './typed-schema.ts';
+import { deducedType, type FieldType, formOf, type ListType, type MapType } from './typed-schema.ts';
 
 /** What differs between two objects, as paths. */
 export interface Change {
@@ -115,7 +115,7 @@ function addEntry(
   if (field?.builtIn && (before ?? null) === null && (after ?? null) === null) return;
   const left = before === undefined ? field?.zero : before;
   const right = after === undefined ? field?.zero : after;
-  addPair(parts, fieldElement(key), left, right, type);
+  addPair(parts, field?.step ?? fieldElement(key), left, right, type);
 }
 
 function listChange(before: JsonValue, after: JsonValue, list: ListType): Change | undefined {
@@ -170,7 +170,10 @@ function wholeSet(value: JsonValue, type: FieldType): FieldSet {
     const children = new Map<PathElement, FieldSet>();
     for (const key of Object.keys(value)) {
       const item = value[key];
-      if (item !== undefined) children.set(fieldElement(key), wholeSet(item, typeAt(type.map, key)));
+      if (item === undefined) continue;
+      const field = type.map.field(key);
+      const step = field?.step ?? fieldElement(key);
+      children.set(step, wholeSet(item, field?.type ?? type.map.element ?? deducedType));
     }
     return setNode(true, children);
   }

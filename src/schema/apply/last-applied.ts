@@ -30,10 +30,11 @@ export function fieldsOfLastApplied(live: JsonObject, apiVersion: string, type: 
   return difference(difference(difference(set, change.modified), change.added), change.removed);
 }
 
-/** Keeps the annotation in step with a server-side apply by kubectl, for those who go back. Changes `object`. */
-export function refreshLastApplied(object: JsonObject, applied: JsonObject): void {
-  const annotations = objectAt(object, 'metadata', 'annotations');
-  if (annotations === undefined || own(annotations, lastAppliedAnnotation) === undefined) return;
+/** Keeps the annotation in step with a server-side apply by kubectl, for those who go back. Does not change its arguments. */
+export function refreshLastApplied(object: JsonObject, applied: JsonObject): JsonObject {
+  const before = objectAt(object, 'metadata', 'annotations');
+  if (before === undefined || own(before, lastAppliedAnnotation) === undefined) return object;
+  const annotations = { ...before };
   const config = clone(applied);
   const metadata = objectAt(config, 'metadata');
   if (metadata !== undefined) {
@@ -47,4 +48,5 @@ export function refreshLastApplied(object: JsonObject, applied: JsonObject): voi
     bytes += Buffer.byteLength(key) + (typeof value === 'string' ? Buffer.byteLength(value) : 0);
   }
   if (bytes > maxAnnotationBytes) delete annotations[lastAppliedAnnotation];
+  return { ...object, metadata: { ...objectAt(object, 'metadata'), annotations } };
 }

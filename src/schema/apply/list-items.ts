@@ -1,6 +1,6 @@
-import { canonicalJson, isObject, type JsonObject, type JsonValue } from '../json.ts';
+import { canonicalJson, isObject, type JsonValue } from '../json.ts';
 import { indexElement, type PathElement, valueElement } from './field-path.ts';
-import { own, put } from './own-property.ts';
+import { own } from './own-property.ts';
 import type { ListType } from './typed-schema.ts';
 
 /** The path element of a list item, or `undefined` when the item has none (see `itemProblem`). */
@@ -9,22 +9,15 @@ export function itemElement(list: ListType, item: JsonValue): PathElement | unde
     return typeof item === 'object' ? undefined : valueElement(item);
   }
   if (!isObject(item)) return undefined;
-  const keys = list.keys;
-  const only = keys[0];
-  if (only !== undefined && keys.length === 1) {
-    const value = own(item, only.name) ?? only.default;
-    return value === undefined ? undefined : `k:{${JSON.stringify(only.name)}:${canonicalJson(value)}}`;
-  }
-  const key: JsonObject = {};
-  let found = false;
-  for (const { name, default: fallback } of keys) {
+  let key = '';
+  // In the order of their names, so that equal keys have equal text.
+  for (const { name, text, default: fallback } of list.keys) {
     // A key without value and default is left out: the item is another one than those that have it.
     const value = own(item, name) ?? fallback;
     if (value === undefined) continue;
-    put(key, name, value);
-    found = true;
+    key = `${key}${key === '' ? '' : ','}${text}${canonicalJson(value)}`;
   }
-  return found ? `k:${canonicalJson(key)}` : undefined;
+  return key === '' ? undefined : `k:{${key}}`;
 }
 
 /** Why an item has no path element. */

@@ -44,13 +44,24 @@ export function decodeManagers(list: JsonValue | undefined): Map<string, Manager
   return out;
 }
 
+/** Sets by the stored value that they were read from, which nobody changes: most writes leave most managers as they were. */
+const knownSets = new WeakMap<JsonObject, FieldSet>();
+
+function setOfFields(fields: JsonObject): FieldSet | undefined {
+  const known = knownSets.get(fields);
+  if (known !== undefined) return known;
+  const set = decodeFieldsV1(fields);
+  if (set !== undefined) knownSets.set(fields, set);
+  return set;
+}
+
 function decodeManager(entry: JsonValue): Manager | undefined {
   if (!isObject(entry)) return undefined;
   const { operation, apiVersion, fieldsType, fieldsV1 } = entry;
   if (operation !== 'Apply' && operation !== 'Update') return undefined;
   if (typeof apiVersion !== 'string' || apiVersion === '' || fieldsType !== 'FieldsV1') return undefined;
   const fields = fieldsV1 ?? {};
-  const set = decodeFieldsV1(fields);
+  const set = isObject(fields) ? setOfFields(fields) : undefined;
   if (set === undefined || !isObject(fields)) return undefined;
   return {
     manager: stringAt(entry, 'manager') ?? '',

@@ -106,7 +106,10 @@ export function trackUpdate(write: UpdateWrite): JsonObject {
   return withManagers(next, capUpdaters(managers));
 }
 
-/** Merges `applied` into the live object as server-side apply does. Does not change its arguments. */
+/**
+ * Merges `applied` into the live object as server-side apply does. Does not change its arguments; the result shares parts with
+ * them.
+ */
 export function applyObject(write: ApplyWrite): ApplyOutcome {
   const setting = settingOf(write);
   const errors = validateApplied(write.applied, setting.version.type);
@@ -134,8 +137,9 @@ export function applyObject(write: ApplyWrite): ApplyOutcome {
     const time = outcome.changed ? write.time : known.get(me.id)?.time;
     keep(managers, me.id, { ...mine, time, set: difference(mine.set, neverOwned) }, known.get(me.id));
   }
-  if (write.manager === 'kubectl') refreshLastApplied(outcome.object, write.applied);
-  const object = withManagers(outcome.object, managers);
+  const merged =
+    write.manager === 'kubectl' ? refreshLastApplied(outcome.object, write.applied) : outcome.object;
+  const object = withManagers(merged, managers);
   const changed = write.live === undefined || !deepEqual(write.live, object);
   return { object, changed };
 }

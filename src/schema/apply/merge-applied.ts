@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../json.ts';
+import { clone, isObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { TypeSchema } from '../open-api-schema.ts';
 import { fieldElement, formatElement } from './field-path.ts';
 import { merge } from './merge.ts';
@@ -8,7 +8,7 @@ import { validateApplied } from './validate.ts';
 /**
  * Lays `applied` over `live` as server-side apply does, without asking or recording who owns what. What is replaced as a
  * whole would lose what the applied side does not name, so atomic lists, maps and structs are refused. Does not change its
- * arguments.
+ * arguments, and shares nothing with them.
  */
 export function mergeApplied(
   live: JsonObject,
@@ -23,7 +23,7 @@ export function mergeApplied(
   if (atomic.length > 0)
     return { errors: [`may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`] };
   const merged = merge(live, applied, root);
-  return isObject(merged) ? { object: merged } : { errors: ['expected an object'] };
+  return isObject(merged) ? { object: clone(merged) } : { errors: ['expected an object'] };
 }
 
 function collectAtomic(value: JsonValue, type: FieldType, path: string, found: string[]): void {

@@ -1,4 +1,4 @@
-import { clone, isObject, type JsonObject, type JsonValue } from '../json.ts';
+import { deepEqual, isObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { PathElement } from './field-path.ts';
 import { itemElements } from './list-items.ts';
 import { isEmptyObject, own, put } from './own-property.ts';
@@ -6,12 +6,13 @@ import { type FieldType, formOf, type ListType, type MapType, typeAt } from './t
 
 /**
  * The live value with the applied one laid over it: leaves and atomic containers are the applied ones where there are,
- * maps and associative lists merge. The result shares nothing with either side.
+ * maps and associative lists merge. Changes neither side; the result shares with both, and parts that the applied value leaves as they
+ * are stay the live ones, so that whoever compares need not look into them.
  */
 export function merge(live: JsonValue, applied: JsonValue, type: FieldType): JsonValue {
   switch (formOf(type, applied)) {
     case 'scalar':
-      return clone(applied);
+      return standing(live, applied);
     case 'list':
       return mergeList(live, applied, type.list as ListType);
     default:
@@ -19,33 +20,37 @@ export function merge(live: JsonValue, applied: JsonValue, type: FieldType): Jso
   }
 }
 
+function standing(live: JsonValue, applied: JsonValue): JsonValue {
+  return deepEqual(live, applied) ? live : applied;
+}
+
 function mergeMap(live: JsonValue, applied: JsonValue, map: MapType): JsonValue {
   const left = isObject(live) ? live : undefined;
   const right = isObject(applied) ? applied : undefined;
   // Where nothing would be in the result, the applied kind of nothing wins: `null` or `{}`.
-  if (map.atomic || left === undefined || isEmptyObject(left)) return clone(applied);
-  const out: JsonObject = {};
-  for (const key of Object.keys(left)) {
-    const old = left[key];
-    if (old === undefined) continue;
-    const next = own(right, key);
-    put(out, key, next === undefined ? clone(old) : merge(old, next, typeAt(map, key)));
-  }
+  if (map.atomic || left === undefined || isEmptyObject(left)) return standing(live, applied);
+  let out: JsonObject | undefined;
   if (right !== undefined) {
     for (const key of Object.keys(right)) {
       const next = right[key];
-      if (next !== undefined && own(left, key) === undefined) put(out, key, clone(next));
+      if (next === undefined) continue;
+      const old = own(left, key);
+      const value = old === undefined ? next : merge(old, next, typeAt(map, key));
+      if (value === old) continue;
+      out ??= { ...left };
+      put(out, key, value);
     }
   }
-  return out;
+  return out ?? left;
 }
 
 function mergeList(live: JsonValue, applied: JsonValue, list: ListType): JsonValue {
   const left = Array.isArray(live) ? live : [];
   const right = Array.isArray(applied) ? applied : [];
-  if (list.relation === 'atomic' || left.length === 0) return clone(applied);
-  if (right.length === 0) return clone(left);
-  return mergeItems(left, right, list);
+  if (list.relation === 'atomic' || left.length === 0) return standing(live, applied);
+  if (right.length === 0) return left;
+  const out = mergeItems(left, right, list);
+  return out.length === left.length && out.every((item, i) => item === left[i]) ? left : out;
 }
 
 /**
@@ -68,7 +73,7 @@ function mergeItems(left: JsonValue[], right: JsonValue[], list: ListType): Json
   const placed = new Set<PathElement>();
   const place = (element: PathElement, item: JsonValue): void => {
     const old = liveItem.get(element);
-    out.push(old === undefined ? clone(item) : merge(old, item, list.item));
+    out.push(old === undefined ? item : merge(old, item, list.item));
     placed.add(element);
     if (shared[next] === element) next++;
   };
@@ -79,7 +84,7 @@ function mergeItems(left: JsonValue[], right: JsonValue[], list: ListType): Json
     const live = leftElements[l];
     const head = rightElements[r];
     if (live !== undefined && !applied.has(live)) {
-      out.push(clone(left[l] ?? null));
+      out.push(left[l] ?? null);
       l++;
       continue;
     }

@@ -42,7 +42,7 @@ function mapSet(value: JsonValue, map: MapType): FieldSet {
     const below = toFieldSet(item, field?.type ?? map.element ?? deducedType);
     const whole = field === undefined || item === null || (isObject(item) && isEmptyObject(item));
     const node = whole ? ownedNode(below) : below;
-    if (!isEmptySet(node)) children.set(fieldElement(key), node);
+    if (!isEmptySet(node)) children.set(field?.step ?? fieldElement(key), node);
   }
   return setNode(false, children);
 }
@@ -69,11 +69,28 @@ export function withNamedFields(set: FieldSet, type: FieldType): FieldSet {
   return children === undefined ? set : setNode(set.owned, children);
 }
 
+/** What sets are in a type, by whole sets as they are read: those of an object are the same from write to write. */
+const reconciledSets = new WeakMap<FieldType, WeakMap<FieldSet, FieldSet>>();
+
 /**
  * Follows a change of schema: where a list or map has become atomic, paths inside it become the path itself. The
  * reverse is left alone: such a field behaves as if it had always been granular.
  */
 export function reconcileSet(set: FieldSet, type: FieldType): FieldSet {
+  let known = reconciledSets.get(type);
+  if (known === undefined) {
+    known = new WeakMap();
+    reconciledSets.set(type, known);
+  }
+  let found = known.get(set);
+  if (found === undefined) {
+    found = reconciledNode(set, type);
+    known.set(set, found);
+  }
+  return found;
+}
+
+function reconciledNode(set: FieldSet, type: FieldType): FieldSet {
   if (set.children === undefined || type.deduced) return set;
   const first = set.children.keys().next().value;
   const inMap = first !== undefined && isField(first) && type.map !== undefined;
@@ -84,7 +101,7 @@ export function reconcileSet(set: FieldSet, type: FieldType): FieldSet {
     if (isField(element)) below = type.map?.field(element.slice(2))?.type ?? type.map?.element;
     else below = type.list?.item;
     if (below === undefined) continue;
-    const next = reconcileSet(node, below);
+    const next = reconciledNode(node, below);
     if (next !== node) {
       children ??= new Map(set.children);
       children.set(element, next);

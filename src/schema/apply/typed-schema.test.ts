@@ -95,7 +95,7 @@ describe('the apply type of a schema', () => {
           ...raw,
           map: {
             atomic: false,
-            field: () => ({ type: raw, zero: undefined, builtIn: true }),
+            field: (name) => ({ step: `f:${name}`, type: raw, zero: undefined, builtIn: true }),
             element: undefined,
           },
         },

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../json.ts';
 import { type OpenApiSchema, refName, type TypeSchema } from '../open-api-schema.ts';
+import { fieldElement, type PathElement } from './field-path.ts';
 import { objectMetaSchema } from './object-meta.ts';
 
 /**
@@ -26,6 +27,8 @@ export interface ListType {
 
 export interface ListKey {
   readonly name: string;
+  /** The name as path elements write it: `"name":`. */
+  readonly text: string;
   readonly default: JsonValue | undefined;
 }
 
@@ -39,6 +42,8 @@ export interface MapType {
 }
 
 export interface Field {
+  /** Its path element, made once. */
+  readonly step: PathElement;
   readonly type: FieldType;
   /**
    * What an absent field stands for when objects are compared: built-in types always hold some fields (`{}` for
@@ -191,7 +196,11 @@ function listType(schema: OpenApiSchema, place: Place): ListType {
   return {
     relation: relation.kind,
     get keys(): readonly ListKey[] {
-      keys ??= relation.keys.map((name) => ({ name, default: keyDefault(schema.items, name, place) }));
+      keys ??= relation.keys.map((name) => ({
+        name,
+        text: `${JSON.stringify(name)}:`,
+        default: keyDefault(schema.items, name, place),
+      }));
       return keys;
     },
     get item(): FieldType {
@@ -274,6 +283,7 @@ function mapType(schema: OpenApiSchema, place: Place): MapType {
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
       if (property === undefined) return undefined;
       const made: Field = {
+        step: fieldElement(name),
         type: fieldType(property, place),
         zero: zeroOf(property, schema.required?.includes(name) === true, place),
         builtIn: place.definition,
@@ -306,8 +316,15 @@ const emptyStruct: JsonObject = Object.freeze({});
 function withObjectFields(type: FieldType, place: Place): FieldType {
   const map = type.map;
   if (map === undefined) return type;
-  const meta: Field = { type: namedType(objectMeta, place), zero: emptyStruct, builtIn: true };
-  const text: Field = { type: scalarTypes.string, zero: undefined, builtIn: false };
+  const meta: Field = {
+    step: fieldElement('metadata'),
+    type: namedType(objectMeta, place),
+    zero: emptyStruct,
+    builtIn: true,
+  };
+  const text = { type: scalarTypes.string, zero: undefined, builtIn: false };
+  const apiVersion: Field = { ...text, step: fieldElement('apiVersion') };
+  const kind: Field = { ...text, step: fieldElement('kind') };
   return {
     scalar: undefined,
     list: undefined,
@@ -316,7 +333,7 @@ function withObjectFields(type: FieldType, place: Place): FieldType {
       atomic: false,
       field(name: string): Field | undefined {
         if (name === 'metadata') return meta;
-        return map.field(name) ?? (name === 'apiVersion' || name === 'kind' ? text : undefined);
+        return map.field(name) ?? (name === 'apiVersion' ? apiVersion : name === 'kind' ? kind : undefined);
       },
       get element(): FieldType | undefined {
         return map.element;

@@ -13,64 +13,87 @@ const maxDepth = 256;
  */
 export function validateApplied(value: JsonValue, type: FieldType): string[] {
   const problems: string[] = [];
-  validate(value, type, '', 0, problems);
+  validate(value, type, undefined, 0, problems);
   return problems;
 }
 
-function validate(value: JsonValue, type: FieldType, path: string, depth: number, problems: string[]): void {
+/** A container on the way, and the step that is being taken from it: paths become text only where something is wrong. */
+interface Place {
+  readonly above: Place | undefined;
+  /** The name of a field, the element of a list item, or its position where it has none. */
+  step: PathElement | number;
+}
+
+function pathOf(place: Place | undefined): string {
+  if (place === undefined) return '';
+  const { above, step } = place;
+  return `${pathOf(above)}${typeof step === 'number' ? `[${step}]` : formatElement(step)}`;
+}
+
+function validate(
+  value: JsonValue,
+  type: FieldType,
+  at: Place | undefined,
+  depth: number,
+  problems: string[],
+): void {
   if (value === null) return;
   if (depth > maxDepth) {
-    problems.push(`${path}: nested deeper than ${maxDepth} levels`);
+    problems.push(`${pathOf(at)}: nested deeper than ${maxDepth} levels`);
     return;
   }
   switch (formOf(type, value)) {
     case 'scalar': {
       const wanted = scalarProblem(type.scalar, value);
-      if (wanted !== undefined) problems.push(`${path}: ${wanted}`);
+      if (wanted !== undefined) problems.push(`${pathOf(at)}: ${wanted}`);
       return;
     }
     case 'list':
-      if (Array.isArray(value)) validateList(value, type.list as ListType, path, depth, problems);
-      else problems.push(`${path}: expected list, got ${boxed(value)}`);
+      if (Array.isArray(value)) validateList(value, type.list as ListType, at, depth, problems);
+      else problems.push(`${pathOf(at)}: expected list, got ${boxed(value)}`);
       return;
     default:
       if (isObject(value)) {
         const map = type.map as MapType;
+        const here: Place = { above: at, step: '' };
         for (const key of Object.keys(value)) {
           const item = value[key];
           if (item === undefined) continue;
-          const below = map.field(key)?.type ?? map.element;
-          const at = path + formatElement(fieldElement(key));
-          if (below === undefined) problems.push(`${at}: field not declared in schema`);
-          else validate(item, below, at, depth + 1, problems);
+          const field = map.field(key);
+          here.step = field?.step ?? fieldElement(key);
+          const below = field?.type ?? map.element;
+          if (below === undefined) problems.push(`${pathOf(here)}: field not declared in schema`);
+          else validate(item, below, here, depth + 1, problems);
         }
-      } else problems.push(`${path}: expected map, got ${boxed(value)}`);
+      } else problems.push(`${pathOf(at)}: expected map, got ${boxed(value)}`);
   }
 }
 
 function validateList(
   items: readonly JsonValue[],
   list: ListType,
-  path: string,
+  place: Place | undefined,
   depth: number,
   problems: string[],
 ): void {
   const seen = new Set<PathElement>();
+  const here: Place = { above: place, step: 0 };
   for (let i = 0; i < items.length; i++) {
     const item = items[i] ?? null;
-    let at = `${path}[${i}]`;
+    here.step = i;
     if (list.relation !== 'atomic') {
       const element = itemElement(list, item);
       if (element === undefined) {
         // Without its element nothing inside can be named.
-        problems.push(`${path}: element ${i}: ${itemProblem(list, item)}`);
+        problems.push(`${pathOf(place)}: element ${i}: ${itemProblem(list, item)}`);
         return;
       }
-      if (seen.has(element)) problems.push(`${path}: duplicate entries for key ${formatElement(element)}`);
+      if (seen.has(element))
+        problems.push(`${pathOf(place)}: duplicate entries for key ${formatElement(element)}`);
       seen.add(element);
-      at = path + formatElement(element);
+      here.step = element;
     }
-    validate(item, list.item, at, depth + 1, problems);
+    validate(item, list.item, here, depth + 1, problems);
   }
 }
 

@@ -66,6 +66,16 @@ function checkRule(
     errors.push({ type: 'Invalid', path: `${path}.${field}`, valueText: goRule(rule), detail });
   };
   checkExpression(expression, rule.rule, 'bool', (detail) => invalid('rule', detail));
+  // Whatever its value: the field is for rules that look at the old object, which one that does not compile does not.
+  if (rule.optionalOldSelf !== undefined && !(expression.program && compiled.isTransition)) {
+    const detail = 'may not be set if oldSelf is not used in rule';
+    errors.push({
+      type: 'Invalid',
+      path: `${path}.optionalOldSelf`,
+      value: rule.optionalOldSelf,
+      detail,
+    });
+  }
   if (compiled.isTransition && !node.correlatable) {
     const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${node.path}`;
     errors.push({ type: 'Invalid', path: `${path}.rule`, value: rule.rule, detail });

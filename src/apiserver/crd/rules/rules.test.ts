@@ -259,6 +259,15 @@ describe('rules in definitions', () => {
     );
   });
 
+  it('[V47] ask for old values as an option only where they look at them', async () => {
+    const idle = { rule: 'self > 1', optionalOldSelf: false };
+    expect(await refusal({ type: 'integer', 'x-kubernetes-validations': [idle] })).toEqual([
+      expect.stringContaining(
+        'optionalOldSelf: Invalid value: false: may not be set if oldSelf is not used in rule',
+      ),
+    ]);
+  });
+
   it('[V48] may not cost too much by estimate', async () => {
     const text = { type: 'string' };
     const list = (items: Json, more: Json = {}): Json => ({ type: 'array', items, ...more });

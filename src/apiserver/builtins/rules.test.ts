@@ -1,0 +1,227 @@
+import { describe, expect, it } from 'vitest';
+import { clone, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import { create, strategyOf } from './testdata/write.ts';
+
+/** What is wrong with an object of a kind; each case is a rule that the kind has besides those of its schema. */
+const CASES: readonly (readonly [
+  resource: string,
+  kind: string,
+  rest: JsonObject,
+  problems: readonly string[],
+])[] = [
+  [
+    'autoscaling/horizontalpodautoscalers',
+    'autoscaling/v2 HorizontalPodAutoscaler',
+    {
+      spec: {
+        scaleTargetRef: { kind: 'Deployment', name: 'web' },
+        maxReplicas: 3,
+        metrics: [
+          { type: 'Pods', pods: { metric: { name: 'm' }, target: { type: 'Rate' } } },
+          { type: 'External', resource: { name: 'cpu', target: { type: 'Utilization' } } },
+        ],
+      },
+    },
+    [
+      'spec.metrics[0].pods.target.type: Invalid value: "Rate": must be either Utilization, Value, or AverageValue',
+      'spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue',
+      'spec.metrics[1].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization',
+      'spec.metrics[1].external: Required value: must populate information for the given metric source',
+      'spec.metrics[1].resource: Forbidden: must populate the given metric source only',
+    ],
+  ],
+  [
+    'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations',
+    'flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration',
+    {
+      spec: {
+        type: 'Limited',
+        limited: {
+          lendablePercent: 101,
+          limitResponse: { type: 'Queue', queuing: { queues: 2, handSize: 3 } },
+        },
+      },
+    },
+    [
+      'spec.limited.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive',
+      'spec.limited.limitResponse.queuing.handSize: Invalid value: 3: should not be greater than queues (2)',
+    ],
+  ],
+  [
+    'flowcontrol.apiserver.k8s.io/flowschemas',
+    'flowcontrol.apiserver.k8s.io/v1 FlowSchema',
+    {
+      spec: {
+        priorityLevelConfiguration: { name: 'low' },
+        matchingPrecedence: 1,
+        rules: [
+          {
+            subjects: [{ kind: 'User', user: { name: '*' }, group: { name: 'g' } }],
+            nonResourceRules: [{ verbs: ['look'], nonResourceURLs: ['healthz'] }],
+          },
+        ],
+      },
+    },
+    [
+      "spec.matchingPrecedence: Invalid value: 1: only the schema named 'exempt' may have matchingPrecedence 1",
+      "spec.rules[0].subjects[0].group: Forbidden: group is forbidden when subject kind is not 'Group'",
+      'spec.rules[0].nonResourceRules[0].verbs: Unsupported value: []string{"look"}: supported values: "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"',
+      'spec.rules[0].nonResourceRules[0].nonResourceURLs[0]: Invalid value: "healthz": must start with slash',
+    ],
+  ],
+  [
+    'persistentvolumes',
+    'v1 PersistentVolume',
+    {
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        capacity: { storage: '0' },
+        local: { path: '' },
+        csi: { driver: 'd' },
+      },
+    },
+    [
+      'spec.capacity[storage]: Invalid value: "0": must be greater than zero',
+      'spec.csi: Forbidden: may not specify more than 1 volume type',
+      'spec.local.path: Required value',
+      'spec.nodeAffinity: Required value: Local volume requires node affinity',
+    ],
+  ],
+  [
+    'networking.k8s.io/ingressclasses',
+    'networking.k8s.io/v1 IngressClass',
+    { spec: { controller: 'a.b/c', parameters: { name: 'n', scope: 'World' } } },
+    [
+      'spec.parameters.kind: Required value: kind is required',
+      'spec.parameters.scope: Unsupported value: "World": supported values: "Cluster", "Namespace"',
+    ],
+  ],
+  [
+    'storage.k8s.io/csinodes',
+    'storage.k8s.io/v1 CSINode',
+    {
+      spec: {
+        drivers: [{ name: 'd', nodeID: 'n', topologyKeys: ['zone', 'zone'], allocatable: { count: -1 } }],
+      },
+    },
+    [
+      'spec.drivers[0].allocatable.count: Invalid value: -1: must be greater than or equal to 0',
+      'spec.drivers[0]: Duplicate value: "zone"',
+    ],
+  ],
+];
+
+describe('rules of kinds', () => {
+  it.each(CASES)('[V40] %s', (resource, kind, rest, problems) => {
+    const [apiVersion = '', name = ''] = kind.split(' ');
+    const object = { apiVersion, kind: name, metadata: { name: 'a' }, ...clone(rest) };
+    expect([...create(resource, object).errors].sort()).toEqual([...problems].sort());
+  });
+});
+
+function pod(spec: JsonObject): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'shop' },
+    spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
+  };
+}
+
+describe('rules of pods', () => {
+  const of = (spec: JsonObject): readonly string[] => create('pods', pod(spec)).errors;
+
+  it.each<[string, JsonValue, readonly string[]]>([
+    [
+      'emptyDir',
+      { sizeLimit: '-1' },
+      ['.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity'],
+    ],
+    [
+      'iscsi',
+      { targetPortal: 'h', iqn: 'x', lun: 256 },
+      [
+        '.iqn: Invalid value: "x": must be valid format starting with iqn, eui, or naa',
+        '.lun: Invalid value: 256: must be between 0 and 255, inclusive',
+      ],
+    ],
+    ['fc', {}, ['.targetWWNs: Required value: must specify either targetWWNs or wwids, but not both']],
+    ['csi', { driver: 'd', nodePublishSecretRef: {} }, ['.nodePublishSecretRef.name: Required value']],
+    [
+      'downwardAPI',
+      { items: [{ path: 'f' }] },
+      [': Required value: one of fieldRef and resourceFieldRef is required'],
+    ],
+    [
+      'ephemeral',
+      {
+        volumeClaimTemplate: {
+          metadata: { name: 'x' },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1' } } },
+        },
+      },
+      ['.volumeClaimTemplate.metadata.name: Forbidden: cannot be set'],
+    ],
+  ])('[V40] volumes of %s', (kind, source, problems) => {
+    expect(of({ volumes: [{ name: 'v', [kind]: source }] })).toEqual(
+      problems.map((problem) => `spec.volumes[0].${kind}${problem}`),
+    );
+  });
+
+  it('[V40] tell two sources of a volume apart by their order', () => {
+    expect(of({ volumes: [{ name: 'v', projected: {}, configMap: { name: 'c' } }] })).toEqual([
+      'spec.volumes[0].projected: Forbidden: may not specify more than 1 volume type',
+    ]);
+  });
+
+  it('[V40] where pods go', () => {
+    const term = { topologyKey: '', labelSelector: { matchLabels: { a: 'b' } }, matchLabelKeys: ['a'] };
+    expect(
+      of({
+        affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
+        topologySpreadConstraints: [
+          { maxSkew: 1, topologyKey: 'z', whenUnsatisfiable: 'ScheduleAnyway', minDomains: 2 },
+        ],
+      }),
+    ).toEqual([
+      expect.stringContaining('topologyKey: Invalid value: "": name part must be non-empty'),
+      expect.stringContaining('topologyKey: Invalid value: "": name part must consist of'),
+      'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty',
+      'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0][0]: Invalid value: "a": exists in both matchLabelKeys and labelSelector',
+      'spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway',
+    ]);
+  });
+
+  it('[V40] what containers may see and do', () => {
+    const container = {
+      name: 'c',
+      image: 'i',
+      env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: '2' } } }],
+      lifecycle: { preStop: { sleep: { seconds: 60 } } },
+      securityContext: { seccompProfile: { type: 'Loose' } },
+      readinessProbe: { exec: { command: ['a'] }, terminationGracePeriodSeconds: 3 },
+    };
+    const problems = of({ containers: [container] });
+    expect(problems.map((problem) => problem.replace('spec.containers[0].', ''))).toEqual([
+      'env[0].valueFrom.resourceFieldRef.divisor: Invalid value: "limits.cpu": only divisor\'s values 1m and 1 are supported with the cpu resource',
+      'lifecycle.preStop.sleep: Invalid value: 60: must be greater than 0 and less than terminationGracePeriodSeconds (30). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.',
+      'readinessProbe.terminationGracePeriodSeconds: Invalid value: 3: must not be set for readinessProbes',
+      'securityContext.seccompProfile.type: Unsupported value: "Loose": supported values: "Localhost", "RuntimeDefault", "Unconfined"',
+    ]);
+  });
+});
+
+describe('updates of kinds that check the object and the change', () => {
+  it('[V40] tell each cause twice', () => {
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: { name: 'r', namespace: 'shop' },
+      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }],
+    };
+    const old = create('rbac.authorization.k8s.io/roles', clone(role)).object;
+    const next = { ...clone(old), rules: [{ apiGroups: [''], resources: ['pods'], verbs: [] }] };
+    const errors = strategyOf('rbac.authorization.k8s.io/roles').validateUpdate?.(next, old) ?? [];
+    expect(errors.map(({ path }) => path)).toEqual(['rules[0].verbs', 'rules[0].verbs']);
+  });
+});
