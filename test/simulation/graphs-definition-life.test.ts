@@ -87,6 +87,24 @@ describe('a definition', () => {
     await fleet.until(() => shop() === undefined, 'the instance gone nevertheless');
   });
 
+  it('that gets a field with a default brings it to instances that were there before', async () => {
+    await open();
+    await served(definition(CHAIN));
+    await write(instance());
+    await active();
+    await write(
+      definition(
+        [...CHAIN, configMap('late', '${schema.metadata.name}-late', { tone: '${schema.spec.tone}' })],
+        {
+          colour: 'string | default=red',
+          tone: 'string | default=low',
+        },
+      ),
+    );
+    await fleet.until(() => field(map('one-late'), 'tone') === 'low', 'the default');
+    await active();
+  });
+
   it('[R50] that would break instances is refused until it is allowed', async () => {
     await open();
     await served(definition(CHAIN));

@@ -112,6 +112,7 @@ export function graphRevisionOf(object: ResourceGraphDefinition, number: number)
     metadata: {
       name: revisionName(name, number),
       labels: {
+        [LABELS.owned]: 'true',
         [LABELS.graphName]: labelValue(name),
         [LABELS.graphId]: uid,
         [LABELS.revisionHash]: hash,

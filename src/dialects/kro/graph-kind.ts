@@ -5,10 +5,10 @@ import {
   conditionsSchema,
   labelSelectorSchema,
   list,
-  mapOf,
   record,
   text,
 } from '../../schema/schema-of.ts';
+import { oneVariable } from './kinds.ts';
 
 function free(description: string): OpenApiSchema {
   return { ...anything(description), type: 'object' };
@@ -49,7 +49,7 @@ const node = record(
     patch: free('Fields that are added to an object which is there already, or to its status.'),
     readyWhen: list(text(), 'Expressions that are all true where the node is ready.'),
     includeWhen: list(text(), 'Expressions that are all true where the node is wanted.'),
-    forEach: list(mapOf(text()), 'Variables and the lists they go through; one for each combination.'),
+    forEach: list(oneVariable, 'Variables and the lists they go through; one for each combination.'),
   },
   undefined,
   {

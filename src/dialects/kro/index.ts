@@ -81,6 +81,7 @@ export {
   type SecretName,
 } from './remote-object.ts';
 export {
+  AWAITING,
   type DefinitionFindings,
   type DefinitionOwnership,
   DISTRIBUTED,

@@ -153,6 +153,9 @@ const targetOfNode = record(
   },
 );
 
+/** An element of `forEach`: the name of a variable, and the list it goes through. */
+export const oneVariable: OpenApiSchema = { ...mapOf(text()), minProperties: 1, maxProperties: 1 };
+
 const resource = record(
   {
     id: text('Name of the node, by which expressions use it.'),
@@ -163,7 +166,7 @@ const resource = record(
     readyWhen: list(text(), 'Expressions that are all true where the node is ready.'),
     includeWhen: list(text(), 'Expressions that are all true where the node is wanted.'),
     propagateWhen: list(text(), 'Expressions that are all true where a change may be applied.'),
-    forEach: list(mapOf(text()), 'Variables and the lists they go through; one object for each combination.'),
+    forEach: list(oneVariable, 'Variables and the lists they go through; one object for each combination.'),
   },
   undefined,
   {
@@ -247,10 +250,16 @@ export const GRAPH_REVISION: CustomKind = {
   ),
   status: record({ topologicalOrder: order, resources: nodes, conditions: conditionsSchema }),
   columns: [
-    { name: 'Graph', type: 'string', jsonPath: '.spec.snapshot.name' },
-    { name: 'Revision', type: 'integer', jsonPath: '.spec.revision' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'RGD', type: 'string', jsonPath: '.spec.snapshot.name', priority: 1 },
+    { name: 'REVISION', type: 'integer', jsonPath: '.spec.revision' },
+    {
+      name: 'HASH',
+      type: 'string',
+      jsonPath: '.metadata.labels.kro\\.run/graph-revision-hash',
+      priority: 1,
+    },
+    { name: 'READY', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'AGE', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   selectable: ['.spec.snapshot.name'],
 };

@@ -127,6 +127,20 @@ describe('ResourceGraphDefinitions', () => {
     ).toContain('forEach cannot be used with externalRef');
   });
 
+  it('name one variable with each entry of forEach', async () => {
+    const template = '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}';
+    const answer = async (entry: string): Promise<string> =>
+      (
+        await server.post(
+          RGDS,
+          rgd(SIMPLE.replace('[]', `[{id: a, forEach: [${entry}], template: ${template}}]`), 'each'),
+        )
+      ).body.message;
+    expect(await answer('{x: a, y: b}')).toContain('must have at most 1 items');
+    expect(await answer('{}')).toContain('should have at least 1 properties');
+    expect(await answer('{x: a}')).toBeUndefined();
+  });
+
   it('are read for their outline where no API server did', () => {
     const issues = (yaml: string): string[] => (definitionOf(rgd(yaml)).issues ?? []).map(({ path }) => path);
     expect(issues('{}')).toEqual(['schema']);

@@ -12,6 +12,9 @@ import { type InstanceTally, tallyCondition } from './instance-tally.ts';
 import { TARGETS_READY } from './target-report.ts';
 import type { ResourceGraphDefinition, ResourceGraphDefinitionStatus } from './types.ts';
 
+/** The reason of what was not looked at, since something before it is wrong. */
+export const AWAITING = 'AwaitingReconciliation';
+
 /** What is known of a definition when its status is written. */
 export interface DefinitionFindings {
   readonly revisions: Finding<
@@ -20,10 +23,11 @@ export interface DefinitionFindings {
     | 'WaitingForGraphRevisionWarmup'
     | 'WaitingForGraphRevisionCompilation'
     | 'Failed'
+    | typeof AWAITING
   >;
   readonly accepted: Finding<'Valid' | 'InvalidResourceGraph'>;
-  readonly kind: Finding<'Ready' | 'Failed'>;
-  readonly controller: Finding<'Running' | 'FailedToStart' | 'FailedLabelerSetup'>;
+  readonly kind: Finding<'Ready' | 'Failed' | typeof AWAITING>;
+  readonly controller: Finding<'Running' | 'FailedToStart' | 'FailedLabelerSetup' | typeof AWAITING>;
   /** The graph that serves; absent where none does. */
   readonly graph?: CompiledGraph;
   readonly lastIssuedRevision: number;
@@ -73,6 +77,7 @@ export function definitionStatus(
     ).conditions;
   const active = DECISIVE.every((type) => isTrue(conditions, type));
   const before = object.status ?? {};
+  const issued = Math.max(before.lastIssuedRevision ?? 0, findings.lastIssuedRevision);
   return {
     state: active ? 'Active' : 'Inactive',
     ...(findings.graph
@@ -82,7 +87,7 @@ export function definitionStatus(
           ...(before.resources && { resources: before.resources }),
         }),
     conditions,
-    lastIssuedRevision: Math.max(before.lastIssuedRevision ?? 0, findings.lastIssuedRevision),
+    ...(issued > 0 && { lastIssuedRevision: issued }),
   };
 }
 
@@ -95,12 +100,16 @@ function worst(values: Readonly<Record<string, Finding<string>>>): Finding<strin
 /** Order and dependencies, as definition and revision show them. */
 export function graphReport(
   graph: CompiledGraph,
-): Required<Pick<ResourceGraphDefinitionStatus, 'topologicalOrder' | 'resources'>> {
+): Pick<ResourceGraphDefinitionStatus, 'topologicalOrder' | 'resources'> {
+  const dependent = graph.nodes.filter(({ dependencies }) => dependencies.length > 0);
   return {
     topologicalOrder: graph.nodes.map(({ id }) => id),
-    resources: graph.nodes
-      .filter(({ dependencies }) => dependencies.length > 0)
-      .map(({ id, dependencies }) => ({ id, dependencies: dependencies.map((other) => ({ id: other })) })),
+    ...(dependent.length > 0 && {
+      resources: dependent.map(({ id, dependencies }) => ({
+        id,
+        dependencies: dependencies.map((other) => ({ id: other })),
+      })),
+    }),
   };
 }
 

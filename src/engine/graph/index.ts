@@ -102,6 +102,7 @@ export {
   stepInstance,
   unionInventory,
   WISHES,
+  withDefaults,
   withdrawal,
   writerKey,
 } from './instance/index.ts';

@@ -1,4 +1,4 @@
-import type { DefinitionFindings } from '../../dialects/kro/index.ts';
+import { AWAITING, type DefinitionFindings } from '../../dialects/kro/index.ts';
 
 export const RESOLVED: DefinitionFindings['revisions'] = {
   status: 'True',
@@ -23,6 +23,14 @@ export const RUNNING: DefinitionFindings['controller'] = {
 
 export function invalid(message: string): DefinitionFindings['accepted'] {
   return { status: 'False', reason: 'InvalidResourceGraph', message };
+}
+
+export function awaiting(message: string): {
+  readonly status: 'Unknown';
+  readonly reason: typeof AWAITING;
+  readonly message: string;
+} {
+  return { status: 'Unknown', reason: AWAITING, message };
 }
 
 export function failed(message: string): DefinitionFindings['kind'] {

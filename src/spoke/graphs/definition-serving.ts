@@ -25,7 +25,7 @@ import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { ensureKind, type KindOutcome } from './definition-crd.ts';
-import { failed, invalid, READY, RESOLVED, RUNNING, VALID } from './definition-findings.ts';
+import { awaiting, failed, invalid, READY, RESOLVED, RUNNING, VALID } from './definition-findings.ts';
 import type { Instances } from './instances.ts';
 import type { GraphMetrics } from './metrics.ts';
 import type { CompiledRevision, Revisions } from './revisions.ts';
@@ -227,14 +227,10 @@ export function createServing(options: ServingOptions): Serving {
   ): Promise<Outcome> {
     const lastIssuedRevision = newestOf(known)?.number ?? 0;
     if (!graph) {
-      const message = 'there is no graph to serve';
-      const kind = failed(message);
-      const controller: DefinitionFindings['controller'] = {
-        status: 'Unknown',
-        reason: 'FailedToStart',
-        message,
-      };
-      const findings = { revisions: resolved, accepted, kind, controller, lastIssuedRevision };
+      const kind = awaiting('there is no graph to serve');
+      const none = known.length === 0 && accepted.status === 'False' && resolved.status === 'True';
+      const revisions = none ? awaiting('there is no revision') : resolved;
+      const findings = { revisions, accepted, kind, controller: kind, lastIssuedRevision };
       // Instances of an API that worked before can be deleted, and are told why nothing else happens.
       const before = known.length > 0 ? kindOf(object) : undefined;
       const served = before && servedBy(object, before, known);

@@ -30,14 +30,14 @@ interface Known {
 
 /**
  * What this process remembers of an instance: nothing that may not be lost. Without it every object is applied once more, and
- * everything that carries the instance's mark is looked at once more.
+ * everything that carries the instance's mark is looked at once more. All times are of the clock that never goes back.
  */
 export interface InstanceMemory {
   /** The instance as it was last written, which a watch may not have told of yet. */
   instance: KubeObject | undefined;
   /** Digest of the objects that were wanted when there was last nothing to remove. */
   prunedFor: string | undefined;
-  /** The time that expressions see: it goes on when an instant comes that they asked for. */
+  /** The wall time that expressions see: it goes on when an instant comes that they asked for. */
   clock: { readonly now: number; readonly wakeAt: number | undefined } | undefined;
   /** A write was not answered: there may be an object that nothing here tells of. */
   uncertain: boolean;

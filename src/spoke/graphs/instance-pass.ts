@@ -16,6 +16,7 @@ import {
   readInventory,
   type StatusInput,
   stepInstance,
+  withDefaults,
   writerKey,
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
@@ -200,7 +201,7 @@ export async function passInstance(
   const retry = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(memory.attempts - 1, 20));
   const times = [
     // An object that could not be corrected is due all the time.
-    failed ? retry : memory.due(clock.now()),
+    failed ? retry : memory.due(clock.monotonic()),
     view.againAfterMs,
     next === undefined ? undefined : Math.min(LONGEST_TIMER_MS, Math.max(1, next - clock.now())),
     waiting.length > 0 ? LEAVING_POLL_MS : undefined,
@@ -254,10 +255,16 @@ interface Pass {
 async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep> {
   const { memory, served, graph, writes, from } = pass;
   const { origins, stays } = pass.context;
-  const tried = new Set<string>();
+  /** What was written last in this pass, by digest: the instance may be changed meanwhile, which nothing else tells of. */
+  const tried = new Map<string, string>();
   const rendered = new Map<string, RenderedNode>();
+  let copy = memory.instance as KubeObject;
+  let instance = withDefaults(copy, graph);
   for (;;) {
-    const instance = memory.instance as KubeObject;
+    if (memory.instance !== copy) {
+      copy = memory.instance as KubeObject;
+      instance = withDefaults(copy, graph);
+    }
     const { costLimit, maxCollectionSize, applyConcurrency } = pass.context;
     const step = stepInstance(graph, instance, view.observed, {
       owner: served.owner,
@@ -275,16 +282,20 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
     const due = step.objects.filter(
       ({ ref, digest, held, contributedBy }) =>
         held !== true &&
-        !tried.has(writerKey(ref, contributedBy)) &&
+        tried.get(writerKey(ref, contributedBy)) !== digest &&
         // Whose it is must be known first.
         view.observed.object(ref) !== undefined &&
         view.observed.applied?.(ref, contributedBy) !== digest,
     );
     if (due.length === 0) return step;
     const remembered = readInventory(instance);
-    if (remembered.kind !== 'Read' || !covers(remembered.inventory, step.inventory))
-      memory.instance = await writes.inventory(instance, step.inventory);
-    for (const desired of due) tried.add(keyOf(desired));
+    if (
+      remembered.kind !== 'Read' ||
+      remembered.unsigned === true ||
+      !covers(remembered.inventory, step.inventory)
+    )
+      memory.instance = await writes.inventory(copy, step.inventory);
+    for (const desired of due) tried.set(keyOf(desired), desired.digest);
     for (let at = 0; at < due.length; at += applyConcurrency)
       await Promise.all(
         due.slice(at, at + applyConcurrency).map((desired) => applyObject(pass, desired, view)),
@@ -310,7 +321,8 @@ async function applyObject(
             ...(subresource && { subresource, force: true }),
           });
     });
-    memory.wrote(desired, lean(result), runtime.clock.now());
+    memory.wrote(desired, lean(result), runtime.clock.monotonic());
+    memory.failures.delete(keyOf(desired));
     reads.forget(key, refKey(ref));
   } catch (error) {
     memory.uncertain ||= !(error instanceof StatusError);

@@ -146,9 +146,10 @@ export function instanceView(options: ViewOptions): InstanceView {
       interests.addRef(owner, key);
     }
     const watch = watchFor(ref, ref.name);
-    if (watch.state === 'Live') return memory.seen(key, watch.get(ref.namespace, ref.name), clock.now());
+    if (watch.state === 'Live')
+      return memory.seen(key, watch.get(ref.namespace, ref.name), clock.monotonic());
     const found = byHand.get(key);
-    return found === undefined ? undefined : memory.seen(key, found ?? undefined, clock.now());
+    return found === undefined ? undefined : memory.seen(key, found ?? undefined, clock.monotonic());
   }
 
   async function getByHand(ref: ObjectRef, signal: AbortSignal): Promise<KubeObject | null> {
@@ -241,7 +242,7 @@ export function instanceView(options: ViewOptions): InstanceView {
       },
       applied(ref, by) {
         const live = object(ref);
-        return live ? memory.applied(ref, by, live, clock.now()) : undefined;
+        return live ? memory.applied(ref, by, live, clock.monotonic()) : undefined;
       },
       failure: (ref, by) => memory.failures.get(writerKey(ref, by)),
       namespaced: (of) =>

@@ -114,8 +114,14 @@ export function createRevisions(
       ? ({ status: 'True', reason: 'Verified', message: 'the graph compiles' } as const)
       : ({ status: 'False', reason: 'InvalidGraph', message: message ?? '' } as const);
     let conditions = object.status?.conditions ?? [];
-    for (const type of ['GraphVerified', 'Ready'])
-      conditions = setCondition(conditions, { type, ...verified }, clock.now()).conditions;
+    const { generation } = object.metadata;
+    const observed = generation === undefined ? {} : { observedGeneration: generation };
+    const ready = graph ? ({ ...verified, reason: 'Ready' } as const) : verified;
+    for (const condition of [
+      { type: 'GraphVerified', ...verified },
+      { type: 'Ready', ...ready },
+    ])
+      conditions = setCondition(conditions, { ...condition, ...observed }, clock.now()).conditions;
     const status = { ...(graph && graphReport(graph)), conditions };
     if (deepEqual(object.status as unknown, status)) return;
     const patch = [{ op: 'add', path: '/status', value: status as unknown as JsonObject }];

@@ -280,12 +280,15 @@ const EXTERNAL_METADATA: OpenApiSchema = record({
 function compileExternal(
   node: DeclaredNode,
   scope: ExpressionScope,
-  { issues }: NodeContext,
+  { issues, instanceNamespaced }: NodeContext,
 ): Template<JsonObject> {
   const path = `${node.path}.${node.resource.word ?? 'externalRef'}`;
   const value = node.resource.externalRef as unknown as JsonObject;
-  if (!node.schema.namespaced && isObject(value['metadata']) && value['metadata']['namespace'] !== undefined)
-    issues.push(clusterScoped(node, path));
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  if (!node.schema.namespaced && metadata['namespace'] !== undefined) issues.push(clusterScoped(node, path));
+  // A selector without a namespace is for all of them.
+  if (metadata['selector'] === undefined && lacksNamespace(node, metadata, instanceNamespaced))
+    issues.push(namespaceLacking(node, path));
   return compileTemplate(value, EXTERNAL_METADATA, {
     scope,
     place: { node: node.id, path },
@@ -301,6 +304,21 @@ function clusterScoped(node: DeclaredNode, path: string): GraphIssue {
     path: `${path}.metadata.namespace`,
     message: `${node.of.kind} is cluster-scoped`,
     expected: 'no namespace',
+  };
+}
+
+function lacksNamespace(node: DeclaredNode, metadata: JsonObject, instanceNamespaced: boolean): boolean {
+  const { namespace } = metadata;
+  const given = typeof namespace === 'string' ? namespace.trim() !== '' : namespace !== undefined;
+  return node.schema.namespaced && !instanceNamespaced && !given;
+}
+
+function namespaceLacking(node: DeclaredNode, path: string): GraphIssue {
+  return {
+    node: node.id,
+    path: `${path}.metadata.namespace`,
+    message: `${node.of.kind} is namespaced and the instance is cluster-scoped`,
+    expected: 'a namespace',
   };
 }
 
@@ -354,8 +372,7 @@ function checkMetadata(
   };
   if (metadata['name'] === undefined) report('.name', 'the object has no name', 'a name');
   if (!node.schema.namespaced && metadata['namespace'] !== undefined) issues.push(clusterScoped(node, path));
-  if (node.schema.namespaced && !instanceNamespaced && metadata['namespace'] === undefined)
-    report('.namespace', `${node.of.kind} is namespaced and the instance is cluster-scoped`, 'a namespace');
+  if (lacksNamespace(node, metadata, instanceNamespaced)) issues.push(namespaceLacking(node, path));
   for (const field of ['labels', 'annotations']) {
     const entries = metadata[field];
     if (!isObject(entries)) continue;

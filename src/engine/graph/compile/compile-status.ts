@@ -11,7 +11,6 @@ import {
   graphEnvironment,
   graphLibraries,
   isWild,
-  unwrapped,
 } from '../expression/index.ts';
 import type { GraphIssue } from '../issue.ts';
 import { compileStandalone, compileTemplate, joinedPath, type Template, valueAt } from '../template/index.ts';
@@ -20,7 +19,7 @@ import { inferSchema } from './infer-schema.ts';
 /** Conditions that the engine computes for every instance. */
 export const ENGINE_CONDITIONS = ['Ready', 'InstanceManaged', 'GraphResolved', 'ResourcesReady'] as const;
 
-/** A condition of the author's: an expression that gives one. */
+/** An expression of the author's that gives a condition, or a list of them. */
 export interface AuthorCondition {
   readonly expression: Expression;
   /** Where it is written out. */
@@ -146,18 +145,25 @@ function compileConditions(
     const place = { path: `${path}[${index}]` };
     const expression = compileStandalone(item, scope, place, issues);
     if (!expression) continue;
-    const type = unwrapped(expression.type);
+    const given = expression.type;
+    const type = given.kind === 'list' ? given.element : given;
     if (!isWild(type) && !(type.kind === 'object' && type.name === CONDITION_TYPE.name)) {
       issues.push({
         ...place,
         expression: expression.source,
-        message: `the expression gives ${article(type)}`,
-        expected: 'a condition; runtime.newCondition({type: …, status: …}) makes one',
+        message: `the expression gives ${article(given)}`,
+        expected: 'a condition, or a list of them; runtime.newCondition({type: …, status: …}) makes one',
       });
       continue;
     }
     const calls = conditionCalls(expression.program.ast.expr, childrenOf);
     for (const call of calls) {
+      if (call.problem !== undefined)
+        issues.push({
+          ...place,
+          expression: expression.source,
+          message: `runtime.newCondition: ${call.problem}`,
+        });
       const engines: readonly string[] = ENGINE_CONDITIONS;
       if (
         call.function === 'condition' &&

@@ -60,6 +60,21 @@ describe('names', () => {
       'webapps policies gateways ingresses proxies boxes batches buses statuses databases people indices redisproxies series humans analyses',
     );
   });
+
+  it('in plural are what kro calls them, also where English has another word', () => {
+    const words =
+      'apps settings redis metrics kubernetes lens area lambda software video disk tomato policyindex safe alias axis';
+    expect(words.split(' ').map(pluralOf).join(' ')).toBe(
+      'apps settings redis metrics kubernetes lens area lambda softwares videoes disks tomatoes policyindices saves aliases axes',
+    );
+  });
+
+  it('in plural stay what they are where they are one already', () => {
+    const words = 'data people policies children status-data media medium news ssh photo';
+    expect(words.split(' ').map(pluralOf).join(' ')).toBe(
+      'data people policies children status-data media media news sshs photos',
+    );
+  });
 });
 
 describe('nodes', () => {
@@ -115,6 +130,15 @@ describe('nodes', () => {
       'ConfigMap is namespaced and the instance is cluster-scoped; expected a namespace',
     );
     expect(cell('Cluster', 'ConfigMap', ', namespace: b')).toBe('');
+    expect(cell('Cluster', 'ConfigMap', ', namespace: " "')).toContain('expected a namespace');
+    const read = (metadata: string): string =>
+      wrong(
+        `schema: {scope: Cluster}\nresources: [{id: a, externalRef: {apiVersion: v1, kind: ConfigMap, metadata: ${metadata}}}]`,
+      );
+    expect(read('{name: a}')).toContain(
+      'resources[0].externalRef.metadata.namespace (node a): ConfigMap is namespaced',
+    );
+    expect([read('{name: a, namespace: b}'), read('{selector: {}}')]).toEqual(['', '']);
     expect(cell('Cluster', 'Namespace', '')).toBe('');
   });
 });
@@ -322,7 +346,15 @@ describe('[R27] variables by position', () => {
     expect(conditions("${runtime.newCondition({type: 'Up', status: 'True', x: 1})}")).toContain(
       'a condition has the fields type, status, reason, message',
     );
-    expect(conditions('${a.metadata.name}')).toContain('expected a condition; runtime.newCondition');
+    expect(conditions('${a.metadata.name}')).toContain('expected a condition, or a list of them;');
+    expect(conditions("${a.data.map(k, runtime.newCondition({type: k, status: 'True'}))}")).toBe('');
+    expect(conditions('${[a.metadata.name]}')).toContain('the expression gives a list(string)');
+    expect(conditions("${runtime.newCondition({type: 'Up', status: 'true'})}")).toContain(
+      'status must be True, False or Unknown, not "true"',
+    );
+    expect(conditions("${runtime.newCondition({type: '', status: 'True'})}")).toContain(
+      'type must not be empty',
+    );
     expect(
       conditions("${runtime.newCondition({type: 'Up', status: runtime.condition(schema, 'Ready').status})}"),
     ).toBe('');
@@ -350,6 +382,13 @@ describe('order', () => {
       ['a', 1, []],
       ['b', 2, ['a']],
       ['c', 3, ['b']],
+    ]);
+    // What nothing depends on has the highest wave, however little it needs itself: removal takes all of that at once.
+    const loose = graph(`${CONFIG('z')}${CONFIG('b', '', '{v: "${a.metadata.name}"}')}${CONFIG('a')}`);
+    expect(compiled(loose).nodes.map(({ id, wave }) => [id, wave])).toEqual([
+      ['z', 2],
+      ['a', 1],
+      ['b', 2],
     ]);
     const each = `${CONFIG('a')}\n- id: b\n  forEach: [{x: "\${a.data.map(k, k)}"}]\n  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "\${x}"}}`;
     expect(compiled(graph(each)).nodes[1]?.dependencies).toEqual(['a']);

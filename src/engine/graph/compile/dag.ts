@@ -2,7 +2,10 @@
 export type Ordered =
   | {
       readonly order: readonly string[];
-      /** From 1: one more than the highest of those it depends on. */
+      /**
+       * From 1: lower than those of all nodes that depend on it, and otherwise as high as can be. What nothing depends on has the
+       * highest, since removal goes from there.
+       */
       readonly waves: ReadonlyMap<string, number>;
       readonly cycle?: undefined;
     }
@@ -16,21 +19,34 @@ export function orderNodes(
   nodes: readonly string[],
   dependencies: ReadonlyMap<string, ReadonlySet<string>>,
 ): Ordered {
-  const waves = new Map<string, number>();
-  const order: string[] = [];
+  const done = new Set<string>();
   let rest = [...nodes];
   const known = new Set(nodes);
   while (rest.length > 0) {
     const next = rest.find((id) =>
-      [...(dependencies.get(id) ?? [])].every((other) => !known.has(other) || waves.has(other)),
+      [...(dependencies.get(id) ?? [])].every((other) => !known.has(other) || done.has(other)),
     );
     if (next === undefined) return { cycle: cycleIn(rest, dependencies) };
-    const below = [...(dependencies.get(next) ?? [])].map((other) => waves.get(other) ?? 0);
-    waves.set(next, Math.max(0, ...below) + 1);
-    order.push(next);
+    done.add(next);
     rest = rest.filter((id) => id !== next);
   }
-  return { order, waves };
+  const order = [...done];
+  return { order, waves: wavesOf(order, dependencies) };
+}
+
+function wavesOf(
+  order: readonly string[],
+  dependencies: ReadonlyMap<string, ReadonlySet<string>>,
+): ReadonlyMap<string, number> {
+  const above = new Map(order.map((id) => [id, 0]));
+  let highest = 0;
+  for (const id of order.toReversed()) {
+    const level = above.get(id) ?? 0;
+    highest = Math.max(highest, level);
+    for (const other of dependencies.get(id) ?? [])
+      if (above.has(other)) above.set(other, Math.max(above.get(other) ?? 0, level + 1));
+  }
+  return new Map(order.map((id) => [id, highest - (above.get(id) ?? 0) + 1]));
 }
 
 /** `a, b, a`: beginning with the one that is written first of those in the cycle. */

@@ -25,9 +25,15 @@ export function wantedText(written: OpenApiSchema, resolve: Resolve): string {
       const names = Object.keys(schema.properties ?? {});
       return names.length === 0 ? 'an object' : `an object with ${someOf(names)}`;
     }
-    default:
-      return 'any value';
+    default: {
+      const kinds = branchesOf(schema).map((branch) => wantedText(branch, resolve));
+      return kinds.length === 0 ? 'any value' : [...new Set(kinds)].join(' or ');
+    }
   }
+}
+
+function branchesOf({ oneOf = [], anyOf = [] }: OpenApiSchema): OpenApiSchema[] {
+  return [...oneOf, ...anyOf].filter((branch) => branch.type !== undefined);
 }
 
 const SHOWN = 12;
@@ -97,9 +103,7 @@ function branchMismatch(
   path: string,
   depth: number,
 ): string | undefined {
-  const branches = [...(schema.oneOf ?? []), ...(schema.anyOf ?? [])].filter(
-    (branch) => branch.type !== undefined,
-  );
+  const branches = branchesOf(schema);
   if (branches.length === 0) return undefined;
   const reasons = branches.map((branch) => compare(type, branch, resolve, path, depth + 1));
   return reasons.includes(undefined) ? undefined : reasons[0];

@@ -52,12 +52,14 @@ function newCondition(given: Value): Value {
     if (isObject(json) && json[name] !== undefined && typeof json[name] !== 'string')
       return new CelError(`runtime.newCondition: ${name} must be a string`);
   }
-  const status = stringAt(json, 'status') ?? '';
-  if (!STATUSES.includes(status))
-    return new CelError(`runtime.newCondition: status must be True, False or Unknown, not "${status}"`);
-  if ((stringAt(json, 'type') ?? '') === '')
-    return new CelError('runtime.newCondition: type must not be empty');
+  const problem = conditionProblem(stringAt(json, 'type') ?? '', stringAt(json, 'status') ?? '');
+  if (problem !== undefined) return new CelError(`runtime.newCondition: ${problem}`);
   return asCondition({ reason: '', message: '', ...(json as object) });
+}
+
+function conditionProblem(type: string, status: string): string | undefined {
+  if (!STATUSES.includes(status)) return `status must be True, False or Unknown, not "${status}"`;
+  return type === '' ? 'type must not be empty' : undefined;
 }
 
 function condition(object: Value, type: Value): Value {
@@ -129,6 +131,8 @@ export interface ConditionCall {
   readonly function: 'newCondition' | 'condition';
   /** Of `newCondition`, where it is written out. */
   readonly type?: string;
+  /** Of `newCondition`: what is wrong with what is written out. */
+  readonly problem?: string;
   /** Of `condition`: the variable that is asked. */
   readonly object?: string;
 }
@@ -140,9 +144,17 @@ export function conditionCalls(expr: Expr, childrenOf: (expr: Expr) => readonly 
     if (item.kind === 'call') {
       const [first, second] = item.args;
       if (item.function === 'runtime.@newCondition' && first?.kind === 'map') {
-        const entry = first.entries.find(({ key }) => keyName(key) === 'type');
-        const type = entry && entry.value.kind === 'literal' ? entry.value.value : undefined;
-        calls.push({ function: 'newCondition', ...(typeof type === 'string' && { type }) });
+        const written = (name: string): string | undefined => {
+          const value = first.entries.find(({ key }) => keyName(key) === name)?.value;
+          return value?.kind === 'literal' && typeof value.value === 'string' ? value.value : undefined;
+        };
+        const type = written('type');
+        const problem = conditionProblem(type ?? 'computed', written('status') ?? 'True');
+        calls.push({
+          function: 'newCondition',
+          ...(type !== undefined && { type }),
+          ...(problem !== undefined && { problem }),
+        });
       } else if (isRuntime(item.target) && item.function === 'condition') {
         const type = second?.kind === 'literal' ? second.value : undefined;
         calls.push({

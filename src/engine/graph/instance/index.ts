@@ -52,6 +52,7 @@ export { observedObjects, renderInstance } from './render.ts';
 export { type InstanceStatus, instanceStatus, type StatusInput } from './status.ts';
 export { type InstanceStep, stepInstance } from './step.ts';
 export type { ManagedResource, NodeReport, RenderedNode, StepOptions } from './walk.ts';
+export { withDefaults } from './with-defaults.ts';
 export {
   ANNOTATIONS,
   FINALIZER,

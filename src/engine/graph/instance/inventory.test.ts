@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../kube/object.ts';
 import { compiled } from '../graph.fixture.ts';
@@ -51,6 +52,20 @@ describe('inventory', () => {
         'the annotation internal.kro.run/applyset-inventory-hash does not match; the inventory was changed by hand',
     });
     expect(readInventory(one)).toEqual({ kind: 'None' });
+    expect(annotations[ANNOTATIONS.inventoryHash]).toBe(
+      `sha256:${createHash('sha256').update(`${labels[LABELS.setId]}\0ConfigMap\0`).digest('base64url')}`,
+    );
+    // Early versions of kro wrote no hash.
+    const early = { groupKinds: ['ConfigMap'], namespaces: [] };
+    expect(read({ [ANNOTATIONS.inventoryHash]: undefined })).toEqual({
+      kind: 'Read',
+      inventory: early,
+      unsigned: true,
+    });
+    expect(read({ [ANNOTATIONS.inventoryHash]: undefined, [ANNOTATIONS.namespaces]: undefined })).toEqual({
+      kind: 'Invalid',
+      problem: 'the annotation internal.kro.run/applyset-inventory-hash is missing',
+    });
     const copied = { ...one, metadata: { ...one.metadata, name: 'copy', labels, annotations } };
     expect(readInventory(copied)).toMatchObject({ kind: 'Invalid' });
   });

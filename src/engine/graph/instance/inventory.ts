@@ -148,24 +148,33 @@ function contributionsIn(text: string): Contribution[] | undefined {
   return found.length === read.length ? found : undefined;
 }
 
+/** As kro has it, so that instances may change hands; what is added to others' objects is ours alone. */
 function hashOf(id: string, { groupKinds, namespaces, contributions }: Inventory): string {
   const text = [
     id,
     groupKinds.join(','),
     namespaces.join(','),
     ...(contributions ? [contributionsText(contributions)] : []),
-  ].join('\n');
-  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+  ].join('\0');
+  return `sha256:${createHash('sha256').update(text).digest('base64url')}`;
 }
 
 export type InventoryReading =
   /** There is none yet. */
   | { readonly kind: 'None' }
-  | { readonly kind: 'Read'; readonly inventory: Inventory }
+  | {
+      readonly kind: 'Read';
+      readonly inventory: Inventory;
+      /** Written before there were hashes; to be written anew. */
+      readonly unsigned?: true;
+    }
   /** What is there cannot be believed; nothing may be deleted by it. */
   | { readonly kind: 'Invalid'; readonly problem: string };
 
-/** Reads the inventory of an instance, and believes it only where its hash is right. */
+/**
+ * Reads the inventory of an instance. Where there is a hash it must be right. Instances that an early kro made have none: all else must
+ * be there then, as kro wrote it.
+ */
 export function readInventory(instance: KubeObject): InventoryReading {
   const annotation = (name: string): string | undefined =>
     stringAt(instance, 'metadata', 'annotations', name);
@@ -175,11 +184,11 @@ export function readInventory(instance: KubeObject): InventoryReading {
   const id = stringAt(instance, 'metadata', 'labels', LABELS.setId);
   if (kinds === undefined && namespaces === undefined && hash === undefined) return { kind: 'None' };
   const invalid = (problem: string): InventoryReading => ({ kind: 'Invalid', problem });
-  for (const [name, value] of [
+  const missing = [
     [ANNOTATIONS.groupKinds, kinds],
-    [ANNOTATIONS.inventoryHash, hash],
-  ] as const)
-    if (value === undefined) return invalid(`the annotation ${name} is missing`);
+    [ANNOTATIONS.inventoryHash, hash ?? (namespaces === undefined ? undefined : '')],
+  ].find(([, value]) => value === undefined);
+  if (missing) return invalid(`the annotation ${missing[0]} is missing`);
   if (id !== applySetId(instance)) return invalid(`the label ${LABELS.setId} is not that of this instance`);
   const written = annotation(ANNOTATIONS.contributions);
   const contributions = written === undefined ? undefined : contributionsIn(written);
@@ -190,6 +199,10 @@ export function readInventory(instance: KubeObject): InventoryReading {
     namespaces: listOf(namespaces),
     ...(contributions && { contributions }),
   };
+  if (hash === undefined)
+    return contributions
+      ? invalid(`the annotation ${ANNOTATIONS.inventoryHash} is missing`)
+      : { kind: 'Read', inventory, unsigned: true };
   if (hash !== hashOf(id, inventory))
     return invalid(
       `the annotation ${ANNOTATIONS.inventoryHash} does not match; the inventory was changed by hand`,

@@ -121,7 +121,7 @@ export function memberMarks(
         ...(place.size !== undefined && { [LABELS.collectionSize]: String(place.size) }),
         [LABELS.instanceId]: uid,
         [LABELS.instanceName]: labelValue(name),
-        [LABELS.instanceNamespace]: labelValue(namespace),
+        ...(namespace !== '' && { [LABELS.instanceNamespace]: labelValue(namespace) }),
         [LABELS.instanceGroup]: labelValue(group),
         [LABELS.instanceVersion]: version,
         [LABELS.instanceKind]: instance.kind,

@@ -168,10 +168,10 @@ resources:
         conditions as unknown as {
           type: string;
           status: string;
-          message: string;
+          message?: string;
           lastTransitionTime: string;
         }[]
-      ).map((item) => `${item.type}=${item.status} ${item.message} ${item.lastTransitionTime}`);
+      ).map((item) => `${item.type}=${item.status} ${item.message ?? ''} ${item.lastTransitionTime}`);
     const first = status(one, now);
     expect(short(first)).toEqual([
       'Up=False for other 2026-01-01T00:00:00Z',
@@ -192,7 +192,86 @@ resources:
     );
     const duplicated = status(instance({ name: 'Up' }), now);
     expect(duplicated.state).toBe('ERROR');
-    expect(duplicated.problems).toEqual(['status.conditions: two expressions give a condition "Up"']);
+    expect(duplicated.problems).toEqual(['status.conditions: a condition "Up" is given 2 times']);
+    expect(short(duplicated)).toEqual([]);
+    // Where both were there before, they stay what they were.
+    const later = status({ ...instance({ name: 'Up' }), status: second.status }, now + 120_000);
+    expect(short(later)).toContain('Up=True for other 2026-01-01T00:01:00Z');
+  });
+
+  it('[R90] has as many conditions as an expression gives, without reasons that nobody gave', () => {
+    const graph = compiled(`
+schema:
+  spec: {names: "[]string", bad: string}
+  status:
+    conditions:
+    - "\${schema.spec.names.map(n, runtime.newCondition({type: n, status: web.status.availableReplicas > 0 ? 'True' : 'False'}))}"
+    - "\${runtime.newCondition({type: 'Fixed', status: schema.spec.bad, reason: 'Said'})}"
+resources:
+- id: web
+  template: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}
+`);
+    const world = cluster();
+    const conditions = (spec: object, before: object = {}): ReturnType<typeof instanceStatus> => {
+      const one = { ...instance(spec, { generation: 4 }), status: before };
+      const step = stepInstance(graph, one, world.observed, { owner });
+      world.apply(step);
+      return instanceStatus({ instance: one, now, graph, step });
+    };
+    const lastTransitionTime = '2026-01-01T00:00:00Z';
+    const spec = { names: ['A', 'B'], bad: 'True' };
+    conditions(spec);
+    world.put({ ...(world.all()[0] as KubeObject), status: { availableReplicas: 1 } });
+    const good = conditions(spec);
+    expect(good.status['conditions']).toEqual([
+      { type: 'A', status: 'True', observedGeneration: 4, lastTransitionTime },
+      { type: 'B', status: 'True', observedGeneration: 4, lastTransitionTime },
+      { type: 'Fixed', status: 'True', reason: 'Said', observedGeneration: 4, lastTransitionTime },
+    ]);
+    // What waits, and what fails, stays as it was: also conditions whose types only an expression knows.
+    world.put({ ...(world.all()[0] as KubeObject), status: {} });
+    const open = conditions({ ...spec, bad: 'Perhaps' }, good.status);
+    expect(open.status['conditions']).toEqual(
+      expect.arrayContaining(good.status['conditions'] as unknown as object[]),
+    );
+    expect([open.state, open.problems]).toEqual([
+      'ERROR',
+      [expect.stringContaining('status must be True, False or Unknown')],
+    ]);
+    expect(conditions({ names: ['A', 'A'], bad: 'True' }).status['conditions']).toHaveLength(1);
+  });
+
+  it('an instance that is being deleted goes on to say what it said, and what is waited for', () => {
+    const graph = compiled(WEB);
+    const world = cluster();
+    const one = instance({ name: 'cart', replicas: 1, extra: false });
+    const step = stepInstance(graph, one, world.observed, { owner });
+    const before = instanceStatus({ instance: one, now, graph, step }).status;
+    const leaving = (status: object): Record<string, unknown> =>
+      instanceStatus({ instance: { ...one, status }, now: now + 60_000, deleting: 'waits for cart' }).status;
+    const told = leaving(before);
+    expect([told['spec'], told['state']]).toEqual(['cart', 'DELETING']);
+    expect(
+      (told['conditions'] as Condition[]).map(({ type, status, reason }) => [type, status, reason]),
+    ).toEqual([
+      ['Ready', 'Unknown', 'UnderDeletion'],
+      ['InstanceManaged', 'True', 'Managed'],
+      ['GraphResolved', 'True', 'Resolved'],
+      ['ResourcesReady', 'Unknown', 'UnderDeletion'],
+    ]);
+    const own = {
+      type: 'Up',
+      status: 'True',
+      reason: 'Mine',
+      message: '',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const authors = leaving({ conditions: [own] })['conditions'] as Condition[];
+    expect(authors[0]).toEqual(own);
+    expect(authors.slice(1)).toMatchObject([
+      { type: 'ResourcesReady', reason: 'UnderDeletion', message: 'waits for cart' },
+    ]);
+    expect(leaving({ conditions: authors })['conditions']).toHaveLength(2);
   });
 });
 

@@ -47,13 +47,18 @@ const SHOWN_NODES = 5;
 export function instanceStatus(input: StatusInput): InstanceStatus {
   const { instance, graph, step } = input;
   const problems: string[] = [];
-  const fields = graph && step ? resolvedFields(graph, step, problems) : {};
+  const fields =
+    graph && step
+      ? resolvedFields(graph, step, problems)
+      : input.deleting === undefined
+        ? {}
+        : fieldsBefore(instance);
   const own = engineConditions(input);
   const previous = conditionsOf(instance);
   const author = graph && step ? authorConditions(graph, step, own, previous, input, problems) : undefined;
-  const replaced = (graph?.conditions.length ?? 0) > 0;
+  const replaced = graph ? graph.conditions.length > 0 : input.deleting !== undefined && areAuthors(previous);
   const conditions = replaced ? authorOnWire(author, own, previous, input) : own;
-  const state = author?.duplicated === true ? 'ERROR' : stateOf(input, own);
+  const state = author?.failed === true ? 'ERROR' : stateOf(input, own);
   const listed = graph?.listsResources === true && step ? { managedResources: step.managed } : {};
   return {
     status: {
@@ -69,6 +74,18 @@ export function instanceStatus(input: StatusInput): InstanceStatus {
 
 export function conditionsOf(instance: KubeObject): Condition[] {
   return listAt(instance, 'status', 'conditions').filter(isObject) as unknown as Condition[];
+}
+
+/** What an instance said before it was deleted it goes on to say: nothing is evaluated any more. */
+function fieldsBefore({ status }: KubeObject): JsonObject {
+  const { state: _state, conditions: _conditions, ...fields } = isObject(status) ? status : {};
+  return fields;
+}
+
+/** Whether conditions on the wire are those of an author, told without the graph. */
+function areAuthors(conditions: readonly Condition[]): boolean {
+  const engines = ['InstanceManaged', 'GraphResolved'].every((type) => findCondition(conditions, type));
+  return conditions.length > 0 && !engines;
 }
 
 function stateOf(input: StatusInput, conditions: readonly Condition[]): InstanceState {
@@ -112,8 +129,10 @@ function managed({ unmanaged }: StatusInput): NewCondition {
     : { type: 'InstanceManaged', status: 'False', reason: 'ManagementFailed', message: unmanaged };
 }
 
-function resolvedGraph({ unresolved, graph }: StatusInput): NewCondition {
+function resolvedGraph({ unresolved, graph, deleting, instance }: StatusInput): NewCondition {
   const type = 'GraphResolved';
+  const before = deleting === undefined ? undefined : findCondition(conditionsOf(instance), type);
+  if (before) return before;
   if (unresolved !== undefined)
     return { type, status: 'False', reason: 'ResolutionFailed', message: unresolved };
   if (!graph) return { type, status: 'Unknown', reason: 'Unknown', message: 'the graph was not asked for' };
@@ -213,10 +232,13 @@ function reportFailure({ kind, path, expression, message }: UnresolvedField, pro
 
 interface AuthorConditions {
   readonly conditions: readonly NewCondition[];
-  readonly duplicated: boolean;
+  readonly failed: boolean;
 }
 
-/** The conditions that the author's expressions give; one that waits for something keeps what it was. */
+/**
+ * The conditions that the author's expressions give, each one or a list. What is not known now, because an expression waits, fails or
+ * says the same type as another one, stays what it was.
+ */
 function authorConditions(
   graph: CompiledGraph,
   step: InstanceStep,
@@ -230,36 +252,50 @@ function authorConditions(
     status: { ...(instance['status'] as object), conditions: own },
   };
   const bindings = { ...step.bindings, schema };
-  const made = new Map<string, NewCondition>();
-  let duplicated = false;
-  for (const { expression, type } of graph.conditions) {
+  const found = problems.length;
+  let waiting = false;
+  const given = graph.conditions.map(({ expression }) => {
     const { value, unresolved } = evaluateExpression(expression, bindings);
-    let condition: NewCondition | undefined;
-    if (unresolved) {
-      if (unresolved.kind === 'Failed')
-        problems.push(`status.conditions: \${${unresolved.expression}}: ${unresolved.message}`);
-      condition = type === undefined ? undefined : findCondition(previous, type);
-    } else condition = conditionOf(toJson(value));
-    if (!condition) continue;
-    if (made.has(condition.type)) {
-      problems.push(`status.conditions: two expressions give a condition "${condition.type}"`);
-      duplicated = true;
-    } else made.set(condition.type, condition);
+    if (unresolved?.kind === 'Failed')
+      problems.push(`status.conditions: \${${unresolved.expression}}: ${unresolved.message}`);
+    else if (unresolved) waiting = true;
+    if (unresolved) return undefined;
+    const conditions = conditionsIn(toJson(value));
+    if (!conditions) problems.push(`status.conditions: \${${expression.source}}: the value is no condition`);
+    return conditions;
+  });
+  const times = new Map<string, number>();
+  for (const { type } of given.flatMap((conditions) => conditions ?? []))
+    times.set(type, (times.get(type) ?? 0) + 1);
+  for (const [type, count] of times)
+    if (count > 1) problems.push(`status.conditions: a condition "${type}" is given ${count} times`);
+  const made = new Map<string, NewCondition>();
+  for (const [index, conditions] of given.entries()) {
+    const type = graph.conditions[index]?.type ?? '';
+    const before = conditions || times.has(type) ? undefined : findCondition(previous, type);
+    for (const condition of conditions ?? (before ? [before] : []))
+      if ((times.get(condition.type) ?? 0) <= 1) made.set(condition.type, condition);
   }
-  return { conditions: [...made.values()], duplicated };
+  const failed = problems.length > found;
+  if (waiting || failed)
+    for (const condition of previous) if (!made.has(condition.type)) made.set(condition.type, condition);
+  return { conditions: [...made.values()], failed };
 }
 
-function conditionOf(read: ReturnType<typeof toJson>): NewCondition | undefined {
+/** One condition or a list of them. */
+function conditionsIn(read: ReturnType<typeof toJson>): NewCondition[] | undefined {
   if ('error' in read) return undefined;
-  const type = stringAt(read.json, 'type') ?? '';
-  const status = stringAt(read.json, 'status');
+  const items = (Array.isArray(read.json) ? read.json : [read.json]).map(conditionOf);
+  const conditions = items.filter((item) => item !== undefined);
+  return conditions.length === items.length ? conditions : undefined;
+}
+
+function conditionOf(json: JsonValue): NewCondition | undefined {
+  const type = stringAt(json, 'type') ?? '';
+  const status = stringAt(json, 'status');
   if (type === '' || (status !== 'True' && status !== 'False' && status !== 'Unknown')) return undefined;
-  return {
-    type,
-    status,
-    reason: stringAt(read.json, 'reason') ?? '',
-    message: stringAt(read.json, 'message') ?? '',
-  };
+  const reason = stringAt(json, 'reason') ?? '';
+  return { type, status, reason, message: stringAt(json, 'message') ?? '' };
 }
 
 /** Without a step there is nothing to evaluate: what the author's conditions were stays, and the engine's own problem is told beside it. */
@@ -268,17 +304,23 @@ function authorOnWire(
   own: readonly Condition[],
   previous: readonly Condition[],
   { instance, now }: StatusInput,
-): readonly Condition[] {
+): readonly AuthorsCondition[] {
   if (!author) {
     const resourcesReady = own.filter(({ type }) => type === 'ResourcesReady');
     return [...previous.filter(({ type }) => type !== 'ResourcesReady'), ...resourcesReady];
   }
-  const generation = instance.metadata.generation;
-  return author.conditions.map(({ type, status, reason, message }) =>
-    transitioned(
-      previous,
-      { type, status, reason, message, ...(generation !== undefined && { observedGeneration: generation }) },
-      now,
-    ),
-  );
+  const { generation } = instance.metadata;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return author.conditions.map((condition) => {
+    const before = previous.find((item) => item === condition);
+    return before ?? withoutEmpty(transitioned(previous, { ...condition, ...observed }, now));
+  });
+}
+
+/** What the author gives no reason and no message has none. */
+type AuthorsCondition = Omit<Condition, 'reason' | 'message'> &
+  Partial<Pick<Condition, 'reason' | 'message'>>;
+
+function withoutEmpty({ reason, message, ...condition }: Condition): AuthorsCondition {
+  return { ...condition, ...(reason !== '' && { reason }), ...(message !== '' && { message }) };
 }

@@ -87,6 +87,8 @@ interface Comparison {
   readonly report: (path: string, message: string, breaking: boolean) => void;
 }
 
+const OPEN = 'x-kubernetes-preserve-unknown-fields';
+
 /** Keywords that say how small something must not be, and how large. */
 const LOWER = ['minimum', 'minLength', 'minItems', 'minProperties'] as const;
 const UPPER = ['maximum', 'maxLength', 'maxItems', 'maxProperties'] as const;
@@ -107,14 +109,14 @@ function compareSchemas(before: OpenApiSchema, after: OpenApiSchema, comparison:
   for (const keyword of UPPER) compareBound(keyword, before[keyword], after[keyword], -1, say);
   if (!deepEqual(before.default, after.default)) say('the default changes', false);
   if (before.description !== after.description) say('the description changes', false);
-  const open = 'x-kubernetes-preserve-unknown-fields';
-  if (before[open] === true && after[open] !== true) say('unknown fields are kept no longer', true);
-  for (const keyword of [
-    'x-kubernetes-list-type',
-    'x-kubernetes-list-map-keys',
-    'x-kubernetes-map-type',
-  ] as const)
-    if (!deepEqual(before[keyword], after[keyword])) say(`${keyword} changes`, true);
+  if (before[OPEN] === true && after[OPEN] !== true) say('unknown fields are kept no longer', true);
+  const [oldList, nowList] = [before, after].map((schema) => schema['x-kubernetes-list-type'] ?? 'atomic');
+  // A list that is atomic takes every list that a set or a map took.
+  if (oldList !== nowList) say('x-kubernetes-list-type changes', nowList !== 'atomic');
+  else if (!deepEqual(before['x-kubernetes-list-map-keys'], after['x-kubernetes-list-map-keys']))
+    say('x-kubernetes-list-map-keys changes', true);
+  if (before['x-kubernetes-map-type'] !== after['x-kubernetes-map-type'])
+    say('x-kubernetes-map-type changes', true);
   compareRules(before, after, say);
   compareProperties(before, after, comparison);
 }
@@ -202,6 +204,8 @@ function compareProperties(before: OpenApiSchema, after: OpenApiSchema, comparis
   else if (before.items) say(inner('[]'), 'the elements are not described any longer', true);
   const [old, now] = [before.additionalProperties, after.additionalProperties];
   if (typeof old === 'object' && typeof now === 'object') compareSchemas(old, now, inner('*'));
-  else if (old !== undefined && now === undefined)
-    say(inner('*'), 'other keys are not allowed any longer', true);
+  else if (old !== undefined && now === undefined) {
+    const open = after[OPEN] === true;
+    say(inner('*'), open ? 'anything is allowed now' : 'other keys are not allowed any longer', !open);
+  }
 }

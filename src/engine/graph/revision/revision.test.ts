@@ -115,6 +115,8 @@ describe('compatibility', () => {
       ],
       ['{a: {b: {c: string}}}', '{a: {b: {d: string}}}', '! .a.b.c the field is gone'],
       ['{a: object}', '{a: {b: string}}', '! .a unknown fields are kept no longer'],
+      ['{a: "map[string]string"}', '{a: {b: string}}', '! .a.* other keys are not allowed any longer'],
+      ['{a: "[]string"}', '{a: "[]string | listType=set"}', '! .a x-kubernetes-list-type changes'],
     ];
     for (const [before, after, message] of vectors)
       expect(changes(before, after), `${before} to ${after}`).toContain(message);
@@ -135,12 +137,15 @@ describe('compatibility', () => {
         '  .a minimum changes from 2 to 1',
       ],
       ['{a: string}', '{a: "string | immutable=true"}', '  .a the validation rules change'],
+      ['{a: "map[string]string"}', '{a: object}', '  .a.* anything is allowed now'],
+      ['{a: "[]string | uniqueItems=true"}', '{a: "[]string"}', '  .a x-kubernetes-list-type changes'],
     ];
     for (const [before, after, message] of vectors) {
       expect(changes(before, after), `${before} to ${after}`).toContain(message);
       expect(compareDefinitions(definition(before), definition(after)).breaking).toEqual([]);
     }
     expect(compareDefinitions(definition('{a: string}'), definition('{a: string}')).differs).toBe(false);
+    expect(changes('{a: "[]string"}', '{a: "[]string | listType=atomic"}')).toEqual([]);
   });
 
   it('shows three changes by name, and sees versions, scope and status go', () => {

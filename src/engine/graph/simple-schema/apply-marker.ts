@@ -44,7 +44,7 @@ export function applyMarkers(
     if (marker.name === 'required') {
       const value = flag(marker.value);
       if (typeof value === 'string') problems.push(`marker required ${value}`);
-      else required = value;
+      else required ||= value;
       continue;
     }
     const problem = applyMarker(schema, marker);
@@ -58,13 +58,14 @@ function shownType(type: string): string {
   return type === 'number' ? 'float' : type;
 }
 
-function applyMarker(schema: OpenApiSchema, { name, value }: Marker): string | undefined {
+function applyMarker(schema: OpenApiSchema, { name, value, text }: Marker): string | undefined {
   switch (name) {
     case 'description':
-      schema.description = value;
+      if (value === '') delete schema.description;
+      else schema.description = value;
       return undefined;
     case 'default':
-      return applyDefault(schema, value);
+      return applyDefault(schema, schema.type === 'string' && text !== undefined ? text : value);
     case 'minimum':
     case 'maximum': {
       const number = numberOf(value);
@@ -114,9 +115,13 @@ function applyMarker(schema: OpenApiSchema, { name, value }: Marker): string | u
   }
 }
 
+/** As kro spells them. Of a default it is only what JSON has. */
+const YES: readonly string[] = ['true', 'True', 'TRUE', 't', 'T', '1'];
+const NO: readonly string[] = ['false', 'False', 'FALSE', 'f', 'F', '0'];
+
 function flag(value: string): boolean | string {
-  if (value === 'true') return true;
-  return value === 'false' ? false : `must be true or false, not "${value}"`;
+  if (YES.includes(value)) return true;
+  return NO.includes(value) ? false : `must be true or false, not "${value}"`;
 }
 
 function numberOf(value: string): number | undefined {
@@ -149,8 +154,8 @@ function defaultOf(schema: OpenApiSchema, text: string): { value: JsonValue } | 
       return value === undefined ? { problem: `must be a number, not "${text}"` } : { value };
     }
     case 'boolean': {
-      const value = flag(text);
-      return typeof value === 'string' ? { problem: value } : { value };
+      if (text !== 'true' && text !== 'false') return { problem: `must be true or false, not "${text}"` };
+      return { value: text === 'true' };
     }
     default: {
       const wanted = schema.type === 'array' ? 'a JSON list' : 'a JSON object';

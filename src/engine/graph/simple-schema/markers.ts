@@ -22,6 +22,8 @@ export interface Marker {
   readonly name: MarkerName;
   /** Without the quotes around it. */
   readonly value: string;
+  /** As a text with lines and tabs, where it is quoted and has such: `"a\nb"`. In others, such as patterns, a backslash is one. */
+  readonly text?: string;
 }
 
 function isMarker(name: string): name is MarkerName {
@@ -66,7 +68,7 @@ export function parseMarkers(text: string): readonly Marker[] | string {
     const value = valueEnd(text, end + 1);
     if (typeof value === 'string') return `marker ${name}: ${value}`;
     if (value === end + 1) return `marker "${name}" has no value`;
-    markers.push({ name, value: unquoted(text.slice(end + 1, value)) });
+    markers.push({ name, ...writtenValue(text.slice(end + 1, value)) });
     at = value;
   }
   return markers.length > 0 ? markers : 'there is no marker after the "|"';
@@ -92,10 +94,15 @@ function valueEnd(text: string, start: number): number | string {
   return Math.min(at, text.length);
 }
 
-function unquoted(value: string): string {
-  if (value.length < 2 || !value.startsWith('"') || !value.endsWith('"')) return value;
+const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
+
+function writtenValue(written: string): { value: string; text?: string } {
+  if (written.length < 2 || !written.startsWith('"') || !written.endsWith('"')) return { value: written };
+  const inner = written.slice(1, -1);
   // Of regular expressions and the like a backslash stays.
-  return value.slice(1, -1).replace(/\\(["\\])/g, '$1');
+  const value = inner.replace(/\\(["\\])/g, '$1');
+  const text = inner.replace(/\\(["\\nrtbf])/g, (_, char: string) => CONTROLS[char] ?? char);
+  return text === value ? { value } : { value, text };
 }
 
 function isBlank(char: string | undefined): boolean {

@@ -86,6 +86,13 @@ describe('types', () => {
     );
   });
 
+  it('may have any name that no type has', () => {
+    expect(field('[]my-type', 'my-type: {x: string}')).toMatchObject({ items: { type: 'object' } });
+    expect(field('map[string]2nd', '2nd: integer')).toMatchObject({
+      additionalProperties: { type: 'integer' },
+    });
+  });
+
   it('that blow up are refused before they are built', () => {
     const types: Record<string, object> = { T0: { a: 'string' } };
     for (let n = 1; n < 15; n++)
@@ -138,7 +145,8 @@ describe('markers', () => {
       ['boolean | default=yes', 'must be true or false'],
       ['[]string | default={}', 'must be a JSON list'],
       ['string | required=maybe', 'marker required must be true or false'],
-      ['string | immutable=1', 'marker immutable must be true or false'],
+      ['string | immutable=yes', 'marker immutable must be true or false'],
+      ['boolean | default=True', 'marker default must be true or false'],
       ['[]string | uniqueItems=true listType=map', 'another marker says set'],
       ['[]string | listType=map listMapKey=a', 'for lists of objects with fields only'],
       ['[]string | listMapKey=a', 'listMapKey is for lists with listType=map only'],
@@ -169,6 +177,28 @@ describe('markers', () => {
     expect(parseMarkers(' ')).toContain('there is no marker');
     expect(splitLeaf('string | pattern="a|b"')).toEqual({ type: 'string ', markers: ' pattern="a|b"' });
     expect(splitLeaf('string | a | b')).toBeUndefined();
+  });
+
+  it('are read as kro reads them: booleans in all spellings, control characters of a quoted default', () => {
+    for (const yes of ['true', 'True', 'TRUE', 't', 'T', '1'])
+      expect(schemaOf(`{a: "string | required=${yes}"}`), yes).toMatchObject({ required: ['a'] });
+    expect(field('[]string | uniqueItems=1')).toMatchObject({ 'x-kubernetes-list-type': 'set' });
+    expect(field('string | immutable=F')).toEqual({ type: 'string' });
+    expect(field('string | description=""')).toEqual({ type: 'string' });
+    expect(field('string | default="one\\ntwo\\tthree \\\\n"')).toEqual({
+      type: 'string',
+      default: 'one\ntwo\tthree \\n',
+    });
+    expect(field('string | pattern="a\\tb"')).toEqual({ type: 'string', pattern: 'a\\tb' });
+  });
+
+  it('never take away that a field is required', () => {
+    const types = 'Must: "string | required=true"';
+    expect(
+      schemaOf('a: Must | required=false\nb: string | required=true required=false', types),
+    ).toMatchObject({
+      required: ['a', 'b'],
+    });
   });
 
   it('required and default: nested defaults hold where nothing in them is required', () => {

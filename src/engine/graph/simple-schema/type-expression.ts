@@ -31,7 +31,6 @@ export function parseTypeExpression(text: string, level = 0): TypeExpression | s
     const value = parseTypeExpression(type.slice(end + 1), level + 1);
     return typeof value === 'string' ? value : { kind: 'map', value };
   }
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(type)) return `"${type}" is no type`;
   return { kind: 'named', name: type };
 }
 
