@@ -6,6 +6,7 @@ import {
   typeConfigOf,
 } from '../../src/dialects/kubefed/index.ts';
 import { resourceIdOf } from '../../src/kube/custom-resource.ts';
+import type { Handler } from '../../src/kube/exchange.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { createClient } from '../../src/kube/rest-client.ts';
 import { configMaps, nodes } from '../../src/kube/well-known.ts';
@@ -99,6 +100,24 @@ describe('a federated object', () => {
     expect(there?.metadata.finalizers).toBeUndefined();
     await fleet.rest(5_000);
     expect(eventsOf('c')).toEqual(['AnnotationsNotSupported', 'FinalizersNotSupported']);
+  });
+
+  it('holds its deletion while its delete options make no sense', async () => {
+    await open(['a'], ['ConfigMap']);
+    const made = config('c', { template: { data: { x: '1' } }, ...onA });
+    const annotations = (text: string | null): object => ({
+      metadata: { annotations: { 'kubefed.io/deleteoption': text } },
+    });
+    await applyAll(fleet, fleet.hub, [made]);
+    await until('ConfigMap', 'c', 'True', { a: '' });
+    await patch('ConfigMap', 'c', annotations('{"propagationPolicy":"orphan"}'));
+    await remove('ConfigMap', 'c');
+    await fleet.rest(60_000);
+    expect(stored(fleet.spoke('a'), 'core/configmaps/shop/c')).toBeDefined();
+    expect(eventsOf('c')).toEqual(['InvalidDeleteOption']);
+    await patch('ConfigMap', 'c', annotations('{"propagationPolicy":"Orphan"}'));
+    await fleet.until(() => federatedAt(fleet, 'ConfigMap', 'c') === undefined, 'it is gone');
+    expect(stored(fleet.spoke('a'), 'core/configmaps/shop/c')).toBeUndefined();
   });
 
   it('[F14] goes where its namespace goes as well, and nowhere without one', async () => {
@@ -462,6 +481,53 @@ describe('a ReplicaSchedulingPreference', () => {
     await untilReplicas({ a: 3, b: 4 }, 120_000);
     await fleet.rest(150_000);
     expect(replicas()).toEqual({ a: 3, b: 4 });
+  });
+
+  it('does not wait for a cluster that never answered', async () => {
+    await open(['a', 'b'], ['Deployment'], { workloads: true });
+    await applyAll(fleet, fleet.hub, [
+      {
+        apiVersion: 'core.oam.dev/v1beta1',
+        kind: 'SpokeCluster',
+        metadata: { name: 'ghost', namespace: 'default' },
+        spec: {
+          mode: 'connect',
+          credential: {
+            type: 'kubeconfig',
+            kubeconfig: { secretRef: { name: 'missing', key: 'kubeconfig' } },
+          },
+        },
+      },
+      federated('Namespace', 'shop', { placement: { clusterSelector: {} } }),
+      federated('Deployment', 'web', { template: deployment(1), placement: { clusterSelector: {} } }),
+    ]);
+    await fleet.rest(5_000);
+    await applyAll(fleet, fleet.hub, [preference({ totalReplicas: 6 })]);
+    await untilReplicas({ a: 3, b: 3 }, 20_000);
+  });
+
+  it('waits a minute for a cluster that does not say what it has, and takes it in when it does', async () => {
+    let silent = true;
+    await open(['a', 'b'], ['Deployment'], {
+      workloads: true,
+      network: (spoke: string, handler: Handler): Handler => {
+        if (spoke !== 'b') return handler;
+        return (request) => {
+          if (!silent || !request.path.includes('/apis/apps/v1/deployments')) return handler(request);
+          return Promise.reject(new Error('simulated: it does not answer'));
+        };
+      },
+    });
+    await applyAll(fleet, fleet.hub, [
+      federated('Deployment', 'web', { template: deployment(1), ...onBoth }),
+    ]);
+    await untilReplicas({ a: 1, b: 1 });
+    await applyAll(fleet, fleet.hub, [preference({ totalReplicas: 6, rebalance: true })]);
+    await fleet.rest(45_000);
+    expect(replicas()).toEqual({ a: 1, b: 1 });
+    await untilReplicas({ a: 6, b: 1 }, 60_000);
+    silent = false;
+    await untilReplicas({ a: 3, b: 3 }, 300_000);
   });
 
   it('keeps what runs where it runs, over a restart of the hub too', async () => {

@@ -18,6 +18,7 @@ import {
 } from '../fleet-reading.ts';
 import { readResources, resourceNamed } from '../kind-name.ts';
 import { nearest } from '../near-names.ts';
+import { type FederatedFacts, readFederated } from './federated.ts';
 import { selectingOf } from './selecting.ts';
 
 /** What `atoll why` found out. */
@@ -26,6 +27,8 @@ export interface WhyFacts {
   readonly fleet: FleetReading;
   /** Propagations that select the object, with what follows from them. */
   readonly selecting: readonly SelectingPropagation[];
+  /** Where the object is a federated one. */
+  readonly federated?: FederatedFacts;
   /** The one cluster that was asked for; all where absent. */
   readonly cluster?: string;
   /** Milliseconds since the epoch. */
@@ -70,6 +73,7 @@ export async function readWhy(
   const resource = resourceNamed(resources, asked.kind);
   checkCluster(fleet.clusters, asked.cluster);
   const object = await readObject(hub, resource, asked);
+  const federated = await readFederated(hub, object);
   const hits = fleet.propagations.filter((propagation) => selectingOf(propagation, object).selects);
   const sources = await readSources(hub, hits);
   const facts = clusterFacts(fleet.clusters);
@@ -91,6 +95,7 @@ export async function readWhy(
     fleet,
     selecting,
     now,
+    ...(federated === undefined ? {} : { federated }),
     ...(asked.cluster === undefined ? {} : { cluster: asked.cluster }),
   };
 }

@@ -11,9 +11,10 @@ import { type ClusterSummary, type ClusterWord, summariseCluster } from '../../e
 import { type Condition, type KubeObject, type ObjectRef, refKey, refOf } from '../../kube/object.ts';
 import { type ClusterLine, clusterLine } from '../cluster/facts.ts';
 import { isBindingView } from '../fleet-bindings.ts';
-import { nameOf, type SpokeReading } from '../fleet-reading.ts';
+import { clusterFacts, nameOf, type SpokeReading } from '../fleet-reading.ts';
 import { redactOperation } from '../redact.ts';
 import type { SelectingPropagation, WhyFacts } from './facts.ts';
+import { type FederatedChain, federatedChain } from './federated.ts';
 import { selectingOf } from './selecting.ts';
 
 /** The chain from an object at the hub to what became of it on the clusters. */
@@ -29,6 +30,8 @@ export interface WhyReport {
   readonly propagations: readonly PropagationChain[];
   /** What the object says of itself on clusters that it goes to by itself, such as a definition of a graph. */
   readonly distributed?: string;
+  /** What became of it as a federated object. */
+  readonly federated?: FederatedChain;
   /** How many Bindings there are that do not list it. */
   readonly otherBindings?: number;
 }
@@ -149,7 +152,15 @@ export function whyReport(facts: WhyFacts): WhyReport {
     propagations: propagations.sort((a, b) => Number(b.selects) - Number(a.selects)),
     ...(otherBindings === 0 ? {} : { otherBindings }),
     ...distributedIn(object),
+    ...federatedIn(facts),
   };
+}
+
+function federatedIn({ federated, fleet, cluster }: WhyFacts): { federated?: FederatedChain } {
+  if (!federated) return {};
+  const chain = federatedChain(federated, clusterFacts(fleet.clusters));
+  const clusters = chain.clusters.filter((item) => cluster === undefined || item.cluster === cluster);
+  return { federated: { ...chain, clusters } };
 }
 
 function distributedIn(object: KubeObject): { distributed?: string } {

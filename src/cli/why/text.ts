@@ -4,6 +4,7 @@ import { refText } from '../../kube/object.ts';
 import { parseTime } from '../../runtime/clock.ts';
 import { propagationText } from '../fleet-reading.ts';
 import { agoText, cell, type Paint, type Style, table } from '../output.ts';
+import type { FederatedChain } from './federated.ts';
 import type {
   ClusterChain,
   DispatchChain,
@@ -35,7 +36,9 @@ export function whyText(report: WhyReport, detailed: boolean, now: number, paint
   if (neverPropagated !== undefined) out += row(paint, '', 'never sent', paint('warn', neverPropagated));
   // It needs nobody who selects it.
   if (report.distributed !== undefined) out += row(paint, '', 'distributed', report.distributed);
-  if (propagations.length === 0 && report.distributed !== undefined) return out;
+  if (report.federated !== undefined) out += federatedPart(report.federated, paint);
+  if (propagations.length === 0 && (report.distributed !== undefined || report.federated !== undefined))
+    return out;
   if (propagations.length === 0) {
     const where =
       object.namespace === ''
@@ -67,6 +70,26 @@ function propagationPart(item: PropagationChain, detailed: boolean, now: number,
   if (!detailed) return `${out}${clustersTable(item.clusters, now, paint)}`;
   for (const chain of item.clusters) out += clusterPart(chain, now, paint);
   return out;
+}
+
+function federatedPart(chain: FederatedChain, paint: Paint): string {
+  const { propagation, pending, problems, preference, clusters } = chain;
+  const state = propagation === undefined ? 'nothing is told of it yet' : propagation;
+  let out = row(paint, '', 'propagation', paint(propagation === 'True' ? 'good' : 'warn', state));
+  if (pending)
+    out += row(paint, '  ', 'pending', paint('warn', 'the hub has not told of its newest change yet'));
+  for (const problem of problems) out += row(paint, '  ', 'problem', paint('warn', problem));
+  if (preference !== undefined) out += row(paint, '  ', 'preference', preference);
+  const rows = clusters.map(({ cluster, chosen, word, message }) => {
+    if (word !== undefined) return [cell(cluster), cell(word, 'bad'), cell(oneLine(message))];
+    if (!chosen) return [cell(cluster), cell('not chosen', 'quiet'), cell(oneLine(message))];
+    return [
+      cell(cluster),
+      message === '' ? cell('propagated', 'good') : cell('', 'plain'),
+      cell(oneLine(message)),
+    ];
+  });
+  return rows.length === 0 ? out : `${out}\n${table(['CLUSTER', 'STATE', 'WHY'], rows, paint)}`;
 }
 
 function othersPart(bindings: number, paint: Paint): string {

@@ -25,7 +25,10 @@ export function validateCluster(spec: KubeFedClusterSpec): FieldIssue[] {
   const { apiEndpoint = '', secretRef, disabledTLSValidations = [], proxyURL } = spec;
   if (apiEndpoint === '') issues.push({ type: 'Required', path: 'spec.apiEndpoint', detail: '' });
   else {
-    const problem = urlProblem(serverUrl(apiEndpoint), ['http:', 'https:']);
+    const problem =
+      !apiEndpoint.includes('://') && apiEndpoint.includes('/')
+        ? 'should be a URL, or a host with or without a port'
+        : urlProblem(serverUrl(apiEndpoint), ['http:', 'https:']);
     if (problem !== undefined) invalid('spec.apiEndpoint', apiEndpoint, problem);
   }
   const name = secretRef?.name ?? '';

@@ -171,6 +171,7 @@ describe('placement', () => {
       const compiled = compileFederated(item, context());
       expect(chosen(compiled)).toEqual([]);
       expect(compiled.warnings).toMatchObject([{ reason: 'SystemNamespace' }]);
+      expect(compiled.reason).toBe('NamespaceNotFederated');
     }
   });
 
@@ -181,6 +182,7 @@ describe('placement', () => {
     expect(good.intent.objects[0]?.metadata.namespace).toBeUndefined();
     const bad = compileFederated(federated({}, namespaceType, 'other'), context({ type }));
     expect([chosen(bad), bad.warnings[0]?.reason]).toEqual([[], 'InvalidName']);
+    expect(bad.reason).toBe('NamespaceNotFederated');
   });
 
   it('keeps clusters that are away, and holds still where a selector cannot be understood', () => {
@@ -207,6 +209,26 @@ describe('placement', () => {
   });
 });
 
+describe('a federated Service', () => {
+  const service: ApiResource = {
+    version: 'v1',
+    kind: 'Service',
+    pluralName: 'services',
+    scope: 'Namespaced',
+  };
+  const strategy = (spec: JsonObject) =>
+    compileFederated(federated({ template: { spec } }, service), context({ type: federatedTypeFor(service) }))
+      .intent.applyStrategy;
+
+  it('[F20] leaves each cluster the addresses that it has, where the template states others', () => {
+    const stated = strategy({ clusterIP: '10.0.0.7', healthCheckNodePort: 32000, ports: [{ port: 80 }] });
+    expect(stated?.ignoreFields).toEqual([
+      { condition: 'OnPresent', paths: ['spec.clusterIP', 'spec.healthCheckNodePort'] },
+    ]);
+    expect(strategy({ ports: [{ port: 80 }] })).not.toHaveProperty('ignoreFields');
+  });
+});
+
 describe('overrides', () => {
   const overrides = [
     {
@@ -223,6 +245,30 @@ describe('overrides', () => {
     const compiled = compileFederated(federated({ overrides }), context());
     expect(fields(compiled, 'spec', 'replicas')).toEqual({ c1: 3, c2: 5, c3: 3 });
     expect(fields(compiled, 'metadata', 'annotations')).toEqual({ c1: undefined, c2: {}, c3: undefined });
+  });
+
+  it('set fields that the template does not have, and need what is around them', () => {
+    const on = (...clusterOverrides: { path: string; op?: string; value?: JsonValue }[]) =>
+      compileFederated(federated({ overrides: [{ clusterName: 'c2', clusterOverrides }] }), context());
+    const set = on(
+      { path: '/spec/paused', value: true },
+      { path: '/metadata/labels/tier', op: 'replace', value: 'gold' },
+      { path: '/spec/template/spec/containers/0/image', value: 'web:2' },
+      { path: '/spec/template/spec/containers/0/args', value: ['-v'] },
+    );
+    expect(fields(set, 'spec', 'paused')).toEqual({ c1: undefined, c2: true, c3: undefined });
+    expect(fields(set, 'metadata', 'labels')['c2']).toEqual({ app: 'web', tier: 'gold' });
+    expect(fields(set, 'spec', 'template', 'spec', 'containers')['c2']).toEqual([
+      { name: 'web', image: 'web:2', args: ['-v'] },
+    ]);
+    const items = on({ path: '/spec/template/spec/containers/0', value: { name: 'other', image: 'x' } });
+    expect(fields(items, 'spec', 'template', 'spec', 'containers')['c2']).toEqual([
+      { name: 'other', image: 'x' },
+    ]);
+    for (const path of ['/spec/strategy/type', '/spec/template/spec/containers/1'])
+      expect([...planIntent(on({ path, value: 'x' }).intent, clusters).blocked.keys()]).toEqual(['c2']);
+    const gone = on({ op: 'remove', path: '/spec/paused' });
+    expect([...planIntent(gone.intent, clusters).blocked.keys()]).toEqual(['c2']);
   });
 
   it.each([
@@ -320,6 +366,13 @@ describe('replica scheduling preferences', () => {
     });
     const within = preference({ intersectWithClusterSelector: true });
     expect(replicas(compileFederated(item, context({ preference: within, ready: two })))).toEqual({ c1: 9 });
+    // Names beside a selector are what was scheduled last.
+    const gold = { clusters: [{ name: 'c2' }], clusterSelector: { matchLabels: { tier: 'gold' } } };
+    expect(
+      replicas(
+        compileFederated(federated({ placement: gold }), context({ preference: within, ready: clusters })),
+      ),
+    ).toEqual({ c1: 9 });
     const federatedNamespace = inNamespace({ clusters: [{ name: 'c2' }] });
     expect(
       replicas(compileFederated(item, context({ preference: preference(), ready: two, federatedNamespace }))),

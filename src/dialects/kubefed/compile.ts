@@ -86,12 +86,14 @@ export function compileFederated(federated: FederatedObject, context: FederatedC
     namespace === '' && !isNamespace ? undefined : namespaceProblem(namespace || name, context.controlPlane);
   if (system !== undefined && !(context.namespaced === true && namespace === context.controlPlane)) {
     warnings.push({ reason: 'SystemNamespace', message: `${system}: nothing in it is federated` });
+    reason = 'NamespaceNotFederated';
     refused = true;
   } else if (isNamespace && name !== namespace) {
     warnings.push({
       reason: 'InvalidName',
       message: `a FederatedNamespace must have the name of the namespace that it is in, ${namespace}, not ${name}`,
     });
+    reason = 'NamespaceNotFederated';
     refused = true;
   } else if (type.target.scope === 'Namespaced') {
     if (context.federatedNamespace) within = clusterMatchOf(context.federatedNamespace.spec.placement);
@@ -140,7 +142,7 @@ export function compileFederated(federated: FederatedObject, context: FederatedC
       overrides: [...overrides, ...replicas],
       suspend: !type.propagates,
       deletionBudget: DELETION_BUDGET,
-      applyStrategy: strategyOf(federated, context, annotations),
+      applyStrategy: strategyOf(federated, object, context, annotations),
     },
     warnings,
     blocked,
@@ -150,16 +152,26 @@ export function compileFederated(federated: FederatedObject, context: FederatedC
   };
 }
 
+/** Of a Service, what cannot be changed once it is there: each cluster keeps its own, whatever the template says. */
+const SERVICE_ADDRESSES = ['clusterIP', 'clusterIPs', 'healthCheckNodePort'] as const;
+
 function strategyOf(
   federated: FederatedObject,
+  object: KubeObject,
   { adopt = true, type }: FederatedContext,
   annotations: Readonly<Record<string, string>>,
 ): ApplyStrategy {
   const deletion = deletionOptionsOf(annotations).options;
+  const { group = '', kind } = type.target;
+  const spec = group === '' && kind === 'Service' ? object['spec'] : undefined;
+  const kept = isObject(spec) ? SERVICE_ADDRESSES.filter((field) => spec[field] !== undefined) : [];
   return {
     // A namespace that is there is always taken over.
     adopt: adopt || isNamespaceType(type.target) ? 'Always' : 'Never',
     ...(federated.spec.retainReplicas === true ? { retainReplicas: true } : {}),
+    ...(kept.length === 0
+      ? {}
+      : { ignoreFields: [{ condition: 'OnPresent', paths: kept.map((field) => `spec.${field}`) }] }),
     ...(isOrphaned(annotations) ? { preserveOnDeletion: true } : {}),
     ...(deletion === undefined ? {} : { deletion }),
   };
@@ -218,8 +230,11 @@ function scheduleFor(
 ): Schedule | undefined {
   if (!prefers(preference, federated)) return undefined;
   const matches: ClusterMatch[] = [];
-  if (preference.spec.intersectWithClusterSelector === true)
-    matches.push(clusterMatchOf(federated.spec.placement));
+  if (preference.spec.intersectWithClusterSelector === true) {
+    const { clusterSelector, ...named } = federated.spec.placement ?? {};
+    // KubeFed writes names beside a selector, by which it scheduled last: what is meant is the selector.
+    matches.push(clusterMatchOf(clusterSelector ? { clusterSelector } : named));
+  }
   // Where its namespace is not, replicas would be lost.
   if (federatedNamespace) matches.push(clusterMatchOf(federatedNamespace.spec.placement));
   const issues: string[] = [];

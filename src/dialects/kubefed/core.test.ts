@@ -184,6 +184,12 @@ describe('type configs', () => {
       'spec.federatedType.version',
       { federatedType: { group: 'a.b', version: '', kind: 'F', scope: 'Cluster' } },
     ],
+    ['spec.targetType.version', { targetType: { version: 'v1.1', kind: 'D', scope: 'Cluster' } }],
+    ['spec.targetType.kind', { targetType: { version: 'v1', kind: 'a.b', scope: 'Cluster' } }],
+    [
+      'spec.federatedType.group',
+      { federatedType: { group: 'a..b', version: 'v1', kind: 'F', scope: 'Cluster' } },
+    ],
     ['spec.propagation', { propagation: 'On' }],
     ['spec.statusCollection', { statusCollection: 'On' }],
   ])('are refused for a bad %s', (path, more) => {
@@ -288,6 +294,7 @@ describe('clusters', () => {
     ['spec.apiEndpoint', { apiEndpoint: '' }],
     ['spec.apiEndpoint', { apiEndpoint: 'ftp://10.0.0.1' }],
     ['spec.apiEndpoint', { apiEndpoint: 'https://10.0.0.1:99999' }],
+    ['spec.apiEndpoint', { apiEndpoint: 'api.example.com/path' }],
     ['spec.secretRef.name', { secretRef: { name: '' } }],
     ['spec.secretRef.name', { secretRef: { name: 'No Name' } }],
     ['spec.disabledTLSValidations', { disabledTLSValidations: ['*', 'SubjectName'] }],

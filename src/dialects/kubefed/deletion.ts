@@ -1,5 +1,5 @@
 import type { DeletionOptions } from '../../engine/intent.ts';
-import { isObject } from '../../schema/json.ts';
+import { isObject, type JsonObject } from '../../schema/json.ts';
 
 /** On a federated object: `"true"` lets its objects stay on the clusters when it is deleted. */
 export const ORPHAN_ANNOTATION = 'kubefed.io/orphan';
@@ -31,8 +31,13 @@ export function deletionOptionsOf(annotations: Readonly<Record<string, string>> 
   } catch {
     return problem('it is not JSON');
   }
+  if (value === null) return {};
   if (!isObject(value)) return problem('it is not an object');
-  const { propagationPolicy, gracePeriodSeconds } = value;
+  const { propagationPolicy, gracePeriodSeconds, preconditions } = withoutNulls(value);
+  if (preconditions !== undefined)
+    return problem(
+      'preconditions are not supported: no uid or version is that of the objects of all clusters',
+    );
   const policy = POLICIES.find((known) => known === propagationPolicy);
   if (propagationPolicy !== undefined && policy === undefined)
     return problem(`propagationPolicy must be one of ${POLICIES.join(', ')}`);
@@ -45,4 +50,8 @@ export function deletionOptionsOf(annotations: Readonly<Record<string, string>> 
     ...(seconds ? { gracePeriodSeconds: Number(gracePeriodSeconds) } : {}),
   };
   return Object.keys(options).length === 0 ? {} : { options };
+}
+
+function withoutNulls(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
 }

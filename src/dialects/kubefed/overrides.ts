@@ -39,9 +39,14 @@ export function compileFederatedOverrides(
   return { overrides: compiled, blocked };
 }
 
+/**
+ * KubeFed's `replace` sets a field that is not there, too, and manifests that say no `op` rely on it: in an object that is what
+ * `add` does. Items of lists are another matter, which `add` would put in between.
+ */
 function operationOf({ op, path, value }: ClusterOverride): PatchOperation {
   if (op === 'remove') return { op, path };
-  return { op: op === 'add' ? 'add' : 'replace', path, value: value ?? null };
+  const isItem = /\/(?:\d+|-)$/.test(path);
+  return { op: op === 'add' || !isItem ? 'add' : 'replace', path, value: value ?? null };
 }
 
 function overridesProblem(overrides: readonly ClusterOverride[]): string | undefined {

@@ -454,6 +454,15 @@ describe('what is known of a workload', () => {
       { current: 1 },
     ],
     [
+      'one that runs has room, whatever was said of it before',
+      workload(2, 1),
+      [
+        running,
+        { ...unschedulable(90), status: { ...(unschedulable(90)['status'] as object), phase: 'Running' } },
+      ],
+      { current: 1 },
+    ],
+    [
       'unschedulable for more than a minute: there is no room for it',
       workload(3, 1),
       [running, unschedulable(61), unschedulable(3600)],

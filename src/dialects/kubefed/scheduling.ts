@@ -39,7 +39,10 @@ export function observeWorkload(
   for (const pod of pods) {
     const conditions = listAt(pod, 'status', 'conditions');
     const ready = conditions.some((item) => stringAt(item, 'type') === 'Ready');
-    if (stringAt(pod, 'status', 'phase') === 'Running' && ready) running += 1;
+    if (stringAt(pod, 'status', 'phase') === 'Running') {
+      if (ready) running += 1;
+      continue;
+    }
     const scheduled = conditions.find(
       (item) =>
         stringAt(item, 'type') === 'PodScheduled' &&

@@ -1,4 +1,5 @@
 import type { FieldIssue } from '../../schema/field-issue.ts';
+import { validateDns1035Label, validateDns1123Subdomain } from '../../schema/names.ts';
 import { CORE_GROUP, CORE_VERSION } from './core-kinds.ts';
 import type {
   ApiResource,
@@ -48,7 +49,7 @@ export function withTypeConfigDefaults(config: FederatedTypeConfig): FederatedTy
     spec: {
       ...config.spec,
       targetType: filled(targetType, plural, dot < 0 ? '' : name.slice(dot + 1)),
-      federatedType: filled(federatedType, pluralOf(federatedType.kind), federatedType.group ?? ''),
+      federatedType: filled(federatedType, pluralOf(federatedType.kind ?? ''), federatedType.group ?? ''),
       ...(statusType === undefined
         ? {}
         : {
@@ -72,8 +73,16 @@ export function validateTypeConfig(config: FederatedTypeConfig): FieldIssue[] {
   const issues: FieldIssue[] = [];
   const { targetType, federatedType, statusType, propagation, statusCollection } = config.spec;
   const check = (path: string, part: Partial<ApiResource>): void => {
-    for (const field of ['version', 'kind', 'pluralName'] as const)
-      if (!part[field]) issues.push({ type: 'Required', path: `${path}.${field}`, detail: '' });
+    for (const field of ['version', 'kind', 'pluralName'] as const) {
+      const value = part[field];
+      if (!value) issues.push({ type: 'Required', path: `${path}.${field}`, detail: '' });
+      else
+        for (const detail of validateDns1035Label(field === 'kind' ? value.toLowerCase() : value))
+          issues.push({ type: 'Invalid', path: `${path}.${field}`, value, detail });
+    }
+    if (part.group)
+      for (const detail of validateDns1123Subdomain(part.group))
+        issues.push({ type: 'Invalid', path: `${path}.group`, value: part.group, detail });
     if (part.scope !== 'Cluster' && part.scope !== 'Namespaced')
       issues.push({
         type: 'NotSupported',

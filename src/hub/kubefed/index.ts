@@ -26,6 +26,6 @@ export { type Federation, federatedKey, openFederation, type TypeEntry, wishDiff
 export { type KindWatch, servedResource, watchKind } from './kind-watch.ts';
 export { installKind, KUBEFED_KINDS } from './kinds.ts';
 export { timed } from './metrics.ts';
-export { openRemote, type Remote } from './remote.ts';
+export { type Following, openRemote, type Remote } from './remote.ts';
 export { type KubeFed, startKubeFed } from './start.ts';
 export { federatedDefinition } from './type-configs.ts';

@@ -28,22 +28,16 @@ import { startCountedController } from './metrics.ts';
 const READER = userOnSpoke({ name: 'atoll:kubefed', groups: [] });
 /** A workload that is not ready is looked at again, since nothing tells of its pods. */
 const LOOK_AGAIN_MS = 30_000;
+/** How long replicas wait for a cluster that does not say what it has. Others are not held up for longer. */
+const ANSWER_MS = 60_000;
 const GATHER_MS = 50;
 
 /** What federated objects are like on the spokes, read on demand. */
 export interface Remote {
   /** What is known of a workload by cluster, for whoever divides its replicas. */
   workloads(key: string): ReadonlyMap<string, WorkloadObservation>;
-  /**
-   * Begins to look at an object on these clusters. Says what is still to be read there; undefined where everything is known
-   * that can be.
-   */
-  follow(
-    key: string,
-    type: FederatedType,
-    object: KubeObject,
-    clusters: readonly string[],
-  ): string | undefined;
+  /** Begins to look at an object on these clusters, and says what is known already. */
+  follow(key: string, type: FederatedType, object: KubeObject, clusters: readonly string[]): Following;
   /** The status of an object by cluster, as far as it is there and may be read. */
   statuses(
     key: string,
@@ -67,6 +61,13 @@ export interface Remote {
   stop(): Promise<void>;
 }
 
+export interface Following {
+  /** What is still to be read; absent where everything is known that can be. */
+  readonly waitingFor?: string;
+  /** Clusters that did not answer for so long that they are waited for no more. They are followed all the same. */
+  readonly silent: ReadonlySet<string>;
+}
+
 export interface RemoteOptions {
   readonly fleet: Fleet;
   /** Something is known now that an object's wish may depend on. */
@@ -88,6 +89,8 @@ interface Interest {
   clusters: readonly string[];
   /** Whether its pods count. */
   workload: boolean;
+  /** Clusters that did not answer for too long, as far as whoever asks was told. */
+  readonly silent: Set<string>;
   /** How many replicas each cluster was seen to be asked for last. */
   readonly asked: Map<string, { readonly replicas: number; readonly changedAtMs: number | undefined }>;
 }
@@ -101,6 +104,8 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
   /** Keys of interests by what they look at: an event looks at no others. */
   const lookingAt = new Map<string, Set<string>>();
   const observed = new Map<string, Map<string, WorkloadObservation>>();
+  /** Since when clusters are asked for a resource and do not answer, by both. */
+  const unansweredSince = new Map<string, number>();
   const listeners: ((cluster: string, resource: ResourceId, namespace: string, name: string) => void)[] = [];
   const loop = startCountedController(runtime, {
     name: 'kubefed-remote',
@@ -165,6 +170,8 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
 
   fleet.onChange(({ spoke, dispatch, cluster }) => {
     if (dispatch !== undefined || cluster) return;
+    if (fleet.session(spoke)?.live === true)
+      for (const id of unansweredSince.keys()) if (id.startsWith(`${spoke} `)) unansweredSince.delete(id);
     // It came, went, or became live: what is asked of it is read anew.
     for (const [key, interest] of interests)
       if (interest.clusters.includes(spoke)) loop.enqueue(key, GATHER_MS);
@@ -177,10 +184,21 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
     name: string,
   ): { readonly known: boolean; readonly object?: KubeObject } {
     const copy = copyOf(cluster, resource);
-    if (!copy) return { known: false };
-    if (!copy.informer.synced) return { known: copy.problem !== undefined };
+    const id = `${cluster} ${idOf(resource)}`;
+    if (copy?.informer.synced !== true) {
+      if (copy?.problem !== undefined) return { known: true };
+      if (!unansweredSince.has(id)) unansweredSince.set(id, clock.monotonic());
+      return { known: false };
+    }
+    unansweredSince.delete(id);
     const object = copy.informer.get(namespace, name);
     return { known: true, ...(object === undefined ? {} : { object }) };
+  }
+
+  /** How long a cluster is still waited for; undefined where it answered. */
+  function answersWithinMs(cluster: string, resource: ResourceId): number | undefined {
+    const since = unansweredSince.get(`${cluster} ${idOf(resource)}`);
+    return since === undefined ? undefined : Math.max(0, since + ANSWER_MS - clock.monotonic());
   }
 
   function interestIn(
@@ -207,7 +225,15 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
       return present;
     }
     if (present) unlook(key, present);
-    const interest: Interest = { resource, namespace, name, clusters, workload, asked: new Map() };
+    const interest: Interest = {
+      resource,
+      namespace,
+      name,
+      clusters,
+      workload,
+      silent: new Set(),
+      asked: new Map(),
+    };
     interests.set(key, interest);
     const place = placeOf(resource, namespace, name);
     const keys = lookingAt.get(place) ?? new Set();
@@ -237,11 +263,20 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
     if (!interest) return undefined;
     const { resource, namespace, name } = interest;
     let again: number | undefined;
+    let isNews = false;
     if (interest.workload) {
       const found = new Map<string, WorkloadObservation>();
       for (const cluster of interest.clusters) {
         const { known: isKnown, object } = read(cluster, resource, namespace, name);
-        if (!isKnown) continue;
+        if (!isKnown) {
+          const waitMs = answersWithinMs(cluster, resource);
+          if (waitMs === 0 && !interest.silent.has(cluster)) {
+            interest.silent.add(cluster);
+            isNews = true;
+          } else if (waitMs) again = Math.min(again ?? waitMs, waitMs);
+          continue;
+        }
+        isNews ||= interest.silent.delete(cluster);
         if (!object) {
           changeOf(interest, cluster, 0);
           found.set(cluster, { current: 0 });
@@ -258,7 +293,7 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
       }
       const before = observed.get(key);
       observed.set(key, found);
-      if (before && deepEqual([...before], [...found]))
+      if (!isNews && before && deepEqual([...before], [...found]))
         return again === undefined ? undefined : { requeueAfterMs: again };
     }
     onNews(key);
@@ -290,7 +325,7 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
   return {
     workloads: (key) => observed.get(key) ?? new Map(),
     follow(key, type, object, clusters) {
-      const { resource, namespace, name } = interestIn(key, type, object, clusters, true);
+      const { resource, namespace, name, silent } = interestIn(key, type, object, clusters, true);
       const waiting: string[] = [];
       for (const cluster of clusters) {
         const seen = observed.get(key);
@@ -303,12 +338,20 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
         const copy = copyOf(cluster, resource);
         // Where it may not be read nothing will ever be known.
         if (copy?.problem !== undefined && !copy.informer.synced) continue;
-        if (known) loop.enqueue(key);
+        const waitMs = known ? 0 : answersWithinMs(cluster, resource);
+        if (!known && waitMs === 0) silent.add(cluster);
+        if (silent.has(cluster)) continue;
+        loop.enqueue(key, waitMs);
         waiting.push(cluster);
       }
-      return waiting.length === 0
-        ? undefined
-        : `what runs on ${waiting.slice(0, 3).join(', ')} is being read, before replicas are divided`;
+      return {
+        silent,
+        ...(waiting.length === 0
+          ? {}
+          : {
+              waitingFor: `what runs on ${waiting.slice(0, 3).join(', ')} is being read, before replicas are divided`,
+            }),
+      };
     },
     statuses(key, type, object, clusters) {
       const { resource, namespace, name } = interestIn(key, type, object, clusters, false);

@@ -127,9 +127,8 @@ export async function startTypeConfigs(
     const found = {
       generation: config.metadata.generation ?? 0,
       propagating,
-      ...(config.spec.statusCollection === undefined
-        ? {}
-        : { collecting: propagating && entry?.type?.collectsStatus === true }),
+      // Of objects of its own kind: a status within the federated object needs nothing to run.
+      collecting: propagating && entry?.type?.collectsStatus === true && config.spec.statusType !== undefined,
       ...(refused === undefined
         ? {}
         : { refused: { message: refused, now: formatTime(runtime.clock.now()) } }),

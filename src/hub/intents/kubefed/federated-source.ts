@@ -1,6 +1,7 @@
 import {
   type CompiledFederated,
   compileFederated,
+  deletionOptionsOf,
   type FederatedObject,
   type FederatedStatus,
   type FederatedType,
@@ -19,6 +20,7 @@ import {
   authorOf,
   type ControlPlane,
   type Federation,
+  type Following,
   federatedKey,
   type Remote,
   type TypeEntry,
@@ -66,7 +68,7 @@ export function openFederatedSource(
   const waiting = new Set<string>();
   /** The generation whose warnings were told, by key. */
   const warned = new Map<string, string>();
-  /** The clusters that were told of as those that a deletion waits for, by key. */
+  /** What was told of as that which a deletion waits for, clusters or a correction, by key. */
   const awaited = new Map<string, string>();
   /** Those of which what the hub must remember cannot be read or written. */
   const unrecorded = new Set<string>();
@@ -102,7 +104,8 @@ export function openFederatedSource(
     const author = authorIn(object);
     const preference = federation.preferenceOf(object);
     const replicasPath = federation.replicasPath(type);
-    const ready = preference ? reading.clusters.filter(isReady) : [];
+    const silent = preference && followed(object, type, reading).silent;
+    const ready = silent ? reading.clusters.filter((facts) => isReady(facts) && !silent.has(facts.name)) : [];
     return compileFederated(object, {
       type,
       federatedNamespace: federation.federatedNamespace(object.metadata.namespace ?? ''),
@@ -135,7 +138,11 @@ export function openFederatedSource(
     )
       return 'the type namespaces is not enabled, and nothing in a namespace is federated without it. Next: atoll enable namespaces';
     if (!federation.preferenceOf(object)) return undefined;
-    const names = reading.clusters.filter(isReady).map(({ name }) => name);
+    return followed(object, type, reading).waitingFor;
+  }
+
+  function followed(object: FederatedObject, type: FederatedType, { clusters }: CompileReading): Following {
+    const names = clusters.filter(isReady).map(({ name }) => name);
     return remote.follow(federatedKeyOf(object), type, object, names);
   }
 
@@ -235,6 +242,21 @@ export function openFederatedSource(
     concernedBy: () => false,
     author: authorIn,
     releases: ({ metadata }) => isOrphaned(metadata.annotations),
+    holdsDeletion(object) {
+      const { annotations } = object.metadata;
+      const problem = isOrphaned(annotations) ? undefined : deletionOptionsOf(annotations).problem;
+      const key = federatedKeyOf(object);
+      if (problem !== undefined && awaited.get(key) !== problem) {
+        awaited.set(key, problem);
+        events.record(
+          object,
+          'Warning',
+          'InvalidDeleteOption',
+          `nothing is deleted on clusters until it is put right: ${problem}`,
+        );
+      }
+      return problem;
+    },
     record: (object) => records.get(recordedSource(object)),
     async writeRecord(object, record): Promise<void> {
       if (record.dispatchGeneration !== undefined)
@@ -353,8 +375,9 @@ export function openFederatedSource(
   }
 }
 
-/** Whether a cluster answers and can be given work, as preferences mean it. */
-function isReady({ taints = [] }: ClusterFacts): boolean {
+/** Whether a cluster answers and can be given work, as preferences mean it. One that never did has told no version. */
+function isReady({ taints = [], fields }: ClusterFacts): boolean {
+  if (fields?.['version'] === undefined) return false;
   return !taints.some(({ key }) => key === UNREACHABLE_TAINT || key === NOT_READY_TAINT);
 }
 
