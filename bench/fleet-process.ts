@@ -18,9 +18,13 @@ export function now(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }
 
-export function startProcess<C extends { readonly do: string }>(file: string): BenchProcess<C> {
+/** `flags` are for Node. */
+export function startProcess<C extends { readonly do: string }>(
+  file: string,
+  flags: readonly string[] = [],
+): BenchProcess<C> {
   const child: ChildProcess = fork(fileURLToPath(new URL(file, import.meta.url)), {
-    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
+    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning', ...flags],
   });
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   let last = 0;

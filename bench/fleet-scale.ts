@@ -1,11 +1,19 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { nodeFlags } from '../src/cli/processes.ts';
 import type { HubCommand, HubStart, HubState } from './fleet-hub.ts';
 import { type BenchProcess, now, startProcess } from './fleet-process.ts';
 import type { SpokesCommand } from './fleet-spokes.ts';
 import { type Authorities, makeAuthorities } from './links.ts';
-import { type Benchmark, type BenchmarkContext, type Measurement, pause, percentile } from './measure.ts';
+import {
+  type Benchmark,
+  type BenchmarkContext,
+  buildOnce,
+  type Measurement,
+  pause,
+  percentile,
+} from './measure.ts';
 
 /** Real spoke engines, so far as one process bears them. All others are stand-ins. */
 const SIZES = [
@@ -39,6 +47,8 @@ interface Writes {
 }
 
 async function run(context: BenchmarkContext): Promise<readonly Measurement[]> {
+  context.progress('building');
+  buildOnce();
   const scale = Math.min(1, context.scale);
   const most = Math.max(...SIZES.map(({ size }) => size));
   const largest = Math.max(2, Math.round(most * scale));
@@ -67,6 +77,15 @@ async function run(context: BenchmarkContext): Promise<readonly Measurement[]> {
   return out;
 }
 
+/** As `atoll up` starts one: what is built, with the same flags. */
+function startHub(): BenchProcess<HubCommand> {
+  const asBuilt = ['--import', new URL('./as-built.ts', import.meta.url).href];
+  return startProcess<HubCommand>('./fleet-hub.ts', [
+    ...nodeFlags({ role: 'hub', clusters: ['hub'] }),
+    ...asBuilt,
+  ]);
+}
+
 async function open(
   authorities: Authorities,
   size: number,
@@ -74,7 +93,7 @@ async function open(
   kind: 'stand-ins' | 'engines',
 ): Promise<Ends> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-fleet-'));
-  const hub = startProcess<HubCommand>('./fleet-hub.ts');
+  const hub = startHub();
   const spokes = startProcess<SpokesCommand>('./fleet-spokes.ts');
   const { serving, linkCa } = authorities;
   const first = { serving, linkCa, port: 0, path: join(folder, 'hub.db') };
@@ -243,7 +262,7 @@ async function measureFleet(
   const restart = async (profiled?: typeof profile): Promise<{ began: number; loaded: number }> => {
     await hub.kill();
     const began = now();
-    hub = startProcess<HubCommand>('./fleet-hub.ts');
+    hub = startHub();
     await hub.tell({ do: 'forget-seen' });
     const loaded = now() - began;
     await profiled?.begin();

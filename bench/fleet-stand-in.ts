@@ -2,6 +2,7 @@
  * A spoke as light as can be: it answers what a hub asks of one, takes each dispatch at once and says that all is well. What it
  * costs is next to nothing, so that the hub is what is measured.
  */
+import { clusterInfoOf } from '../src/dialects/kubevela/cluster-info.ts';
 import { CLUSTER } from '../src/dialects/kubevela/kinds.ts';
 import type { Cluster } from '../src/dialects/kubevela/types.ts';
 import {
@@ -45,9 +46,32 @@ const NODES = {
   apiVersion: 'v1',
   metadata: { resourceVersion: '1' },
   items: [1, 2].map((number) => ({
+    apiVersion: 'v1',
+    kind: 'Node',
     metadata: { name: `node-${number}`, uid: `node-${number}`, creationTimestamp: STARTED },
     status: { capacity: { cpu: '8', memory: '32Gi' }, allocatable: { cpu: '8', memory: '32Gi' } },
   })),
+};
+const ETAG = '"1"';
+const APIS = {
+  kind: 'APIGroupDiscoveryList',
+  apiVersion: 'apidiscovery.k8s.io/v2',
+  metadata: {},
+  items: [
+    {
+      metadata: { name: 'atoll.dev' },
+      versions: [
+        {
+          version: 'v1alpha1',
+          freshness: 'Current',
+          resources: [DISPATCH, BUNDLE].map(({ kind, plural }) => ({
+            resource: plural,
+            responseKind: { kind },
+          })),
+        },
+      ],
+    },
+  ],
 };
 const DISCOVERY = {
   kind: 'APIResourceList',
@@ -146,10 +170,13 @@ export function standInSpoke(
   /** As spokes do: what names all dispatches is gathered the longer the more there are. */
   function sayOfSelfSoon(): void {
     if (saying !== undefined) return;
-    saying = setTimeout(() => {
-      saying = undefined;
-      sayOfSelf();
-    }, 50 + dispatches.size);
+    saying = setTimeout(
+      () => {
+        saying = undefined;
+        sayOfSelf();
+      },
+      Math.min(5_000, 50 + 4 * dispatches.size),
+    );
   }
 
   function sayOfSelf(): void {
@@ -162,7 +189,7 @@ export function standInSpoke(
       metadata: { ...present?.metadata, name, namespace: SYSTEM_NAMESPACE, creationTimestamp: STARTED },
       status: {
         engine: 'bench',
-        clusterInfo: { kubernetesVersion: 'v1.36.0', nodeCount: 2, lastSyncedTime: STARTED },
+        clusterInfo: { ...clusterInfoOf('v1.36.0', NODES.items as KubeObject[]), lastSyncedTime: STARTED },
         dispatchedRevision: revision,
         appliedRevision: revision,
         dispatches: told,
@@ -194,6 +221,16 @@ export function standInSpoke(
         return { status: 200, headers: {}, body: Buffer.from('ok') };
       if (path === '/version') return answer(200, { gitVersion: 'v1.36.0' });
       if (path === '/api/v1/nodes') return answer(200, NODES);
+      if (path === '/api' || path === '/apis') {
+        const isKnown = request.headers['if-none-match'] === ETAG;
+        return { ...answer(isKnown ? 304 : 200, APIS), headers: { ...json, etag: ETAG } };
+      }
+      if (path === '/api/v1/namespaces/kube-system')
+        return answer(200, {
+          apiVersion: 'v1',
+          kind: 'Namespace',
+          metadata: { name: 'kube-system', uid: name },
+        });
       if (path === `/apis/${DISCOVERY.groupVersion}`) return answer(200, DISCOVERY);
       const shelf = shelves.get(path);
       if (shelf) {

@@ -76,7 +76,7 @@ export interface EngineOptions {
   /** Whether the hub of this cluster was pinned when it joined; see `SpokeOptions`. */
   readonly pinned?: boolean;
   readonly graphs?: GraphSettings;
-  /** Whether the API server surely serves all kinds of the engine already: then nobody looks. */
+  /** Whether the API server surely has all kinds of the engine and the rights of its hub already: then nobody looks. */
   readonly kindsInstalled?: boolean;
   /** Rules that the hub places by, beside its own. */
   readonly schedulerPlugins?: readonly SchedulerPlugin[];
@@ -114,8 +114,10 @@ export async function loadRoles(): Promise<void> {
  */
 export async function startEngine(runtime: Runtime, options: EngineOptions): Promise<Engine> {
   const { client } = options;
-  if (options.kindsInstalled !== true) await installKinds(runtime.clock, client, ENGINE_KINDS);
-  await grantHubAccess(client);
+  if (options.kindsInstalled !== true) {
+    await installKinds(runtime.clock, client, ENGINE_KINDS);
+    await grantHubAccess(client);
+  }
   // What is written before the first cluster joins has an author as well.
   if (!options.roles?.hub && !options.roles?.spoke) {
     const { installPolicies } = await loadRole.policies();

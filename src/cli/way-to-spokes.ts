@@ -1,4 +1,5 @@
-import { type AccessNotice, readAccessNotices } from '../hub/access/index.ts';
+// From its file, not the room's index: every command would load the whole hub before it begins.
+import { type AccessNotice, readAccessNotices } from '../hub/access/notice.ts';
 import { within } from '../kube/deadline.ts';
 import type { Handler, Response } from '../kube/exchange.ts';
 import type { HttpHandler } from '../kube/http-handler.ts';

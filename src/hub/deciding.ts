@@ -66,7 +66,8 @@ export interface Deciding {
   /** Whether that is still to be done. */
   isAnew(key: string): boolean;
   forget(key: string): void;
-  fleetChanged(): void;
+  /** Clusters came, went or changed: for all intents, or only for those that are looked at anew for it. */
+  fleetChanged(forAll: boolean): void;
   /** A spoke came, or went. */
   linkChanged(): void;
   resume(): void;
@@ -115,7 +116,12 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     claims,
     tracked,
     keeps: (item, cluster) => failover.keeps(item.key, cluster) || retirement.keeps(item),
+    isDecided: (plan) => decidedFor.get(plan) === fleets,
+    unreachable: inventory.unreachable,
   });
+  /** How often the fleet changed, and at which of these a plan was made. */
+  let fleets = 0;
+  const decidedFor = new WeakMap<Plan, number>();
   /** What was written, or read at the start. */
   const recorded = new Map<string, IntentRecord>();
   const anew = new Set<string>();
@@ -221,6 +227,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     },
     async decide(item, { intent, blocked }, from): Promise<Plan> {
       const { key } = item;
+      const fleetsBefore = fleets;
       const record = from.source.record(from.object);
       const before = item.latest?.replicas ?? record?.replicas ?? {};
       const scheduled = scheduledBy(intent, record);
@@ -244,7 +251,10 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
         ...lasting('failover', failover.record(key), recorded.get(key)),
         ...lasting('lost', item.lost?.length ? item.lost : undefined, recorded.get(key)),
       });
-      return blocked === undefined ? next : { ...next, blocked: new Map([...blocked, ...next.blocked]) };
+      const decided =
+        blocked === undefined ? next : { ...next, blocked: new Map([...blocked, ...next.blocked]) };
+      decidedFor.set(decided, fleetsBefore);
+      return decided;
     },
     async holds(item, intent, from): Promise<boolean> {
       const { key } = item;
@@ -305,7 +315,10 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
       for (const known of [recorded, retries]) known.delete(key);
       anew.delete(key);
     },
-    fleetChanged: placing.fleetChanged,
+    fleetChanged(forAll): void {
+      if (forAll) fleets += 1;
+      placing.fleetChanged();
+    },
     linkChanged(): void {
       for (const key of retries.keys()) onChange(key);
     },

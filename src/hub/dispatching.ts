@@ -1,11 +1,12 @@
 import { packOrigin } from '../engine/dispatch/index.ts';
+import { stands } from '../engine/plan/standing.ts';
 import type { Result } from '../kube/controller.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Deciding } from './deciding.ts';
 import { type Dispatcher, SpokeTimedOut } from './dispatcher.ts';
-import type { Fleet } from './fleet.ts';
+import type { Fleet, SpokeSession } from './fleet.ts';
 import type { IntentObject, Intents } from './intents/index.ts';
 import type { Inventory } from './inventory/index.ts';
 import type { HubMode } from './mode.ts';
@@ -18,6 +19,7 @@ export interface DispatchingOptions {
   readonly inventory: Inventory;
   readonly mode: HubMode;
   readonly tracked: TrackedTable;
+  readonly epoch: () => number;
   /** Why a spoke is not given its order now. */
   readonly heldBack: Deciding['heldBack'];
   /** Something about an intent is to be told. */
@@ -29,11 +31,24 @@ export interface DispatchingOptions {
 const CATCH_UP_MS = 30;
 const BEHIND_MS = 1_000;
 
-/** Brings the order that stands now for an intent to one spoke, and keeps in mind why it could not be brought. */
-export function createDispatching(
-  options: DispatchingOptions,
-): (spoke: string, key: string) => Promise<Result | undefined> {
+export interface Dispatching {
+  /** Brings the order that stands now for an intent to one spoke, and keeps in mind why it could not be brought. */
+  bring(spoke: string, key: string): Promise<Result | undefined>;
+  /** Whether a spoke most likely has the order that stands now, so that looking at it again is not urgent. */
+  isLikelyThere(item: Tracked, spoke: string): boolean;
+  /** Keys of those that could not be brought to a spoke for what it says of itself, or does not say yet. */
+  awaitingWordOf(spoke: string): readonly string[];
+}
+
+export function createDispatching(options: DispatchingOptions): Dispatching {
   const { dispatcher, fleet, intents, inventory, mode, tracked, onNews } = options;
+  const awaiting = new WeakMap<SpokeSession, Set<string>>();
+
+  function noteAwaits(session: SpokeSession, key: string): void {
+    const keys = awaiting.get(session);
+    if (keys) keys.add(key);
+    else awaiting.set(session, new Set([key]));
+  }
 
   function noteProblem(item: Tracked, spoke: string, message: string | undefined, late = false): void {
     if (item.problems.get(spoke)?.message === message) return;
@@ -42,9 +57,10 @@ export function createDispatching(
     onNews(item.key);
   }
 
-  return async (spoke, key) => {
+  async function bring(spoke: string, key: string): Promise<Result | undefined> {
     const item = tracked.get(key);
     const session = fleet.session(spoke);
+    if (session) awaiting.get(session)?.delete(key);
     if (!item?.dispatchedTo.has(spoke) || !session?.live || mode.observing !== undefined) return undefined;
     const intent = intents.get(key);
     const source = item.source ?? item.plan?.source ?? (intent && sourceOf(intent.object));
@@ -66,6 +82,7 @@ export function createDispatching(
     }
     const blocked = session.misnamed() ?? order.plan?.blocked.get(spoke);
     if (blocked !== undefined) {
+      noteAwaits(session, key);
       noteProblem(item, spoke, blocked);
       return undefined;
     }
@@ -90,7 +107,10 @@ export function createDispatching(
         return undefined;
       }
       noteProblem(item, spoke, result.outcome === 'held' ? result.message : undefined);
-      if (result.outcome === 'behind') return { requeueAfterMs: BEHIND_MS };
+      if (result.outcome === 'behind') {
+        noteAwaits(session, key);
+        return { requeueAfterMs: BEHIND_MS };
+      }
       // It may have been chosen again meanwhile.
       if (result.outcome === 'gone' && !isChosen(item, spoke)) {
         tracked.setDispatchedTo(
@@ -112,6 +132,23 @@ export function createDispatching(
       throw error;
     }
     return undefined;
+  }
+
+  return {
+    bring,
+    isLikelyThere(item, spoke): boolean {
+      const { plan, orders, retracting } = item;
+      const spec = fleet.session(spoke)?.dispatch(item.dispatch)?.spec;
+      if (!spec || !plan || retracting || !isChosen(item, spoke) || item.problems.has(spoke)) return false;
+      if (spec.position.epoch !== options.epoch()) return false;
+      const generation = orders ? orders.get(spoke)?.generation : item.generation;
+      if (spec.position.generation === generation) return true;
+      return !orders && stands(spec, spoke, plan, item.generation);
+    },
+    awaitingWordOf(spoke): readonly string[] {
+      const session = fleet.session(spoke);
+      return [...((session && awaiting.get(session)) ?? [])];
+    },
   };
 }
 

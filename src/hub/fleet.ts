@@ -10,6 +10,7 @@ import { hasCode } from '../kube/status-error.ts';
 import type { Link } from '../link/link.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { type SharedSpecs, sharedSpecs } from './shared-specs.ts';
 
 /** What the hub sees of one spoke through its link. Reads follow the spoke's own state by watch; nothing is polled. */
 export interface SpokeSession {
@@ -29,11 +30,14 @@ export interface SpokeSession {
   /** The dispatches on the spoke, the last known ones while it is away. */
   dispatch(name: string): Dispatch | undefined;
   dispatches(): readonly Dispatch[];
+  readonly dispatchCount: number;
   cluster(): Cluster | undefined;
   /** Set where the engine there goes by another name: it takes only orders that are signed for its own. */
   misnamed(): string | undefined;
   /** Looks again for a spoke engine. */
   look(): Promise<void>;
+  /** Resolves once what is seen is the present state, or it is known that none can be seen now. */
+  whenRead(signal: AbortSignal): Promise<void>;
 }
 
 export interface FleetChange {
@@ -52,6 +56,7 @@ export interface Fleet {
   /** Uses `link` for the spoke from now on; the same link again changes nothing. */
   attach(name: string, link: Link): void;
   detach(name: string): void;
+  /** Calls back at each change, and at once for each spoke that is there already. */
   onChange(listener: (change: FleetChange) => void): void;
   stop(): void;
 }
@@ -62,6 +67,7 @@ const CLUSTERS = resourceIdOf(CLUSTER);
 export function createFleet(runtime: Runtime): Fleet {
   const sessions = new Map<string, ReturnType<typeof openSession>>();
   const listeners: ((change: FleetChange) => void)[] = [];
+  const shared = sharedSpecs();
   const tell = (change: FleetChange): void => {
     for (const listener of listeners) listener(change);
   };
@@ -72,14 +78,17 @@ export function createFleet(runtime: Runtime): Fleet {
       const present = sessions.get(name);
       if (present?.link === link) return;
       present?.close();
-      sessions.set(name, openSession(runtime, name, link, tell));
+      sessions.set(name, openSession(runtime, name, link, shared, tell));
       tell({ spoke: name });
     },
     detach(name: string): void {
       sessions.get(name)?.close();
       if (sessions.delete(name)) tell({ spoke: name });
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange(listener): void {
+      listeners.push(listener);
+      for (const spoke of sessions.keys()) listener({ spoke });
+    },
     stop(): void {
       for (const session of sessions.values()) session.close();
       sessions.clear();
@@ -91,6 +100,7 @@ function openSession(
   runtime: Runtime,
   name: string,
   link: Link,
+  shared: SharedSpecs,
   tell: (change: FleetChange) => void,
 ): SpokeSession & { close(): void } {
   const log = runtime.log.with({ spoke: name });
@@ -100,13 +110,32 @@ function openSession(
   let clusters: Informer<Cluster> | undefined;
   let remembered: readonly Dispatch[] = [];
   let rememberedCluster: Cluster | undefined;
-  let looking = false;
+  let dispatchCount = 0;
+  let looking: Promise<void> | undefined;
+  const waiting = new Set<() => void>();
+  let isSelfUnread = false;
   let closed = false;
   let seenUntil: number | undefined;
   let failure: string | undefined;
 
   function isLive(): boolean {
     return link.up && dispatches?.synced === true && dispatches.live;
+  }
+
+  /** Whether waiting brings no more: all of it is here, or nobody is reading. */
+  function isRead(): boolean {
+    if (closed || !link.up || failure !== undefined) return true;
+    if (!dispatches || !clusters) return looking === undefined;
+    return dispatches.live && (clusters.synced || isSelfUnread);
+  }
+
+  function wake(): void {
+    if (isRead()) for (const resolve of [...waiting]) resolve();
+  }
+
+  function changed(change: Omit<FleetChange, 'spoke'> = {}): void {
+    wake();
+    tell({ spoke: name, ...change });
   }
 
   function noteSight(): void {
@@ -131,37 +160,48 @@ function openSession(
       resume: false,
       onFailure(error: unknown): void {
         failure = errorText(error);
-        tell({ spoke: name });
+        changed();
       },
     };
     const watching = startInformer<Dispatch>(runtime, client, DISPATCHES, options);
-    const self = startInformer<Cluster>(runtime, client, CLUSTERS, options);
+    isSelfUnread = false;
+    const self = startInformer<Cluster>(runtime, client, CLUSTERS, {
+      ...options,
+      onFailure(error: unknown): void {
+        isSelfUnread = true;
+        options.onFailure(error);
+      },
+    });
     dispatches = watching;
     clusters = self;
+    dispatchCount = 0;
     watching.onChange(({ type, object, previous }) => {
+      if (type === 'deleted') shared.forget(object.metadata.name ?? '');
+      else shared.share(object, previous);
+      if (type !== 'updated') dispatchCount += type === 'added' ? 1 : -1;
       if (!watching.synced) return;
       const order = type !== 'updated' || object.metadata.generation !== previous?.metadata.generation;
-      tell({ spoke: name, dispatch: object.metadata.name ?? '', order });
+      changed({ dispatch: object.metadata.name ?? '', order });
     });
     watching.onLive((live) => {
       if (live) failure = undefined;
       noteSight();
-      tell({ spoke: name });
+      changed();
     });
-    self.onChange(() => tell({ spoke: name, cluster: true }));
-    // A session that is closed before its first sync is no failure.
-    watching.whenSynced().then(
-      () => {
-        noteSight();
-        tell({ spoke: name });
-      },
-      () => undefined,
-    );
+    self.onChange(() => changed({ cluster: true }));
+    self.onLive(wake);
   }
 
-  async function look(): Promise<void> {
-    if (looking || closed || !link.up || dispatches) return;
-    looking = true;
+  function look(): Promise<void> {
+    if (closed || !link.up || dispatches) return Promise.resolve();
+    looking ??= lookNow().finally(() => {
+      looking = undefined;
+      changed();
+    });
+    return looking;
+  }
+
+  async function lookNow(): Promise<void> {
     try {
       await client.resourceFor('atoll.dev/v1alpha1', 'Dispatch');
       engine = true;
@@ -169,21 +209,21 @@ function openSession(
     } catch (error) {
       if (hasCode(error, 404)) engine = false;
       else log.debug('could not look for a spoke engine', { why: errorText(error) });
-    } finally {
-      looking = false;
     }
-    tell({ spoke: name });
+  }
+
+  function lookAgain(): void {
+    look().catch((error: unknown) =>
+      log.error('looking for a spoke engine failed', { why: errorText(error) }),
+    );
   }
 
   const unsubscribe = link.onChange(() => {
-    if (link.up)
-      look().catch((error: unknown) =>
-        log.error('looking for a spoke engine failed', { why: errorText(error) }),
-      );
+    if (link.up) lookAgain();
     else stopWatching();
-    tell({ spoke: name });
+    changed();
   });
-  look().catch((error: unknown) => log.error('looking for a spoke engine failed', { why: errorText(error) }));
+  lookAgain();
 
   return {
     name,
@@ -212,6 +252,9 @@ function openSession(
         ? dispatches.get(SYSTEM_NAMESPACE, dispatchName)
         : remembered.find((dispatch) => dispatch.metadata.name === dispatchName),
     dispatches: () => (dispatches?.synced ? dispatches.list() : remembered),
+    get dispatchCount() {
+      return dispatchCount;
+    },
     cluster: () => (clusters?.synced ? clusters.get(SYSTEM_NAMESPACE, name) : rememberedCluster),
     misnamed(): string | undefined {
       if (!clusters?.synced || clusters.get(SYSTEM_NAMESPACE, name)) return undefined;
@@ -220,10 +263,22 @@ function openSession(
       return `the engine on this cluster calls itself ${other}: name its SpokeCluster ${other}, or start the engine with --name ${name}`;
     },
     look,
+    whenRead: (signal) =>
+      new Promise((resolve) => {
+        const settle = (): void => {
+          waiting.delete(settle);
+          signal.removeEventListener('abort', settle);
+          resolve();
+        };
+        waiting.add(settle);
+        signal.addEventListener('abort', settle, { once: true });
+        if (isRead() || signal.aborted) settle();
+      }),
     close(): void {
       closed = true;
       unsubscribe();
       stopWatching();
+      wake();
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Plan } from '../engine/plan/plan.ts';
 import { refKey } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Claims } from './claims/index.ts';
@@ -18,6 +19,10 @@ export interface HoldingBackOptions {
   readonly tracked: TrackedTable;
   /** Whether a cluster that is no longer chosen keeps its copy for now. */
   readonly keeps: (item: Tracked, cluster: string) => boolean;
+  /** Whether it was decided where something goes since the fleet changed last. */
+  readonly isDecided: (plan: Plan) => boolean;
+  /** Whether a cluster is known as away, though it may just have come back. */
+  readonly unreachable: (cluster: string) => boolean;
 }
 
 /** An intent whose order has to come first, and what keeps it from coming. */
@@ -38,6 +43,8 @@ export function createHoldingBack({
   claims,
   tracked,
   keeps,
+  isDecided,
+  unreachable,
 }: HoldingBackOptions): (item: Tracked, session: SpokeSession) => HeldBack | undefined {
   /** Since when orders wait for those of successors. */
   const handOvers = new Map<string, number>();
@@ -65,8 +72,13 @@ export function createHoldingBack({
       const heir = tracked.get(key);
       // One that was not looked at yet may want it here.
       if (!heir) return [{ key }];
+      if (heir.retracting) return [];
       const plan = heir.latest ?? heir.plan;
-      if (heir.retracting || plan?.decision.chosen.includes(spoke) === false) return [];
+      if (plan?.decision.chosen.includes(spoke) === false) {
+        // Nothing is placed on a cluster that is away. That it is back may be known to its link first, and to decisions last.
+        if (unreachable(spoke)) return [{ key, delay: `${spoke} was away, and is not known to be back` }];
+        return isDecided(plan) ? [] : [{ key }];
+      }
       const theirs = session.dispatch(heir.dispatch)?.spec.objects ?? [];
       const isThere = theirs.some((other) => refKey(other) === refKey(ref));
       return isThere ? [] : [{ key, delay: delayOf(heir, spoke) }];

@@ -45,7 +45,7 @@ export async function startHub(runtime: Runtime, options: HubOptions): Promise<H
   const identity = await hubIdentity(runtime, options.client);
   const policies = await installPolicies(options.client, runtime.log);
   const overridesAuthored = await installOverridePolicies(runtime, options.client);
-  const mode = openHubMode(runtime, options.client);
+  const mode = openHubMode(runtime, options.client, identity.epoch);
   await mode.whenKnown();
   const fleet = createFleet(runtime);
   const inventory = startInventory(

@@ -3,10 +3,11 @@ import type { Client } from '../kube/client.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { configMaps } from '../kube/well-known.ts';
-import { formatTime } from '../runtime/clock.ts';
+import { formatTime, type Timer } from '../runtime/clock.ts';
+import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { stringAt } from '../schema/json.ts';
-import { ensureSystemNamespace, raiseEpoch } from './identity.ts';
+import { currentEpoch, ensureSystemNamespace, raiseEpoch } from './identity.ts';
 
 /**
  * Whether the hub acts or only watches. A hub that finds a spoke ahead of it was restored from an old state: it sends nothing
@@ -15,6 +16,8 @@ import { ensureSystemNamespace, raiseEpoch } from './identity.ts';
 export interface HubMode {
   /** Why the hub only watches; undefined while it acts. */
   readonly observing: string | undefined;
+  /** Of everything that the hub says. It is the one that was confirmed before the hub acts again. */
+  readonly epoch: number;
   /** Stops all sending. Durable when resolved; a no-op where the hub watches already. */
   observe(reason: string): Promise<void>;
   /** Calls back when the mode changed. */
@@ -26,40 +29,73 @@ export interface HubMode {
 /** Where the mode is kept at the hub: data `mode` (`observe` or `active`), `reason`, `since`. */
 export const HUB_MODE_NAME = 'hub-mode';
 
-export function openHubMode(runtime: Runtime, client: Client): HubMode {
+const EPOCH_RETRY_MS = 1_000;
+
+/** `epoch` is that of the hub's identity as it was read at the start. */
+export function openHubMode(runtime: Runtime, client: Client, epoch: number): HubMode {
   const listeners: (() => void)[] = [];
-  let observing: string | undefined;
+  const now: { observing: string | undefined; epoch: number } = { observing: undefined, epoch };
+  /** Words about the mode that were heard: only the last one counts. */
+  let heard = 0;
+  let retry: Timer | undefined;
   const copy = startInformer(runtime, client, configMaps, {
     namespace: SYSTEM_NAMESPACE,
     fieldSelector: `metadata.name=${HUB_MODE_NAME}`,
   });
   copy.onChange(({ type, object }) => {
+    heard += 1;
+    retry?.cancel();
     const watching = type !== 'deleted' && stringAt(object, 'data', 'mode') === 'observe';
-    set(watching ? (stringAt(object, 'data', 'reason') ?? 'the hub was told to observe') : undefined);
+    if (watching) observeNow(stringAt(object, 'data', 'reason') ?? 'the hub was told to observe');
+    else act(heard);
   });
 
-  function set(reason: string | undefined): void {
-    if (reason === observing) return;
-    observing = reason;
-    if (reason !== undefined) runtime.log.warn('the hub only observes from now on', { why: reason });
-    else runtime.log.info('the hub acts again');
+  function observeNow(reason: string): void {
+    if (reason === now.observing) return;
+    now.observing = reason;
+    runtime.log.warn('the hub only observes from now on', { why: reason });
     for (const listener of listeners) listener();
+  }
+
+  /** With its old epoch the hub would find itself behind its spokes once more. */
+  function act(word: number): void {
+    currentEpoch(client).then(
+      (confirmed) => {
+        if (word !== heard || (now.observing === undefined && now.epoch === confirmed)) return;
+        if (now.observing !== undefined) runtime.log.info('the hub acts again', { epoch: confirmed });
+        now.observing = undefined;
+        now.epoch = confirmed;
+        for (const listener of listeners) listener();
+      },
+      (error: unknown) => {
+        if (word !== heard) return;
+        runtime.log.error('the epoch could not be read', { why: errorText(error) });
+        retry = runtime.clock.after(EPOCH_RETRY_MS, () => act(word));
+      },
+    );
   }
 
   return {
     get observing() {
-      return observing;
+      return now.observing;
+    },
+    get epoch() {
+      return now.epoch;
     },
     async observe(reason: string): Promise<void> {
-      if (observing !== undefined) return;
+      if (now.observing !== undefined) return;
       // At once in memory: what is under way must not outrun the write.
-      set(reason);
+      observeNow(reason);
       const since = formatTime(runtime.clock.now());
       await writeHubMode(client, { mode: 'observe', reason, since });
     },
     onChange: (listener) => void listeners.push(listener),
     whenKnown: () => copy.whenSynced(),
-    stop: () => copy.stop(),
+    stop(): void {
+      heard += 1;
+      retry?.cancel();
+      copy.stop();
+    },
   };
 }
 

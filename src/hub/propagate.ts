@@ -3,16 +3,17 @@ import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Timer } from '../runtime/clock.ts';
-import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { readingRights } from './author/index.ts';
 import { createClusterPatches } from './cluster-patches.ts';
+import { createConcerned } from './concerned.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
 import { createDeciding } from './deciding.ts';
 import { createDispatcher, lacksContent } from './dispatcher.ts';
 import { createDispatching } from './dispatching.ts';
 import type { Fleet, FleetChange } from './fleet.ts';
-import { currentEpoch, type HubIdentity } from './identity.ts';
+import type { HubIdentity } from './identity.ts';
+import { inTurns } from './in-turns.ts';
 import { type Dialects, type IntentObject, openIntents } from './intents/index.ts';
 import type { Inventory } from './inventory/index.ts';
 import { createLanes } from './lanes.ts';
@@ -79,25 +80,29 @@ const BACKOFF = { baseMs: 1_000, maxMs: 10_000 };
 export function startPropagator(runtime: Runtime, options: PropagatorOptions): Propagator {
   const { client, identity, fleet, inventory, mode, policies, definitions, dialects } = options;
   const { plugins, measure, overridesAuthored } = options;
-  let { epoch } = identity;
+  const epoch = (): number => mode.epoch;
   let stopped = false;
   const tracked = trackedTable();
+  /** Intents that were changed, or whose objects were, since they were planned last. */
+  const changed = new Set<string>();
   const intents = openIntents(runtime, client, dialects, (key) => {
     deciding.touch(key);
+    concerned.touch(key);
+    if (intents.synced) changed.add(key);
     planLoop.enqueue(key, GATHER_MS);
   });
+  const concerned = createConcerned(
+    () => intents,
+    (key) => tracked.get(key)?.compiled,
+  );
   const retractions = openRetractions(runtime, client, (name) => planLoop.enqueue(RETRACTION_KEY + name));
   const sources = createSources(
     runtime,
     client,
-    ({ object, previous }, readers) => {
-      for (const key of readers) {
-        const intent = intents.get(key);
-        const compiled = tracked.get(key)?.compiled;
-        const hit = [object, previous].some(
-          (state) => state !== undefined && intent?.source.concernedBy(intent.object, compiled, state),
-        );
-        if (hit) planLoop.enqueue(key, GATHER_MS);
+    (change, readers) => {
+      for (const key of concerned.by(change, readers)) {
+        changed.add(key);
+        planLoop.enqueue(key, GATHER_MS);
       }
     },
     () => planAll(0),
@@ -119,7 +124,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     policies,
     rights,
     tracked,
-    epoch: () => epoch,
+    epoch,
     onDue(key, atMs): void {
       const waitMs = Math.max(GATHER_MS, atMs - runtime.clock.now());
       planLoop.enqueue(ROLLOUT_KEY + key, Math.min(LONGEST_WAIT_MS, waitMs));
@@ -168,7 +173,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   const takingBack = createTakingBack({ inventory, retractions, tracked });
   const meeting = createMeeting({
     identity,
-    epoch: () => epoch,
+    epoch,
     fleet,
     mode,
     intents,
@@ -182,35 +187,33 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     concurrency: 4,
     backoff: BACKOFF,
     priorityOf,
-    reconcile,
+    reconcile: inTurns(runtime.clock, reconcile),
   });
-  const lanes = createLanes(
-    runtime,
-    'dispatch',
-    createDispatching({
-      heldBack: deciding.heldBack,
-      dispatcher: createDispatcher(
-        runtime,
-        identity,
-        () => epoch,
-        async (ref) => !deciding.isHandedOn(ref) && sources.exists(ref),
-      ),
-      fleet,
-      intents,
-      inventory,
-      mode,
-      tracked,
-      onNews(key): void {
-        reportSoon(key);
-        if (tracked.get(key)?.orders) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
-      },
-      onGone(item, spoke): void {
-        if (item.retracting) planLoop.enqueue(item.key);
-        if (inventory.leaving(spoke) !== undefined) inventory.recheck(spoke);
-        reportSoon(item.key);
-      },
-    }),
-  );
+  const dispatching = createDispatching({
+    epoch,
+    heldBack: deciding.heldBack,
+    dispatcher: createDispatcher(
+      runtime,
+      identity,
+      epoch,
+      async (ref) => !deciding.isHandedOn(ref) && sources.exists(ref),
+    ),
+    fleet,
+    intents,
+    inventory,
+    mode,
+    tracked,
+    onNews(key): void {
+      reportSoon(key);
+      if (tracked.get(key)?.orders) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
+    },
+    onGone(item, spoke): void {
+      if (item.retracting) planLoop.enqueue(item.key);
+      if (inventory.leaving(spoke) !== undefined) inventory.recheck(spoke);
+      reportSoon(item.key);
+    },
+  });
+  const lanes = createLanes(runtime, 'dispatch', dispatching.bring);
   const refusals = foreseenRefusals(contracts);
   const rules = followResourceRules(runtime, client);
   const statuses = createStatusReflector({
@@ -222,25 +225,26 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   const reportLoop = startController(runtime, {
     name: 'summarise',
     concurrency: 4,
-    reconcile: createReporter({
-      intents,
-      tracked,
-      fleet,
-      mode,
-      refusals,
-      rollouts,
-      statuses,
-      epoch: () => epoch,
-      onSeen: deciding.seen,
-      wanted: deciding.wanted,
-    }),
+    reconcile: inTurns(
+      runtime.clock,
+      createReporter({
+        clock: runtime.clock,
+        inventory,
+        intents,
+        tracked,
+        fleet,
+        mode,
+        refusals,
+        rollouts,
+        statuses,
+        epoch,
+        onSeen: deciding.seen,
+        wanted: deciding.wanted,
+      }),
+    ),
   });
 
-  mode.onChange(() => {
-    resume().catch((error: unknown) =>
-      runtime.log.error('the epoch could not be read', { why: errorText(error) }),
-    );
-  });
+  mode.onChange(resume);
   definitions.onChange(({ type }) => {
     if (type === 'updated') return;
     sources.retryUnknown();
@@ -253,7 +257,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   });
   inventory.onChange((only) => {
     lanes.keep((spoke) => inventory.has(spoke));
-    deciding.fleetChanged();
+    deciding.fleetChanged(only === undefined);
     if (only) for (const key of clusterPatches.keysOf(only)) planLoop.enqueue(key, GATHER_MS);
     else planAll(GATHER_MS);
   });
@@ -269,17 +273,26 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   }
 
   /** After a person confirmed: the hub's word is a new one, for every spoke. */
-  async function resume(): Promise<void> {
-    epoch = await currentEpoch(client);
+  function resume(): void {
     deciding.resume();
     for (const item of tracked.values()) send(item);
+    // Orders that were met meanwhile were not looked through.
+    for (const spoke of fleet.names()) planLoop.enqueue(MEETING_KEY + spoke);
     planAll(0);
   }
 
   /** Brings what stands now to every spoke that may have something of it, and tells of it. */
   function send(item: Tracked): void {
-    for (const spoke of item.dispatchedTo) lanes.enqueue(spoke, item.key);
+    for (const spoke of item.dispatchedTo) bring(spoke, item);
     reportSoon(item.key);
+  }
+
+  /** What is new comes before looks at what should stand, of which there are many when a hub or a spoke comes back. */
+  function bring(spoke: string, item: Tracked): void {
+    // It is brought when the spoke is seen, and when it is known what it is to have.
+    if (fleet.session(spoke)?.live !== true || (!item.plan && !item.retracting)) return;
+    if (dispatching.isLikelyThere(item, spoke)) lanes.enqueueLater(spoke, item.key);
+    else lanes.enqueue(spoke, item.key);
   }
 
   function reportSoon(key: string): void {
@@ -287,10 +300,14 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     reportLoop.enqueue(key, Math.min(LONGEST_REPORT_MS, REPORT_MS + clusters * REPORT_PER_CLUSTER_MS));
   }
 
-  /** Of many intents that wait the more important ones are planned first, and so are looks at their rollouts. */
+  /**
+   * Of many intents that wait the more important ones are planned first, and so are looks at their rollouts. Of the equally
+   * important, those that were changed come before those that are looked at again, after a start or since the fleet changed.
+   */
   function priorityOf(key: string): number {
-    const intent = intents.get(key.startsWith(ROLLOUT_KEY) ? key.slice(ROLLOUT_KEY.length) : key);
-    return intent?.source.schedulePriority?.(intent.object) ?? 0;
+    const name = key.startsWith(ROLLOUT_KEY) ? key.slice(ROLLOUT_KEY.length) : key;
+    const intent = intents.get(name);
+    return (intent?.source.schedulePriority?.(intent.object) ?? 0) + (changed.has(name) ? 0.5 : 0);
   }
 
   function planAll(afterMs: number): void {
@@ -303,18 +320,19 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     const session = fleet.session(spoke);
     if (cluster) {
       // What a spoke says of itself matters for an order that is not there.
-      const kept = new Set(
-        (session?.cluster()?.status?.dispatches ?? []).filter((told) => told.kept).map((told) => told.name),
-      );
-      for (const item of tracked.onSpoke(spoke))
-        if (kept.has(item.dispatch) || !session?.dispatch(item.dispatch)) lanes.enqueue(spoke, item.key);
-      if (kept.size > 0) planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
+      const kept = (session?.cluster()?.status?.dispatches ?? []).filter((told) => told.kept);
+      for (const told of kept) {
+        const item = tracked.ofDispatch(told.name);
+        if (item?.dispatchedTo.has(spoke)) lanes.enqueue(spoke, item.key);
+      }
+      for (const key of dispatching.awaitingWordOf(spoke)) lanes.enqueue(spoke, key);
+      if (kept.length > 0) planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
       return;
     }
     if (name === undefined) {
       for (const item of tracked.onSpoke(spoke)) {
         reportSoon(item.key);
-        lanes.enqueue(spoke, item.key);
+        bring(spoke, item);
       }
       deciding.linkChanged();
       for (const key of rollouts.concernedBy(spoke)) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
@@ -342,6 +360,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
       return again;
     }
     const intent = intents.get(key);
+    changed.delete(key);
     if (!intent) {
       forget(key);
       return undefined;
@@ -355,6 +374,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     const item = track(key, intent);
     const { source, object } = intent;
     if (object.metadata.deletionTimestamp !== undefined) {
+      if (source.holdsDeletion?.(object) !== undefined) return undefined;
       await rollingOut.forget(item, intent);
       const outcome = await rollingOut.inTurn(key, () => takingBack.retract(item, intent));
       if (outcome === 'ordered') send(item);

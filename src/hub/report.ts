@@ -8,11 +8,13 @@ import type { PropagationFindings } from '../dialects/propagation/report.ts';
 import { rejectionSummary } from '../engine/place/index.ts';
 import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
 import type { Result } from '../kube/controller.ts';
-import { refKey, refOf } from '../kube/object.ts';
+import { type KubeObject, refKey, refOf } from '../kube/object.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Claims } from './claims/index.ts';
 import type { foreseenRefusals } from './contract/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentRecord, Intents } from './intents/index.ts';
+import type { Inventory } from './inventory/index.ts';
 import type { HubMode } from './mode.ts';
 import { observeCluster, standingOn } from './observe-cluster.ts';
 import type { Rollouts } from './rollouts/index.ts';
@@ -20,6 +22,8 @@ import type { ReflectedIntent, StatusReflector } from './status/index.ts';
 import { isRolledOut, type Tracked, type TrackedTable } from './tracked.ts';
 
 export interface ReporterOptions {
+  readonly clock: Clock;
+  readonly inventory: Inventory;
   readonly intents: Intents;
   readonly tracked: TrackedTable;
   readonly fleet: Fleet;
@@ -32,9 +36,30 @@ export interface ReporterOptions {
   readonly wanted: Claims['wanted'];
 }
 
+/** How long spokes have to come back to a hub that starts again. */
+const START_GRACE_MS = 12_000;
+
 /** Sums up what the spokes say of an intent; its dialect tells it. */
 export function createReporter(options: ReporterOptions): (key: string) => Promise<Result | undefined> {
-  const { intents, tracked, fleet, mode } = options;
+  const { intents, tracked, fleet, mode, clock, inventory } = options;
+  const startedAt = clock.monotonic();
+
+  /** Whether a cluster that was there before this hub started is still on its way. */
+  function isOnItsWay(cluster: string): boolean {
+    const session = fleet.session(cluster);
+    if (session && (session.live || session.seenUntil !== undefined)) return false;
+    return inventory.get(cluster)?.status?.connection === 'Connected';
+  }
+
+  /** A hub that starts again has not lost the spokes that are on their way: what is recorded stands, unless there is news. */
+  function isEarly(item: Tracked, { metadata }: KubeObject): boolean {
+    if (clock.monotonic() - startedAt >= START_GRACE_MS || mode.observing !== undefined) return false;
+    const { dispatched, generation } = item.begun;
+    if (dispatched === 0 || item.generation !== dispatched || item.retracting) return false;
+    if (metadata.generation !== generation) return false;
+    for (const cluster of item.dispatchedTo) if (isOnItsWay(cluster)) return true;
+    return false;
+  }
 
   function permitted({ compiled, latest, dispatch }: Tracked): PropagationFindings['permitted'] {
     if (!compiled || !latest) return undefined;
@@ -66,6 +91,7 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
     const item = tracked.get(key);
     if (!intent || !item) return undefined;
     const { source, object } = intent;
+    if (isEarly(item, object)) return { requeueAfterMs: START_GRACE_MS / 4 };
     const record = source.record(object);
     const decision = item.latest?.decision;
     const chosen = item.retracting ? undefined : item.plan?.decision.chosen;

@@ -46,7 +46,7 @@ const LOOK_AGAIN_MS = [5_000, 30_000, 120_000];
 export function createSources(
   runtime: Runtime,
   client: Client,
-  onChange: (change: Change, readers: Iterable<string>) => void,
+  onChange: (change: Change, readers: ReadonlySet<string>) => void,
   onReady: () => void,
 ): Sources {
   const sources = new Map<string, Source>();

@@ -41,6 +41,8 @@ export interface Tracked {
   /** Position and digest of the plan as they are recorded at the hub. */
   generation: number;
   digest: string;
+  /** What this hub found when it looked first: the generation that was recorded, 0 where there was none, and the object's own. */
+  readonly begun: { readonly dispatched: number; readonly generation: number };
   /** What earlier generations stood for, as far as it is remembered. */
   history: readonly string[];
   /** Clusters that may hold objects of it. Changed by the table only, which finds by it. */
@@ -183,6 +185,10 @@ export function trackedIntent(key: string, object: KubeObject, record: IntentRec
     dispatch: dispatchName(sourceOf(object)),
     generation: record?.dispatchGeneration ?? 0,
     digest: record?.dispatchDigest ?? '',
+    begun: {
+      dispatched: record?.dispatchGeneration ?? 0,
+      generation: object.metadata.generation ?? 0,
+    },
     history: record?.dispatchHistory ?? [],
     dispatchedTo: new Set(record?.dispatchedTo ?? []),
     found: new Set(),
@@ -202,6 +208,7 @@ export function trackedRetraction(dispatch: string, spec: Retraction['spec']): T
     source,
     generation,
     digest,
+    begun: { dispatched: generation, generation: source.generation },
     history,
     dispatchedTo: new Set(clusters),
     found: new Set(),

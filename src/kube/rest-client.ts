@@ -13,7 +13,7 @@ import type {
 } from './client.ts';
 import { createDiscovery } from './discovery.ts';
 import type { Handler, Request, Response } from './exchange.ts';
-import { lines } from './json-lines.ts';
+import { decodedLines } from './json-lines.ts';
 import { formatApiVersion, type KubeList, type KubeObject } from './object.ts';
 import { listQuery, resourcePath, watchQuery, writeQuery } from './resource-path.ts';
 import { internalError } from './status-error.ts';
@@ -78,8 +78,8 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
       const response = await exchange('GET', path, signal);
       if (response.status !== 200) throw await readFailure(response, path);
       watchOptions.onOpen?.();
-      for await (const line of lines(response)) {
-        yield decodeEvent<T>(line);
+      for await (const event of decodedLines(response, decodeEvent<T>)) {
+        yield event;
         if (signal?.aborted === true) return;
       }
     } catch (error) {

@@ -33,22 +33,18 @@ export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock
   let sequence = 0;
   let timers: Entry[] = [];
   let deferred: (() => void)[] = [];
-  let activity = 0;
 
-  /** One macrotask of the real loop lets every promise job run; a few quiet ones in a row mean that all is still. */
+  /**
+   * One macrotask of the real loop lets every promise job run that can: what is not done then waits for time, or for a deferred
+   * callback.
+   */
   async function settle(): Promise<void> {
-    let quiet = 0;
-    while (quiet < 3) {
-      const before = activity;
+    for (;;) {
       await new Promise<void>((resolve) => setImmediate(resolve));
-      if (deferred.length > 0) {
-        const batch = deferred;
-        deferred = [];
-        for (const callback of batch) callback();
-        quiet = 0;
-      } else {
-        quiet = before === activity ? quiet + 1 : 0;
-      }
+      if (deferred.length === 0) return;
+      const batch = deferred;
+      deferred = [];
+      for (const callback of batch) callback();
     }
   }
 
@@ -66,7 +62,6 @@ export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock
   function fire(entry: Entry): void {
     elapsed = Math.max(elapsed, entry.at);
     entry.cancelled = true;
-    activity += 1;
     entry.callback();
   }
 
@@ -81,7 +76,6 @@ export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock
         cancelled: false,
       };
       timers.push(entry);
-      activity += 1;
       return {
         cancel: () => {
           entry.cancelled = true;
@@ -90,7 +84,6 @@ export function virtualClock(start: number = Date.UTC(2026, 0, 1)): VirtualClock
     },
     defer(callback: () => void): void {
       deferred.push(callback);
-      activity += 1;
     },
     settle,
     async advance(durationMs: number): Promise<void> {

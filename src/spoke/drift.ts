@@ -140,7 +140,7 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
   }
 
   function ask(name: string, key: string, state: LocalState): void {
-    options.askToCorrect(`${name}\n${key}`, correctionDelay(state.corrections, clock.now()));
+    options.askToCorrect(`${name}\n${key}`, correctionDelay(state.corrections, clock.monotonic()));
   }
 
   async function correct(id: string): Promise<Result | undefined> {
@@ -155,11 +155,10 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     // What others change besides is no drift, and applying it changes nothing.
     const moved = !drifted && !deepEqual(update?.object, state.update?.object);
     if (state.failure === undefined && revision > 0 && !moved && state.fingerprint !== seenFingerprint) {
-      const now = clock.now();
-      state.corrections = rememberCorrection(state.corrections, now);
+      state.corrections = rememberCorrection(state.corrections, clock.monotonic());
       record = {
         corrections: record.corrections + 1,
-        last: { object: refText(state.ref), at: formatTime(now) },
+        last: { object: refText(state.ref), at: formatTime(clock.now()) },
       };
       log.info('corrected drift', { object: refText(state.ref) });
       options.onCorrected();
@@ -173,7 +172,7 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
     }
     state.attempts += 1;
     const backOff = Math.min(LONGEST_RETRY_MS, FAILED_RETRY_MS * 2 ** Math.min(state.attempts - 1, 10));
-    return { requeueAfterMs: Math.max(backOff, correctionDelay(state.corrections, clock.now())) };
+    return { requeueAfterMs: Math.max(backOff, correctionDelay(state.corrections, clock.monotonic())) };
   }
 
   return { onChange, correct, record: () => record };

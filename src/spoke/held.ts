@@ -14,7 +14,7 @@ import type { KindRule } from '../engine/rules/index.ts';
 import { setCondition } from '../kube/conditions.ts';
 import type { Change } from '../kube/informer.ts';
 import { type Condition, type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
-import { formatTime } from '../runtime/clock.ts';
+import { type Clock, formatTime } from '../runtime/clock.ts';
 import { deepEqual } from '../schema/json.ts';
 import { jsonText } from '../schema/json-text.ts';
 import type { PendingRemoval } from './prune.ts';
@@ -78,6 +78,7 @@ export interface LocalState {
   applying: number;
   /** The newest change that came meanwhile. */
   seen: Change | undefined;
+  /** When it was corrected in a row, on the monotonic clock. */
   corrections: readonly number[];
   /** Corrections that failed since the last that did not, for back-off. */
   attempts: number;
@@ -102,7 +103,7 @@ export function newState(ref: ObjectRef): LocalState {
 }
 
 /** Objects that are not as they should be, for status; healthy ones are only counted. */
-function troubled(held: Held, now: number): ObjectState[] {
+function troubled(held: Held, clock: Clock): ObjectState[] {
   const out: ObjectState[] = [];
   for (const state of held.states.values()) {
     const { ref, failure, waiting, health } = state;
@@ -110,7 +111,7 @@ function troubled(held: Held, now: number): ObjectState[] {
       const { reason, message, word, retryAt } = failure;
       out.push({ ref, health: retryAt === undefined ? 'Degraded' : 'Progressing', reason, message, word });
     } else if (waiting) out.push({ ref, health: 'Progressing', ...waiting });
-    else if (isContested(state.corrections, now)) {
+    else if (isContested(state.corrections, clock.monotonic())) {
       out.push({ ref, health: 'Degraded', reason: 'Contested', message: contestedText(state) });
     } else if (health.state !== 'Healthy')
       out.push({ ref, health: health.state, reason: health.reason, message: health.message });
@@ -129,14 +130,14 @@ function contestedText({ rival, corrections }: LocalState): string {
 const MAX_LISTED = 50;
 
 /** The status that a spoke writes on a dispatch. Equal for equal states, so that an unchanged one need not be written. */
-export function statusOf(held: Held, previous: DispatchStatus | undefined, now: number): DispatchStatus {
+export function statusOf(held: Held, previous: DispatchStatus | undefined, clock: Clock): DispatchStatus {
   const failures = [...held.states.values()].filter((state) => state.failure !== undefined);
-  const objects = troubled(held, now);
+  const objects = troubled(held, clock);
   const healthyCount = held.states.size - objects.filter(({ ref }) => held.states.has(refKey(ref))).length;
   let conditions: Condition[] = [...(previous?.conditions ?? [])];
   const set = (type: string, ok: boolean | undefined, reason: string, message: string): void => {
     const status = ok === undefined ? 'Unknown' : ok ? 'True' : 'False';
-    conditions = setCondition(conditions, { type, status, reason, message }, now).conditions;
+    conditions = setCondition(conditions, { type, status, reason, message }, clock.now()).conditions;
   };
   if (held.refusal) set('Accepted', false, held.refusal.reason, held.refusal.message);
   else set('Accepted', true, 'Accepted', `generation ${held.accepted.position.generation} is accepted`);
@@ -264,8 +265,10 @@ export function madeBy(held: Held | undefined, key: string): boolean {
 }
 
 /** When the status changes by itself next, because a fight over an object is over; undefined where there is none. */
-export function contestedMs(held: Held, now: number): number | undefined {
-  const waits = [...held.states.values()].map((state) => contestedForMs(state.corrections, now));
+export function contestedMs(held: Held, clock: Clock): number | undefined {
+  const waits = [...held.states.values()].map((state) =>
+    contestedForMs(state.corrections, clock.monotonic()),
+  );
   const longest = Math.max(0, ...waits);
   return longest > 0 ? longest : undefined;
 }

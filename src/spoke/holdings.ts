@@ -4,6 +4,7 @@ import {
   judgeDispatch,
   manifestProblems,
   type OwnedObject,
+  rememberingVerifier,
   strategyOf,
 } from '../engine/dispatch/index.ts';
 import type { ApplyStrategy } from '../engine/intent.ts';
@@ -101,6 +102,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
   const accepting = new Set<string>();
   /** How long to wait before content that is missing is looked for again. */
   const waits = new Map<string, number>();
+  const verify = rememberingVerifier();
   /** Lineage of the hub that the spoke belongs to, as it was read last. */
   let owner: string | undefined;
   /** The highest epoch of that hub that was accepted. */
@@ -125,7 +127,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       refuse(name, { reason: 'AnotherHub', message });
       return undefined;
     }
-    const verdict = judgeDispatch(options.spoke, name, dispatch.spec, trust, before?.accepted);
+    const verdict = judgeDispatch(options.spoke, name, dispatch.spec, trust, before?.accepted, verify);
     if (verdict.verdict === 'refuse') {
       refuse(name, verdict);
       return undefined;

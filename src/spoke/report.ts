@@ -48,7 +48,7 @@ export function createReporter(options: ReporterOptions): Reporter {
       const refusal = holdings.refusal(name);
       if (!current && !refusal) return undefined;
       const status = current
-        ? withConflicts(statusOf(current, dispatch.status, now), holdings.conflicts(name), now)
+        ? withConflicts(statusOf(current, dispatch.status, clock), holdings.conflicts(name), now)
         : refusal && refusedStatus(dispatch.status, refusal, now);
       try {
         if (!deepEqual(status, dispatch.status))
@@ -59,7 +59,7 @@ export function createReporter(options: ReporterOptions): Reporter {
         if (hasCode(error, 409)) return { requeueAfterMs: CONFLICT_RETRY_MS };
         throw error;
       }
-      const requeueAfterMs = current && contestedMs(current, clock.now());
+      const requeueAfterMs = current && contestedMs(current, clock);
       return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
     },
     async cluster(): Promise<void> {

@@ -47,7 +47,7 @@ const BUNDLE_COLLECTION_MS = 65_000;
 const REPORT_MS = 30;
 const CLUSTER_REPORT_MS = 50;
 /** What a cluster says of itself names each dispatch, so news is gathered the longer the more there are. */
-const CLUSTER_REPORT_PER_DISPATCH_MS = 1;
+const CLUSTER_REPORT_PER_DISPATCH_MS = 4;
 const LONGEST_CLUSTER_REPORT_MS = 5_000;
 /** Keys of the report loop besides names of dispatches (which hold no space). */
 const CLUSTER_KEY = ' cluster';

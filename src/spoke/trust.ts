@@ -113,6 +113,8 @@ function trustMap({ lineage, publicKey }: HubTrust, history: readonly string[]):
 
 /** Makes the namespace in which a spoke keeps all that is its own. */
 export async function ensureSpokeNamespace(client: Client): Promise<void> {
+  // It is there nearly always, and whether it is costs less to ask than to be refused.
+  if (await isThere(client)) return;
   try {
     await client.create(namespaces, {
       apiVersion: 'v1',
@@ -122,5 +124,15 @@ export async function ensureSpokeNamespace(client: Client): Promise<void> {
   } catch (error) {
     // Who may not make namespaces may be given this one.
     if (!hasCode(error, 409) && !hasCode(error, 403)) throw error;
+  }
+}
+
+async function isThere(client: Client): Promise<boolean> {
+  try {
+    await client.get(namespaces, '', SYSTEM_NAMESPACE);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 404) || hasCode(error, 403)) return false;
+    throw error;
   }
 }

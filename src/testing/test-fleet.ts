@@ -67,7 +67,7 @@ export interface TestFleetOptions {
   readonly log?: Logger;
   /** Where a cluster keeps what it stores; in memory by default. One that holds a cluster already is gone on with. */
   readonly storage?: (cluster: string) => StorageDriver;
-  /** Whether the storages hold the kinds of the engine already, so that starts need not look. */
+  /** Whether the storages hold already what an engine installs (its kinds, the rights of hubs), so that starts need not look. */
   readonly kindsInstalled?: boolean;
   /** Stands between the hub and a spoke: what it does to requests is what the network does. */
   readonly network?: (spoke: string, handler: Handler) => Handler;
@@ -211,11 +211,13 @@ async function fleetOn(runtime: Runtime, options: TestFleetOptions): Promise<Tes
   }
 
   async function register(name: string): Promise<void> {
+    const entry = inventoryEntry(name);
     try {
-      await hub.client.create(resourceIdOf(SPOKE_CLUSTER), inventoryEntry(name));
-    } catch (error) {
       // A hub that goes on with what it had stored has it already.
-      if (!hasCode(error, 409)) throw error;
+      await hub.client.get(resourceIdOf(SPOKE_CLUSTER), entry.metadata.namespace ?? '', name);
+    } catch (error) {
+      if (!hasCode(error, 404)) throw error;
+      await hub.client.create(resourceIdOf(SPOKE_CLUSTER), entry);
     }
   }
 

@@ -96,6 +96,8 @@ async function play(run: typeof RunHistory, seed: number, steps: readonly Step[]
 /** Plays its share of the seeds, one of every `stride`, and tells the parent of each. */
 async function work(): Promise<void> {
   enableCompileCache();
+  // Refusals are part of every history, and what is found is told in words: nobody reads where they were made.
+  Error.stackTraceLimit = 0;
   // A bug is planted in the source as it is loaded, before anything of the product is.
   if (settings.bug !== undefined) plantBug(settings.bug);
   const { runHistory } = await import('./rig/run-history.ts');

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { stringAt, stringsAt } from '../../schema/json.ts';
+import { numberAt, stringAt, stringsAt } from '../../schema/json.ts';
 import { formatQuantity, sumQuantities } from '../../schema/quantity.ts';
 import type { ClusterInfo } from './types.ts';
 
@@ -37,6 +37,49 @@ export function clusterInfoOf(
     ...(Object.keys(capacity).length === 0 ? {} : { capacity }),
     ...(Object.keys(allocatable).length === 0 ? {} : { allocatable }),
   };
+}
+
+/**
+ * Facts as the engine of a cluster states them in its Cluster object, made there as above. They are a stranger's: what is no
+ * such fact is left out. `undefined` where it states none.
+ */
+export function statedInfoOf(stated: ClusterInfo | undefined): ClusterInfo | undefined {
+  const kubernetesVersion = word(stated, 'kubernetesVersion');
+  const nodeCount = numberAt(stated, 'nodeCount');
+  if (kubernetesVersion === undefined || nodeCount === undefined || !Number.isSafeInteger(nodeCount))
+    return undefined;
+  const zones = Array.isArray(stated?.zones) ? stated.zones.filter(isWord).slice(0, MAX_ZONES) : [];
+  const [capacity, allocatable] = [amounts(stated, 'capacity'), amounts(stated, 'allocatable')];
+  return {
+    kubernetesVersion,
+    platform: word(stated, 'platform') ?? 'unknown',
+    region: word(stated, 'region') ?? 'N/A',
+    ...(zones.length === 0 ? {} : { zones }),
+    nodeCount,
+    totalCPU: word(stated, 'totalCPU') ?? '0',
+    totalMemory: word(stated, 'totalMemory') ?? '0',
+    ...(capacity === undefined ? {} : { capacity }),
+    ...(allocatable === undefined ? {} : { allocatable }),
+  };
+}
+
+const MAX_ZONES = 100;
+const MAX_WORD = 253;
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_WORD;
+}
+
+function word(stated: unknown, field: string): string | undefined {
+  const value = stringAt(stated, field);
+  return isWord(value) ? value : undefined;
+}
+
+function amounts(stated: unknown, field: string): Record<string, string> | undefined {
+  const entries = Object.entries(stringsAt(stated, field))
+    .filter((entry) => entry.every(isWord))
+    .slice(0, MAX_RESOURCES);
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 /** Nodes may offer whatever devices they like; a cluster must not fill its hub with them. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../kube/object.ts';
-import { clusterInfoOf } from './cluster-info.ts';
+import { clusterInfoOf, statedInfoOf } from './cluster-info.ts';
 import { reportSpoke, type SpokeFindings, sameButForProbing } from './report.ts';
 import type { SpokeClusterStatus } from './types.ts';
 
@@ -49,6 +49,29 @@ describe('facts of a cluster', () => {
       platform: 'unknown',
       region: 'N/A',
     });
+  });
+
+  it('are taken from an engine that states them, and nothing else that it states', () => {
+    const nodes = [node('silent', {}), node('kind-worker', {})];
+    const made = clusterInfoOf('v1.36.0', nodes);
+    expect(statedInfoOf({ ...made, lastSyncedTime: 'x', apiServerEndpoint: 'https://elsewhere' })).toEqual(
+      made,
+    );
+    const hostile = {
+      ...made,
+      platform: 'x'.repeat(1_000),
+      zones: [7, 'z1'],
+      capacity: { cpu: 4, memory: '1Gi', ['x'.repeat(1_000)]: '1' },
+      id: 'another',
+    };
+    expect(statedInfoOf(hostile as never)).toEqual({
+      ...made,
+      platform: 'unknown',
+      zones: ['z1'],
+      capacity: { memory: '1Gi' },
+    });
+    for (const none of [undefined, {}, { kubernetesVersion: 'v1' }, { ...made, nodeCount: 0.5 }, 'v1'])
+      expect(statedInfoOf(none as never)).toBeUndefined();
   });
 
   it('[K14] the region is that of the credential, else of the nodes, else N/A', () => {

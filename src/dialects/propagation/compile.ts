@@ -72,14 +72,14 @@ export function compilePropagation(
       return found && (found.metadata.labels ?? {});
     });
   effectiveSelectors(propagation).forEach((selector, index) => {
-    const { issues } = compiledSelector(selector);
+    const { issues, selects } = compiledSelector(selector);
     if (issues.length > 0) {
       problems.push(...issues.map((issue) => `resourceSelectors[${index}].${issue}`));
       return;
     }
     let matched = 0;
     for (const object of candidates(selector)) {
-      if (!selects(selector, object, namespaces)) continue;
+      if (!selects(object, namespaces)) continue;
       const reason = neverPropagated(object);
       if (reason !== undefined) {
         if (selector.name !== undefined) skipped.push({ ref: refOf(object), reason });
@@ -144,6 +144,17 @@ export function compilePropagation(
     ...(closure === undefined ? {} : { closure }),
     templates: all,
   };
+}
+
+/** Where only what is selected may change what a propagation comes to: its selectors. */
+export function reachOf(propagation: Propagation): readonly ResourceSelector[] | undefined {
+  const { dependencies, waitFor = [] } = propagation.spec;
+  const selectors = effectiveSelectors(propagation);
+  const isClosed =
+    dependencies === undefined &&
+    waitFor.length === 0 &&
+    selectors.every(({ namespaceSelector }) => namespaceSelector === undefined);
+  return isClosed ? selectors : undefined;
 }
 
 /** Whether a change of an object may change what a propagation comes to. `compiled` is what it came to last. */

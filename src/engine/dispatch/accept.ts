@@ -27,6 +27,7 @@ export function judgeDispatch(
   spec: DispatchSpec,
   trust: HubTrust | undefined,
   accepted: DispatchSpec | undefined,
+  verify: typeof verifyDispatch = verifyDispatch,
 ): Verdict {
   if (
     trust !== undefined &&
@@ -38,7 +39,7 @@ export function judgeDispatch(
       message: `this spoke belongs to hub ${trust.lineage.slice(0, 8)}, the dispatch is of hub ${spec.position.lineage.slice(0, 8)}. To hand the spoke over, on the spoke: atoll takeover`,
     };
   }
-  if (!verifyDispatch(trust?.publicKey ?? spec.publicKey, spoke, name, spec)) {
+  if (!verify(trust?.publicKey ?? spec.publicKey, spoke, name, spec)) {
     return {
       verdict: 'refuse',
       reason: 'BadSignature',

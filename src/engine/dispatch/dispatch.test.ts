@@ -8,11 +8,13 @@ import {
   comparePositions,
   type DispatchSpec,
   dispatchName,
+  dispatchRecogniser,
   dispatchSigner,
   fleetRevision,
   type HubTrust,
   judgeDispatch,
   packBundles,
+  rememberingVerifier,
   unpackBundles,
   verifyDispatch,
 } from './index.ts';
@@ -152,6 +154,32 @@ describe('signatures', () => {
     expect(verifyDispatch(createSigningKey().publicKey, 'oslo', 'd', good)).toBe(false);
     expect(verifyDispatch('not a key', 'oslo', 'd', good)).toBe(false);
     expect(verifyDispatch(key.publicKey, 'oslo', 'd', spec(1))).toBe(false);
+  });
+
+  it('are verified once as long as nothing of them changes', () => {
+    const verify = rememberingVerifier();
+    const good = signed(1);
+    const other = createSigningKey().publicKey;
+    for (let time = 0; time < 2; time++) {
+      expect(verify(key.publicKey, 'oslo', 'd', good)).toBe(true);
+      expect(verify(key.publicKey, 'oslo', 'd', structuredClone(good))).toBe(true);
+      expect(verify(key.publicKey, 'bern', 'd', good)).toBe(false);
+      expect(verify(key.publicKey, 'oslo', 'e', good)).toBe(false);
+      expect(verify(key.publicKey, 'oslo', 'd', { ...good, objects: [] })).toBe(false);
+      expect(verify(key.publicKey, 'oslo', 'd', spec(1))).toBe(false);
+      expect(verify(other, 'oslo', 'd', good)).toBe(false);
+    }
+  });
+
+  it('are recognised by whoever has the key', () => {
+    const isOwn = dispatchRecogniser(key.privateKey);
+    const good = signed(1);
+    expect(isOwn('oslo', 'd', JSON.parse(JSON.stringify(good)) as DispatchSpec)).toBe(true);
+    expect(isOwn('bern', 'd', good)).toBe(false);
+    expect(isOwn('oslo', 'e', good)).toBe(false);
+    expect(isOwn('oslo', 'd', { ...good, objects: [] })).toBe(false);
+    expect(isOwn('oslo', 'd', spec(1))).toBe(false);
+    expect(dispatchRecogniser(createSigningKey().privateKey)('oslo', 'd', good)).toBe(false);
   });
 });
 

@@ -29,7 +29,7 @@ export {
 export { BUNDLE, DISPATCH, OWNERSHIP_RECORD } from './kinds.ts';
 export { MAX_MANIFEST_BYTES, type ManifestProblem, manifestProblems } from './manifests.ts';
 export { packOrigin, unpackOrigin } from './origin.ts';
-export { dispatchSigner, dispatchVerifier, verifyDispatch } from './signature.ts';
+export { dispatchRecogniser, dispatchSigner, rememberingVerifier, verifyDispatch } from './signature.ts';
 export {
   ADOPT_ANNOTATION,
   PRESERVE_ANNOTATION,

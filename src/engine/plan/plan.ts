@@ -100,7 +100,7 @@ export function planIntent(
   };
   const adopting = new Set(chosen.filter(({ adopts }) => adopts === true).map(({ name }) => name));
   const perCluster = Object.fromEntries(
-    [...patches].map(([name, list]) => [name, digestOf(adopting.has(name) ? { list, adopts: true } : list)]),
+    [...patches].map(([name, list]) => [name, patchesDigest(list, adopting.has(name))]),
   );
   return {
     source: intent.source,
@@ -123,6 +123,13 @@ export function planIntent(
     // Plans that say nothing of it have the digest that they had before there was anything to say.
     digest: digestOf({ revision, perCluster, ...apply }),
   };
+}
+
+const NO_PATCHES = digestOf([]);
+
+function patchesDigest(list: readonly ObjectPatch[], adopts: boolean): string {
+  if (adopts) return digestOf({ list, adopts });
+  return list.length === 0 ? NO_PATCHES : digestOf(list);
 }
 
 /** How a cluster is told to write the objects. */

@@ -54,7 +54,9 @@ function compile(selector: ResourceSelector): CompiledSelector {
     issues,
     selects(object, namespaces): boolean {
       const { metadata } = object;
-      if (object.kind !== kind || parseApiVersion(object.apiVersion).group !== group) return false;
+      if (object.kind !== kind) return false;
+      if (object.apiVersion !== selector.apiVersion && parseApiVersion(object.apiVersion).group !== group)
+        return false;
       if (name !== undefined && metadata.name !== name) return false;
       if (namespace !== undefined && (metadata.namespace ?? '') !== namespace) return false;
       if (labels && !matchesSelector(labels, metadata.labels ?? {})) return false;

@@ -13,4 +13,5 @@ export {
   type SourceClaim,
   settleClaims,
 } from './overlap.ts';
+export { createReach, type Reach } from './reach.ts';
 export { neverPropagated, type ResourceSelector, selects } from './select.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
+import { SYSTEM_NAMESPACE } from '../../engine/dispatch/dispatch.ts';
 import type { Client } from '../../kube/client.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { configMaps } from '../../kube/well-known.ts';

@@ -1,12 +1,13 @@
 import type { Compiled } from '../../engine/compiled.ts';
 import {
+  createReach,
   explicitnessOf,
   type NamespaceLabels,
   type ResourceSelector,
   type SourceClaim,
   settleClaims,
 } from '../../engine/select/index.ts';
-import { gvkOf, type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 
 /** By what an intent claims the objects that it selects. Intents without terms share objects with everyone. */
 export interface ClaimTerms extends Omit<SourceClaim, 'explicitness'> {
@@ -74,8 +75,7 @@ interface Contender extends SourceClaim {
 
 export function createClaims(options: ClaimsOptions): Claims {
   const known = new Map<string, ClaimTerms>();
-  /** Keys by what their selectors reach: kind, namespace and name, each of the latter perhaps any. */
-  const reach = new Map<string, Set<string>>();
+  const reach = createReach();
   const holders = new Map<string, string>();
   const heldBy = new Map<string, Set<string>>();
   /** Who would have an object if its holder had not. */
@@ -90,15 +90,15 @@ export function createClaims(options: ClaimsOptions): Claims {
     for (const key of touched) {
       const before = known.get(key);
       const terms = options.terms(key);
-      for (const place of before ? placesOf(before) : []) drop(reach, place, key);
       if (terms) {
         known.set(key, terms);
-        for (const place of placesOf(terms)) put(reach, place, key);
+        reach.set(key, terms.selectors);
         // Of what was before this process: who lost knows who has it.
         if (!before)
           for (const { object, winner } of terms.lost ?? []) if (!holders.has(object)) hold(object, winner);
       } else {
         known.delete(key);
+        reach.delete(key);
         settled.delete(key);
         for (const object of [...(heldBy.get(key) ?? [])]) letGo(object, key);
         for (const object of [...(lostBy.get(key) ?? [])]) giveUp(object, key);
@@ -140,9 +140,7 @@ export function createClaims(options: ClaimsOptions): Claims {
   }
 
   function contendersFor(object: KubeObject, self: string): Contender[] {
-    const keys = new Set([self]);
-    for (const place of placesThat(object)) for (const key of reach.get(place) ?? []) keys.add(key);
-    return [...keys].flatMap((key): Contender[] => {
+    return [...new Set([self, ...reach.of(object)])].flatMap((key): Contender[] => {
       const terms = known.get(key);
       if (!terms) return [];
       // What was selected may have lost on its way what it was selected by; that it was is known.
@@ -230,24 +228,6 @@ export function createClaims(options: ClaimsOptions): Claims {
       return settleClaims(contenders)?.winner.key;
     },
   };
-}
-
-const ANY = '*';
-
-function placesOf({ selectors }: ClaimTerms): string[] {
-  return selectors.map(({ apiVersion, kind, namespace = ANY, name = ANY }) =>
-    place(gvkOf({ apiVersion, kind }).group, kind, namespace, name),
-  );
-}
-
-function placesThat(object: KubeObject): string[] {
-  const { group, kind } = gvkOf(object);
-  const { namespace = '', name = '' } = object.metadata;
-  return [namespace, ANY].flatMap((where) => [name, ANY].map((what) => place(group, kind, where, what)));
-}
-
-function place(group: string, kind: string, namespace: string, name: string): string {
-  return `${group}/${kind}/${namespace}/${name}`;
 }
 
 function put(sets: Map<string, Set<string>>, at: string, value: string): void {

@@ -5,7 +5,7 @@ import type { FailoverRecord } from '../../engine/failover/index.ts';
 import type { Author, ClusterFacts } from '../../engine/intent.ts';
 import type { Decision } from '../../engine/place/index.ts';
 import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
-import type { Activation } from '../../engine/select/index.ts';
+import type { Activation, ResourceSelector } from '../../engine/select/index.ts';
 import type { ClusterObservation } from '../../engine/summarise/summarise.ts';
 import type { Result } from '../../kube/controller.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -84,12 +84,16 @@ export interface IntentSource<T extends KubeObject = KubeObject> {
   claim?(object: T): Omit<ClaimTerms, 'lost' | 'isSent'> | undefined;
   /** How early it is planned when many wait: the highest first. 0 where nothing is said. */
   schedulePriority?(object: T): number;
+  /** Where only what these select may change what an object comes to: others are not asked {@link concernedBy}. */
+  reach?(object: T): readonly ResourceSelector[] | undefined;
   /** Whether a change of another object may change what this one comes to. `compiled` is what it came to last. */
   concernedBy(object: T, compiled: Compiled | undefined, changed: KubeObject): boolean;
   /** Who wrote the object last, as the hub's API server knows them; undefined where that is not known. */
   author(object: T): Author | undefined;
   /** Whether what an object brought stays on the clusters, without marks, when the object is deleted. */
   releases?(object: T): boolean;
+  /** Why what an object brought must not be taken away yet although the object is being deleted. Its source tells of it. */
+  holdsDeletion?(object: T): string | undefined;
   record(object: T): IntentRecord | undefined;
   /** Whether an object that is being deleted stays until clusters that are away have let go of what it brought, too. */
   waitsForAway?(object: T): boolean;

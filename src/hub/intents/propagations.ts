@@ -1,4 +1,9 @@
-import { compilePropagation, concernedBy, effectiveSelectors } from '../../dialects/propagation/compile.ts';
+import {
+  compilePropagation,
+  concernedBy,
+  effectiveSelectors,
+  reachOf,
+} from '../../dialects/propagation/compile.ts';
 import { CLUSTER_PROPAGATION, PROPAGATION } from '../../dialects/propagation/kinds.ts';
 import { reportPropagation } from '../../dialects/propagation/report.ts';
 import type { Propagation, PropagationStatus } from '../../dialects/propagation/types.ts';
@@ -26,16 +31,20 @@ export function openPropagations(
 ): IntentSource<Propagation> {
   const { clock } = runtime;
   const informers = new Map<string, Informer<Propagation>>();
+  const byKey = new Map<string, Propagation>();
   for (const resource of KINDS) {
     const informer = startInformer<Propagation>(runtime, client, resource);
     informers.set(resource.kind, informer);
     informer.onChange(({ type, object, previous }) => {
+      const key = keyOf(resource, object);
+      if (type === 'deleted') byKey.delete(key);
+      else byKey.set(key, object);
       const relevant =
         type !== 'updated' ||
         !deepEqual(object.spec, previous?.spec) ||
         !deepEqual(object.status?.scheduled, previous?.status?.scheduled) ||
         object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
-      if (relevant) onChange(keyOf(resource, object));
+      if (relevant) onChange(key);
     });
   }
 
@@ -59,11 +68,8 @@ export function openPropagations(
     get synced() {
       return [...informers.values()].every((informer) => informer.synced);
     },
-    owns: (key) => informers.has(key.slice(0, key.indexOf('/'))),
-    get(key: string): Propagation | undefined {
-      const [kind = '', namespace = '', name = ''] = key.split('/');
-      return informers.get(kind)?.get(namespace, name);
-    },
+    owns: (key) => byKey.has(key) || informers.has(key.slice(0, key.indexOf('/'))),
+    get: (key) => byKey.get(key),
     *entries(): Iterable<[string, Propagation]> {
       for (const resource of KINDS)
         for (const object of informers.get(resource.kind)?.list() ?? [])
@@ -85,6 +91,7 @@ export function openPropagations(
       };
     },
     schedulePriority: ({ spec }) => spec.schedulePriority ?? 0,
+    reach: reachOf,
     concernedBy,
     author: ({ spec }) => spec.author,
     record: ({ status }) => status,

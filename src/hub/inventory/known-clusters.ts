@@ -66,9 +66,12 @@ export function followClusters(
   const named = keyIndex();
   const byId = keyIndex();
   const facts = new Map<string, ClusterFacts>();
+  /** All of them, until a cluster comes, goes or changes: each plan asks. */
+  let known: readonly ClusterFacts[] | undefined;
   const kindLists = sharedLists();
 
   objects.onChange(({ type, object, previous }) => {
+    known = undefined;
     const key = keyOf(object);
     const id = idOf(object);
     if (type !== 'updated') named.set(object.metadata.name ?? '', key, type === 'added');
@@ -81,13 +84,13 @@ export function followClusters(
     if (type === 'deleted' && named.of(object.metadata.name ?? '').length === 0)
       facts.delete(object.metadata.name ?? '');
     const restated = type !== 'updated' || !deepEqual(withoutPatches(object), withoutPatches(previous));
-    const { patches = [], ...known } = clusterFactsOf(object);
-    const { patches: before = [], ...knownBefore } = clusterFactsOf(previous ?? object);
+    const { patches = [], ...now } = clusterFactsOf(object);
+    const { patches: before = [], ...past } = clusterFactsOf(previous ?? object);
     const isRelevant =
       restated ||
       object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
       !deepEqual(object.metadata.labels, previous?.metadata.labels) ||
-      !deepEqual(known, knownBefore);
+      !deepEqual(now, past);
     onSeen(key);
     if (isRelevant) onChange({ key, object, type, restated });
     else if (!deepEqual(patches, before))
@@ -134,7 +137,10 @@ export function followClusters(
     keysOf: (name) => named.of(name),
     keys: () => objects.list().map(keyOf),
     owners,
-    facts: () => owners().filter(stays).map(factsOf),
+    facts: () => {
+      known ??= owners().filter(stays).map(factsOf);
+      return known;
+    },
     withId: (id, exceptName) =>
       byId
         .of(id)

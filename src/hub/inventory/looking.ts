@@ -22,6 +22,8 @@ export interface Look {
   readonly refreshAt?: number | undefined;
   /** Until it is to be looked at again. Passes for other reasons do not put that off. */
   readonly againInMs?: number;
+  /** The spoke dials, and is not there. */
+  readonly away?: true;
 }
 
 /** Looks at clusters: credential, registration, link, probe; a pass stops at the first hard failure. */
@@ -79,8 +81,9 @@ export function startLooking(runtime: Runtime, options: LookingOptions): Looking
     if (takenBy === undefined && credential.way !== 'direct') closeDirect(name);
     if (credential.way === 'none') {
       const { reason, message } = credential;
-      const found = { generation, credential: { ok: false, reason, message }, ...lastSynced(sighting) };
-      return { found };
+      const liveness = sighted(clock, sighting, false);
+      const unusable = { ok: false, reason, message };
+      return { found: { generation, credential: unusable, ...lastSynced(sighting), liveness } };
     }
     const base = {
       generation,
@@ -99,11 +102,14 @@ export function startLooking(runtime: Runtime, options: LookingOptions): Looking
     if (!link) {
       const message = `the spoke has not dialled yet; on its machine: atoll start ${name}`;
       const connected = { ok: false, unauthorized: false, message };
-      return { found: { ...base, registered, connected, liveness: sighted(clock, sighting, false) } };
+      const liveness = sighted(clock, sighting, false);
+      return { found: { ...base, registered, connected, liveness }, away: true };
     }
     const refreshAt = credential.way === 'direct' ? credential.refreshAt : undefined;
     const endpoint = credential.way === 'direct' ? credential.endpoint.url : 'tunnel';
-    return { ...(await meet(spoke, link, sighting, { ...base, registered, endpoint })), refreshAt };
+    const met = await meet(spoke, link, sighting, { ...base, registered, endpoint });
+    const isAway = credential.way === 'tunnel' && !link.up;
+    return { ...met, refreshAt, ...(isAway ? { away: true } : {}) };
   }
 
   /** Probes a cluster that there is a link to, and lets it in unless it is there under another name. */

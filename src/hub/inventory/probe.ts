@@ -13,7 +13,12 @@ export interface ProbeMemory {
   readonly served?: ServedApis;
   /** Of its namespace kube-system, which a cluster keeps for life. */
   readonly uid?: string;
+  /** When it was asked for all of that, by the monotonic clock; absent where it is to be asked. */
+  readonly askedAt?: number;
 }
+
+/** Who a cluster is, and which release, is asked when its link comes up, and then rarely. */
+const ASKED_EVERY_MS = 300_000;
 
 /** What one look at a spoke found. */
 export type Probe =
@@ -36,14 +41,15 @@ export type Probe =
 const GATEWAY_CODES = new Set([502, 503, 504]);
 
 /**
- * GET /livez within the time given, then version and nodes, then what the cluster serves and who it is. Never throws: an
- * unreachable spoke is state, not a fault.
+ * GET /livez within the time given, then version and nodes unless its engine `stated` them, and what the cluster serves and who
+ * it is. Never throws: an unreachable spoke is state, not a fault.
  */
 export async function probeSpoke(
   runtime: Runtime,
   client: Client,
   timeoutMs: number,
-  memory: ProbeMemory = {},
+  memory: ProbeMemory,
+  stated: (signal: AbortSignal) => Promise<ClusterInfo | undefined>,
 ): Promise<Probe> {
   const timeout = new AbortController();
   const { signal } = timeout;
@@ -69,9 +75,7 @@ export async function probeSpoke(
     const latencyMs = Math.round(runtime.clock.monotonic() - started);
     const found = { reached: true, latencyMs } as const;
     try {
-      const version = await client.getJson<{ gitVersion?: string }>('/version', { signal });
-      const list = await client.list(nodes, '', { signal });
-      const info = clusterInfoOf(version.gitVersion ?? '', list.items);
+      const info = (await stated(signal)) ?? (await readInfo(client, signal));
       return { ...found, info, memory: await readMore(runtime, client, memory, signal) };
     } catch (error) {
       if (error instanceof StatusError && error.code === 401)
@@ -86,6 +90,12 @@ export async function probeSpoke(
   }
 }
 
+async function readInfo(client: Client, signal: AbortSignal): Promise<ClusterInfo> {
+  const version = await client.getJson<{ gitVersion?: string }>('/version', { signal });
+  const list = await client.list(nodes, '', { signal });
+  return clusterInfoOf(version.gitVersion ?? '', list.items);
+}
+
 /** Asks a spoke again what it serves, within the time given. What was known stays where it cannot be had. */
 export async function refreshApis(
   runtime: Runtime,
@@ -98,7 +108,7 @@ export async function refreshApis(
     timeout.abort(new Error(`no answer within ${timeoutMs / 1000} s`)),
   );
   try {
-    const served = await readServedApis(client, memory.served, timeout.signal);
+    const served = await readServedApis(client, memory.served, false, timeout.signal);
     return served === undefined ? memory : { ...memory, served };
   } catch (error) {
     runtime.log.debug('a spoke could not be asked', { what: 'what it serves', why: errorText(error) });
@@ -115,6 +125,8 @@ async function readMore(
   memory: ProbeMemory,
   signal: AbortSignal,
 ): Promise<ProbeMemory> {
+  const now = runtime.clock.monotonic();
+  const isDue = memory.askedAt === undefined || now - memory.askedAt >= ASKED_EVERY_MS;
   const orBefore = async <T>(what: string, before: T, read: () => Promise<T | undefined>): Promise<T> => {
     try {
       return (await read()) ?? before;
@@ -126,8 +138,10 @@ async function readMore(
     }
   };
   const served = await orBefore('what it serves', memory.served, () =>
-    readServedApis(client, memory.served, signal),
+    readServedApis(client, memory.served, isDue, signal),
   );
+  const known = { ...memory, ...(served === undefined ? {} : { served }) };
+  if (!isDue) return known;
   const uid =
     memory.uid ??
     (await orBefore(
@@ -135,5 +149,5 @@ async function readMore(
       undefined,
       async () => (await client.get(namespaces, '', 'kube-system', { signal })).metadata.uid,
     ));
-  return { ...(served === undefined ? {} : { served }), ...(uid === undefined ? {} : { uid }) };
+  return { ...known, ...(uid === undefined ? {} : { uid }), askedAt: now };
 }

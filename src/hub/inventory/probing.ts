@@ -1,4 +1,5 @@
-import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
+import { statedInfoOf } from '../../dialects/kubevela/cluster-info.ts';
+import type { ClusterInfo, SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { judgeProbe } from '../../engine/liveness/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { createClient } from '../../kube/rest-client.ts';
@@ -45,7 +46,8 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
     const last = sighting.probed;
     const applied = fleet.session(name)?.cluster()?.status?.appliedRevision;
     if (last && isFresh(spoke, link, last)) {
-      if (applied === sighting.applied || last.found.apis === undefined) return last.found;
+      if (applied === sighting.applied || last.found.apis === undefined)
+        return withInfo(last.found, statedBy(spoke, link));
       sighting.applied = applied;
       sighting.memory = await refreshApis(runtime, clientOf(name, link), timeoutMs, sighting.memory);
       const found = { ...last.found, apis: sighting.memory.served?.all ?? last.found.apis };
@@ -59,7 +61,9 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
         ? sighting.memory
         : withoutUid(sighting.memory);
     const at = clock.monotonic();
-    const result = await probeSpoke(runtime, clientOf(name, link), timeoutMs, memory);
+    const result = await probeSpoke(runtime, clientOf(name, link), timeoutMs, memory, (signal) =>
+      whenStated(spoke, link, signal),
+    );
     took.observe((clock.monotonic() - at) / 1000);
     const probedAt = clock.now();
     if (result.reached) {
@@ -68,9 +72,30 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
     }
     const found = judged(spoke, sighting, foundBy(name, result, probedAt));
     sighting.probed = { at, up: link.up, found };
-    const session = fleet.session(name);
-    if (result.reached && session && session.engine !== true) await session.look();
     return found;
+  }
+
+  /** Looks for an engine first where none is known: it may be there by now. */
+  async function whenStated(
+    spoke: SpokeCluster,
+    link: Link,
+    signal: AbortSignal,
+  ): Promise<ClusterInfo | undefined> {
+    const session = fleet.session(spoke.metadata.name ?? '');
+    if (session?.link !== link) return undefined;
+    if (session.engine !== true) await session.look();
+    await session.whenRead(signal);
+    return statedBy(spoke, link);
+  }
+
+  /**
+   * What the engine states, as it changes. An engine that dials is there to state it while its link is up; that of a cluster whose
+   * link is made here may be gone for long.
+   */
+  function statedBy({ metadata, spec }: SpokeCluster, link: Link): ClusterInfo | undefined {
+    const session = fleet.session(metadata.name ?? '');
+    if (spec.credential.type !== 'tunnel' || session?.link !== link || !session.live) return undefined;
+    return statedInfoOf(session.cluster()?.status?.clusterInfo);
   }
 
   function isFresh(spoke: SpokeCluster, link: Link, last: NonNullable<Sighting['probed']>): boolean {
@@ -118,6 +143,12 @@ function judged(spoke: SpokeCluster, sighting: Sighting, found: Connection): Con
   const message = `the spoke answers again: ${verdict.contrary} of ${success} times in a row`;
   const before = sighting.lastBad?.connected;
   return { ...at, connected: { ok: false, unauthorized: false, ...before, message } };
+}
+
+function withInfo(found: Connection, stated: ClusterInfo | undefined): Connection {
+  if (!stated || found.info === undefined) return found;
+  const { id } = found.info;
+  return { ...found, info: { ...stated, ...(id === undefined ? {} : { id }) } };
 }
 
 function withoutUid({ served }: ProbeMemory): ProbeMemory {

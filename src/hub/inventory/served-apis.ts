@@ -11,25 +11,32 @@ export interface ServedApis {
   readonly parts: ReadonlyMap<string, { readonly tag: string; readonly apis: readonly ApiEnablement[] }>;
 }
 
-const PATHS = ['/api', '/apis'] as const;
+/** The core group changes only with the release of the server; definitions bring the others and take them. */
+const CORE_PATH = '/api';
+const PATHS = [CORE_PATH, '/apis'] as const;
 const ACCEPT = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 const MAX_BYTES = 8 * 1024 * 1024;
 /** A cluster must not fill its hub: who serves more than this counts as one of which nobody knows. */
 const MAX_KINDS = 5_000;
 
 /**
- * What a cluster serves, by its discovery. A cluster that has nothing new answers with a line. The same object as `before`
- * where nothing is new; `undefined` where the cluster cannot tell all of it in one answer, or not now.
+ * What a cluster serves, by its discovery. A cluster that has nothing new answers with a line, and is asked for the core group
+ * only where that `mayHaveChanged`. The same object as `before` where nothing is new; `undefined` where the cluster cannot tell all of it in one answer, or not now.
  */
 export async function readServedApis(
   client: Client,
   before: ServedApis | undefined,
+  mayHaveChanged: boolean,
   signal: AbortSignal,
 ): Promise<ServedApis | undefined> {
   const parts = new Map<string, { tag: string; apis: readonly ApiEnablement[] }>();
   let isSame = before !== undefined;
   for (const path of PATHS) {
     const known = before?.parts.get(path);
+    if (path === CORE_PATH && known && !mayHaveChanged) {
+      parts.set(path, known);
+      continue;
+    }
     const response = await client.handler({
       method: 'GET',
       path,

@@ -22,13 +22,15 @@ import { followTransitions, INVENTORY_METRICS } from './transitions.ts';
 /** Keeps a SpokeCluster until the hub has let go of the cluster. */
 export const DETACH_FINALIZER = 'atoll.dev/detach';
 
-/** How long spokes have to come back to a hub that starts again. */
-const START_GRACE_MS = 12_000;
+/** How long a spoke that was connected has to dial again before it is told to be away: a link that broke, or a hub that started. */
+const RETURN_GRACE_MS = 15_000;
 /** Until the copy here shows what was just written. */
 const CATCH_UP_MS = 20;
 const SOON_MS = 20;
-/** What a spoke says of itself and of its orders is summed up once for a burst of it. */
+/** What a spoke says of itself and of its orders is summed up once for a burst of it, which is the longer the more orders there are. */
 const PULL_MS = 500;
+const PULL_PER_DISPATCH_MS = 20;
+const LONGEST_PULL_MS = 5_000;
 /** Nothing is looked at more often than this, whatever a credential says of its end. */
 const SHORTEST_INTERVAL_MS = 5_000;
 
@@ -42,7 +44,6 @@ export function startInventory(
 ): Inventory {
   const { clock } = runtime;
   const listeners: ((only?: readonly PlaneName[]) => void)[] = [];
-  const startedAt = clock.monotonic();
   let holds: (name: string) => boolean = () => false;
   let patchesOf: (spoke: SpokeCluster) => SpokeFindings['patches'] = () => undefined;
   // A probe mostly waits, and on a spoke that hangs it waits for its whole timeout: that must not hold up the others.
@@ -77,8 +78,13 @@ export function startInventory(
   });
   links.onTunnel((spoke) => enqueueName(spoke));
   fleet.onChange(({ spoke, dispatch, cluster }) =>
-    enqueueName(spoke, dispatch === undefined && cluster !== true ? SOON_MS : PULL_MS),
+    enqueueName(spoke, dispatch === undefined && cluster !== true ? SOON_MS : pullMs(spoke)),
   );
+
+  function pullMs(spoke: string): number {
+    const orders = fleet.session(spoke)?.dispatchCount ?? 0;
+    return Math.min(LONGEST_PULL_MS, PULL_MS + orders * PULL_PER_DISPATCH_MS);
+  }
 
   function onChange({ key, object, type, restated, planes }: ClusterChange): void {
     if (restated) looking.invalidate(object.metadata.name ?? '');
@@ -115,10 +121,9 @@ export function startInventory(
     const patches = patchesOf(spoke);
     const told = { ...found, taints: spoke.spec.taints ?? [], ...(patches && { patches }) };
     const { status, dueMs } = taintPolicies.apply(spoke, reportSpoke(told, spoke.status, clock.now()));
-    if (status.connection !== 'Connected' && mayStillCome(spoke, name)) {
-      // A hub that starts again has not lost the spokes that are on their way: it says nothing of them yet.
-      return { requeueAfterMs: START_GRACE_MS / 4 };
-    }
+    // Who comes back as it was is no news: nothing is said of it meanwhile.
+    const graceMs = returnGraceMs(spoke, looked);
+    if (graceMs > 0) return { requeueAfterMs: graceMs };
     if (!sameButForProbing(spoke.status, status)) {
       try {
         await client.update(SPOKE_CLUSTERS, { ...spoke, status }, { subresource: 'status' });
@@ -141,12 +146,12 @@ export function startInventory(
     return Math.min(...waits);
   }
 
-  function mayStillCome(spoke: SpokeCluster, name: string): boolean {
-    return (
-      spoke.status?.connection === 'Connected' &&
-      looking.liveness(name)?.word === 'Unknown' &&
-      clock.monotonic() - startedAt < START_GRACE_MS
-    );
+  /** How long nothing is said yet of a spoke whose link is down. Its own interval is how soon people want to know. */
+  function returnGraceMs(spoke: SpokeCluster, { away, found }: Look): number {
+    const { liveness } = found;
+    if (away !== true || liveness === undefined || spoke.status?.connection !== 'Connected') return 0;
+    const awayMs = clock.monotonic() - liveness.changedAt;
+    return Math.min(RETURN_GRACE_MS, probeInterval(spoke)) - awayMs;
   }
 
   /** Whether the cluster itself was made here, and goes with its object. */

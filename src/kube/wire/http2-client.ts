@@ -268,39 +268,57 @@ function responseHead(head: Record<string, string | string[] | number | undefine
   return { status: Number(head[':status'] ?? 0), headers };
 }
 
-/** The chunks as they come, at the reader's pace. Throws when the stream is broken off before its end. */
-async function* responseBody(
-  stream: ClientHttp2Stream,
-  progress: Progress,
-): AsyncGenerator<Uint8Array, void, undefined> {
+/**
+ * The chunks as they come, at the reader's pace. Throws when the stream is broken off before its end. No generator: one that
+ * waits would keep the last chunk.
+ */
+function responseBody(stream: ClientHttp2Stream, progress: Progress): AsyncIterable<Uint8Array> {
   let wake = (): void => {};
   const notify = (): void => wake();
-  stream.on('readable', notify).on('end', notify).on('close', notify);
-  try {
-    for (;;) {
-      const chunk = stream.read() as Buffer | null;
-      if (chunk !== null) {
-        yield chunk;
-        continue;
-      }
-      if (stream.destroyed || stream.closed) {
-        if (!stream.destroyed) await closed(stream);
-        if (progress.error !== undefined) throw progress.error;
-        return;
-      }
-      if (progress.ended) {
-        // The code that tells a clean end from a broken one is known with `close`.
-        await closed(stream);
-        continue;
-      }
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-  } finally {
+
+  function leave(): void {
     stream.off('readable', notify).off('end', notify).off('close', notify);
     if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
+    wake();
   }
+
+  /** Whether it has ended. Throws when it was broken off. */
+  function isOver(): boolean {
+    if (!stream.destroyed) return false;
+    leave();
+    if (progress.error !== undefined) throw progress.error;
+    return true;
+  }
+
+  function readable(): Promise<void> {
+    // The code that tells a clean end from a broken one is known with `close`.
+    if (stream.closed || progress.ended) return closed(stream);
+    return new Promise((resolve) => {
+      wake = resolve;
+    });
+  }
+
+  async function next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    for (;;) {
+      const chunk = stream.read() as Buffer | null;
+      if (chunk !== null) return { value: chunk, done: false };
+      if (isOver()) return { value: undefined, done: true };
+      await readable();
+    }
+  }
+
+  return {
+    [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
+      stream.on('readable', notify).on('end', notify).on('close', notify);
+      return {
+        next,
+        async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+          leave();
+          return { value: undefined, done: true };
+        },
+      };
+    },
+  };
 }
 
 function closed(stream: ClientHttp2Stream): Promise<void> {

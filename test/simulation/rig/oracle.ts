@@ -3,11 +3,11 @@ import type { KubeObject } from '../../../src/kube/object.ts';
 import { HUB_USER } from '../../../src/spoke/hub-access.ts';
 import {
   dispatchesOn,
+  storedBelow as readBelow,
   type SimulatedCluster,
   type SimulatedFleet,
   type SimulatedSpoke,
   stored,
-  storedBelow,
   writesBy,
 } from '../fleet.ts';
 import { CHILDREN } from './shop-graph.ts';
@@ -21,6 +21,24 @@ const UNDER_WAY_MS = 3_000;
 const SETTLED_MS = 60_000;
 
 type Maps = Record<string, Record<string, string>>;
+
+/** What was read of a cluster at its newest revision: much of it is looked at again before anything changes. */
+const readings = new WeakMap<object, { revision: number; readonly below: Map<string, KubeObject[]> }>();
+
+function storedBelow(target: SimulatedCluster, path: string): readonly KubeObject[] {
+  const { store } = target.server;
+  let reading = readings.get(store);
+  if (reading?.revision !== store.revision) {
+    reading = { revision: store.revision, below: new Map() };
+    readings.set(store, reading);
+  }
+  let objects = reading.below.get(path);
+  if (!objects) {
+    objects = readBelow(target, path);
+    reading.below.set(path, objects);
+  }
+  return objects;
+}
 
 /** The parts of a Propagation that the rig writes and reads. */
 export type Wish = KubeObject & {
@@ -211,7 +229,10 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
 
   /** Where copies move gracefully one is always left. */
   function lookAtMoves(): void {
-    const now = fleet.runtime.clock.monotonic();
+    const { clock } = fleet.runtime;
+    const now = clock.monotonic();
+    // No clock jumps between two looks.
+    const sinceEpoch = clock.now() - now;
     const wishes = alive(fleet.hub) ? wishesOf(fleet.hub) : [];
     if (alive(fleet.hub))
       for (const group of GROUPS) {
@@ -230,13 +251,14 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
     for (const spoke of fleet.spokes) {
       const from = audited.get(spoke.name) ?? 0;
       audited.set(spoke.name, spoke.audit.length);
-      for (const { verb, user, objectRef, responseStatus } of spoke.audit.slice(from)) {
+      for (const { verb, user, objectRef, responseStatus, ...event } of spoke.audit.slice(from)) {
         if (objectRef?.resource !== 'configmaps' || objectRef.namespace !== 'shop') continue;
         const name = objectRef.name ?? '';
         if (user.username !== 'atoll:engine') continue;
-        if (responseStatus?.code === 201) madeAt.set(`${spoke.name}/${name}`, now);
+        const at = Date.parse(event.stageTimestamp) - sinceEpoch;
+        if (responseStatus?.code === 201) madeAt.set(`${spoke.name}/${name}`, at);
         if (verb !== 'delete' || responseStatus?.code !== 200) continue;
-        judgeDeletion(spoke.name, name, now);
+        judgeDeletion(spoke.name, name, at);
         if (disturbed) continue;
         const group = alive(fleet.hub)
           ? stored(fleet.hub, `core/configmaps/shop/${name}`)?.metadata.labels?.['group']
@@ -251,13 +273,13 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
   }
 
   /**
-   * Only what a present state of the hub did not want may be deleted, since it was made. What was made a moment ago may fall to an
-   * order that was on its way.
+   * Only what a present state of the hub did not want may be deleted, since it was made. An order may have been on its way then: of
+   * one that came just before the spoke may make what an earlier one wanted, and carry it out when it lives again.
    */
-  function judgeDeletion(spoke: string, name: string, now: number): void {
+  function judgeDeletion(spoke: string, name: string, at: number): void {
     const made = madeAt.get(`${spoke}/${name}`);
-    if (made === undefined || now - made < UNDER_WAY_MS) return;
-    if ((unwantedAt.get(`${spoke}/${name}`) ?? 0) < made)
+    if (made === undefined || at - made < UNDER_WAY_MS) return;
+    if ((unwantedAt.get(`${spoke}/${name}`) ?? 0) < made - UNDER_WAY_MS)
       findings.add(`${name} was deleted on ${spoke}, and nobody ordered that`);
   }
 

@@ -1,0 +1,77 @@
+import { afterEach, expect, it } from 'vitest';
+import { confirmHub } from '../../src/hub/mode.ts';
+import { configMaps } from '../../src/kube/well-known.ts';
+import { type SimulatedFleet, type SimulationOptions, SPOKE_CLUSTERS, simulateFleet } from './fleet.ts';
+import { type FaultyStorage, faultyStorage } from './rig/faults.ts';
+import { observes } from './rig/oracle.ts';
+import { colour, configMap, merge, openShop, paint, ready } from './shop.ts';
+
+let fleet: SimulatedFleet;
+let disk: FaultyStorage;
+afterEach(async () => fleet.stop());
+
+async function open(options: SimulationOptions = {}): Promise<void> {
+  disk = faultyStorage();
+  fleet = await simulateFleet(21, ['a', 'b'], {
+    ...options,
+    storage: (cluster) => (cluster === 'hub' ? disk : faultyStorage()),
+  });
+}
+
+async function restoreHub(): Promise<void> {
+  await fleet.kill(fleet.hub);
+  disk.restore();
+  await fleet.start(fleet.hub);
+}
+
+it('looks through the orders of spokes that were there before it was ready to', async () => {
+  // Spokes are connected while the hub still waits for answers of its own API server.
+  await open({ engineLatencyMs: 80 });
+  await openShop(fleet, []);
+  await fleet.rest(2_000);
+  await disk.backUp();
+  await fleet.run(fleet.hub.client.create(configMaps, configMap('settings', 'red')));
+  await ready(fleet, 2);
+  await restoreHub();
+  await fleet.until(() => observes(fleet.hub), 'that the hub observes');
+  expect(colour(fleet.spoke('a'))).toBe('red');
+  await fleet.run(confirmHub(fleet.hub.client));
+  await fleet.until(() => colour(fleet.spoke('a')) === '' && colour(fleet.spoke('b')) === '', 'the takeover');
+});
+
+it('looks through the orders of spokes that came while it observed, once a person confirmed', async () => {
+  await open();
+  await openShop(fleet, undefined, { placement: { clusterSelector: { matchLabels: { tier: 'core' } } } });
+  await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', 'a', { metadata: { labels: { tier: 'core' } } });
+  await ready(fleet, 1);
+  await disk.backUp();
+  await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', 'b', { metadata: { labels: { tier: 'core' } } });
+  await ready(fleet, 2);
+  await paint(fleet, fleet.hub, 'blue');
+  await fleet.until(() => colour(fleet.spoke('b')) === 'blue', 'a change on b');
+  fleet.cut('b');
+  await restoreHub();
+  await fleet.until(() => observes(fleet.hub), 'that the hub observes');
+  fleet.heal('b');
+  await fleet.rest(20_000);
+  expect(colour(fleet.spoke('b'))).toBe('blue');
+  await fleet.run(confirmHub(fleet.hub.client));
+  await fleet.until(
+    () => colour(fleet.spoke('a')) === 'red' && colour(fleet.spoke('b')) === '',
+    'the takeover',
+  );
+});
+
+it('acts by the epoch that a person confirmed, also where the answer that tells it takes its time', async () => {
+  await open({ engineLatencyMs: 80 });
+  await openShop(fleet);
+  await ready(fleet, 2);
+  await disk.backUp();
+  await paint(fleet, fleet.hub, 'blue');
+  await fleet.until(() => fleet.spokes.every((spoke) => colour(spoke) === 'blue'), 'a change everywhere');
+  await restoreHub();
+  await fleet.until(() => observes(fleet.hub), 'that the hub observes');
+  await fleet.run(confirmHub(fleet.hub.client));
+  await fleet.until(() => fleet.spokes.every((spoke) => colour(spoke) === 'red'), 'the takeover');
+  expect(observes(fleet.hub)).toBe(false);
+});
