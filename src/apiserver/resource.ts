@@ -99,7 +99,10 @@ export interface Strategy {
   validate?(object: KubeObject): FieldError[];
   /** What must hold besides when the object is made. */
   validateCreate?(object: KubeObject): FieldError[];
-  /** All that must hold of an update: what `validate` checks, and what may not change. */
+  /**
+   * All that must hold of an update: what `validate` checks, and what may not change. Of a write of the status, what it finds in
+   * the spec is let go.
+   */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
   /**
    * Rules of the schema that are expressions, about the object and, on update, its change. Asked only where the form of the

@@ -18,7 +18,7 @@ export interface HubMode {
   readonly observing: string | undefined;
   /** Of everything that the hub says. It is the one that was confirmed before the hub acts again. */
   readonly epoch: number;
-  /** Stops all sending. Durable when resolved; a no-op where the hub watches already. */
+  /** Stops all sending, at once. Durable when resolved, and recorded later where it rejects; a no-op where the hub watches already. */
   observe(reason: string): Promise<void>;
   /** Calls back when the mode changed. */
   onChange(listener: () => void): void;
@@ -29,13 +29,13 @@ export interface HubMode {
 /** Where the mode is kept at the hub: data `mode` (`observe` or `active`), `reason`, `since`. */
 export const HUB_MODE_NAME = 'hub-mode';
 
-const EPOCH_RETRY_MS = 1_000;
+const RETRY_MS = 1_000;
 
 /** `epoch` is that of the hub's identity as it was read at the start. */
 export function openHubMode(runtime: Runtime, client: Client, epoch: number): HubMode {
   const listeners: (() => void)[] = [];
   const now: { observing: string | undefined; epoch: number } = { observing: undefined, epoch };
-  /** Words about the mode that were heard: only the last one counts. */
+  /** Words about the mode: only the last one counts. */
   let heard = 0;
   let retry: Timer | undefined;
   const copy = startInformer(runtime, client, configMaps, {
@@ -70,8 +70,24 @@ export function openHubMode(runtime: Runtime, client: Client, epoch: number): Hu
       (error: unknown) => {
         if (word !== heard) return;
         runtime.log.error('the epoch could not be read', { why: errorText(error) });
-        retry = runtime.clock.after(EPOCH_RETRY_MS, () => act(word));
+        retry = runtime.clock.after(RETRY_MS, () => act(word));
       },
+    );
+  }
+
+  /** Nobody can confirm what is not recorded: it is tried until it is, or another word is heard. */
+  async function record(word: number, reason: string, since: string): Promise<void> {
+    try {
+      await writeHubMode(client, { mode: 'observe', reason, since });
+    } catch (error) {
+      if (word === heard) retry = runtime.clock.after(RETRY_MS, () => recordAgain(word, reason, since));
+      throw error;
+    }
+  }
+
+  function recordAgain(word: number, reason: string, since: string): void {
+    record(word, reason, since).catch((error: unknown) =>
+      runtime.log.error('that the hub observes could not be recorded', { why: errorText(error) }),
     );
   }
 
@@ -84,10 +100,11 @@ export function openHubMode(runtime: Runtime, client: Client, epoch: number): Hu
     },
     async observe(reason: string): Promise<void> {
       if (now.observing !== undefined) return;
-      // At once in memory: what is under way must not outrun the write.
+      // At once in memory: what is under way must not outrun the write, nor an older word about to be carried out undo it.
+      heard += 1;
+      retry?.cancel();
       observeNow(reason);
-      const since = formatTime(runtime.clock.now());
-      await writeHubMode(client, { mode: 'observe', reason, since });
+      await record(heard, reason, formatTime(runtime.clock.now()));
     },
     onChange: (listener) => void listeners.push(listener),
     whenKnown: () => copy.whenSynced(),

@@ -25,6 +25,8 @@ describe('timeProblem', () => {
     ['2023-02-29T00:00:00Z', 'day out of range'],
     ['2024-01-01T24:00:00Z', 'hour out of range'],
     ['2024-01-01T00:00:00Zzz', 'extra text: "zz"'],
+    ['2024-01-01T00:00:00+99:00', 'time zone offset hour out of range'],
+    ['2024-01-01T00:00:00-01:61', 'time zone offset minute out of range'],
   ])('tells what is wrong with %j', (time, why) => {
     expect(timeProblem(time)).toBe(`parsing time ${JSON.stringify(time)}: ${why}`);
   });

@@ -18,7 +18,7 @@ const PARTS: readonly (readonly [
 ];
 
 const ORDINARY =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d((?:\.\d+)?)(?:Z|[+-]\d\d:\d\d)$/;
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d((?:\.\d+)?)(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 /** With the point. */
 const MICRO_DIGITS = 7;
 
@@ -56,6 +56,9 @@ export function timeProblem(text: string, micro = false): string | undefined {
   const zone = /^(?:Z|[+-]\d\d:\d\d)/.exec(rest)?.[0];
   if (zone === undefined) return stopped(rest, 'Z07:00');
   rest = rest.slice(zone.length);
+  // Some write a whole day, or a whole hour.
+  if (Number(zone.slice(1, 3)) > 24) return `parsing time ${quoted}: time zone offset hour out of range`;
+  if (Number(zone.slice(4)) > 60) return `parsing time ${quoted}: time zone offset minute out of range`;
   if (rest !== '') return `parsing time ${quoted}: extra text: ${JSON.stringify(rest)}`;
   if (outside !== undefined || !isDayOfMonth(text)) return `parsing time ${quoted}: day out of range`;
   return undefined;

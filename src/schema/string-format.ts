@@ -50,7 +50,7 @@ function isDate(text: string): boolean {
   return day >= 1 && day <= (DAYS[month - 1] ?? 0) + (leap ? 1 : 0);
 }
 
-export function isDateTime(text: string): boolean {
+function isDateTime(text: string): boolean {
   const match =
     /^(.{10})[tT]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[zZ]|[+-][0-9]{2}:[0-9]{2})$/.exec(text);
   if (!match) return false;

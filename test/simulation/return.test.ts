@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { UNREACHABLE_TAINT } from '../../src/engine/failover/index.ts';
 import { nodes } from '../../src/kube/well-known.ts';
-import { everything, type SimulatedFleet, simulateFleet, stored } from './fleet.ts';
+import { conditionOf, everything, type SimulatedFleet, simulateFleet, stored } from './fleet.ts';
 import { configMap, openShop, ready, shopStatus } from './shop.ts';
 
 let fleet: SimulatedFleet;
@@ -58,6 +59,26 @@ describe('spokes that come back as they were', () => {
     expect(statusOf('a').connection).toBe('Connected');
     await fleet.rest(2_000);
     expect([statusOf('a').connection, statusOf('b').connection]).toEqual(['Disconnected', 'Connected']);
+  });
+
+  it('are told to be away, and why, by a hub that started again meanwhile as well', async () => {
+    await open();
+    fleet.spoke('a').link.cut();
+    await fleet.rest(8_000);
+    await fleet.kill(fleet.hub);
+    await fleet.start(fleet.hub);
+    await fleet.rest(14_000);
+    expect(statusOf('a').connection).toBe('Connected');
+    await fleet.rest(3_000);
+    expect([statusOf('a').connection, statusOf('b').connection]).toEqual(['Disconnected', 'Connected']);
+    const entry = stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a');
+    expect(conditionOf(entry, 'Connected')).toBe('False/ProbeFailed');
+    await fleet.until(
+      () =>
+        JSON.stringify(stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')).includes(UNREACHABLE_TAINT),
+      'that nothing new is placed there',
+      40_000,
+    );
   });
 });
 

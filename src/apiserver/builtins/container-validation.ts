@@ -298,7 +298,10 @@ function roleProblems(container: JsonObject, role: ContainerRole, at: string): P
   const restartPolicy = container.restartPolicy;
   const sidecar = role === 'initContainers' && restartPolicy === 'Always';
   if (role === 'initContainers') problems.push(...oneOf(container, at, 'restartPolicy', ['Always']));
-  else if (restartPolicy !== undefined && restartPolicy !== null) {
+  else if (role === 'containers') {
+    // As newer releases have it: older ones refused every policy here.
+    problems.push(...oneOf(container, at, 'restartPolicy', ['Always', 'Never', 'OnFailure']));
+  } else if (restartPolicy !== undefined && restartPolicy !== null) {
     problems.push(forbidden(`${at}.restartPolicy`, 'may not be set for non-init containers'));
   }
   for (const key of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
@@ -394,14 +397,9 @@ function handlerProblems(handler: JsonObject, path: string, grace?: number): Pro
   if (kind === 'tcpSocket') problems.push(...portOrName(action?.port, `${at}.port`));
   if (kind === 'sleep' && grace !== undefined) {
     const seconds = integer(action, 'seconds') ?? 0;
-    if (seconds < 1 || seconds > grace) {
-      problems.push(
-        invalidValue(
-          at,
-          seconds,
-          `must be greater than 0 and less than terminationGracePeriodSeconds (${grace}). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.`,
-        ),
-      );
+    if (seconds < 0 || seconds > grace) {
+      const detail = `must be non-negative and less than terminationGracePeriodSeconds (${grace})`;
+      problems.push(invalidValue(at, seconds, detail));
     }
   }
   if (kind === 'grpc') problems.push(...port(action?.port, `${at}.port`));

@@ -1,5 +1,5 @@
 import { asJson, type KubeObject, parseApiVersion } from '../../kube/object.ts';
-import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { clone, deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
@@ -50,7 +50,7 @@ export const eventStrategy: Strategy = strategy({
     if (!isNew(event) || !isNew(old) || old.eventTime == null) return [];
     const now = asJson(event);
     const before = asJson(old);
-    const problems: Problems = [];
+    const problems = deepEqual(now.series ?? null, before.series ?? null) ? [] : seriesProblems(now);
     // The reason is compared as what it says and as what it is about.
     for (const key of [
       'reason',
@@ -167,21 +167,12 @@ const OLD_ZERO: JsonObject = {
   reportingInstance: '',
 };
 
+/** What is asked of every Event, to whichever API it is written: one with an eventTime says who reports what. */
 function validate(event: KubeObject): Problems {
   const json = asJson(event);
-  // A v1 Event has always been taken as it is, but for its namespace; an eventTime marks the newer kind.
-  if (!isNew(event) && !isSet(json.eventTime)) return namespaceProblems(event);
   const problems = namespaceProblems(event);
-  const reporter = isNew(event) ? 'reportingController' : 'reportingComponent';
-  if (json.eventTime == null) problems.push(required('eventTime'));
-  const series = objectAt(json, 'series');
-  if (series) {
-    if ((integer(series, 'count') ?? 0) < 2) {
-      problems.push(invalidValue('series.count', '', 'should be at least 2'));
-    }
-    if (series.lastObservedTime == null) problems.push(required('series.lastObservedTime'));
-  }
-  const controller = text(json, reporter);
+  if (!isSet(json.eventTime)) return problems;
+  const controller = text(json, isNew(event) ? 'reportingController' : 'reportingComponent');
   if (controller === '') problems.push(required('reportingController'));
   problems.push(...invalidEach('reportingController', controller, validateQualifiedName(controller)));
   for (const key of ['reportingInstance', 'action', 'reason']) {
@@ -197,31 +188,41 @@ function validate(event: KubeObject): Problems {
   return problems;
 }
 
-/** What must hold of a new event besides: its type, and that nothing of the older API is set. */
+/** What the newer API asks besides of an Event that is made: its time and type, and that nothing of the older API is set. */
 function validateNew(event: KubeObject): Problems {
+  if (!isNew(event)) return [];
   const json = asJson(event);
-  if (!isNew(event) && !isSet(json.eventTime)) return [];
-  const problems: Problems = [];
+  const problems = seriesProblems(json);
+  if (!isSet(json.eventTime)) problems.push(required('eventTime'));
   const type = text(json, 'type');
   if (type !== 'Normal' && type !== 'Warning') {
     problems.push(invalidValue('type', '', `has invalid value: ${type}`));
   }
-  const unset = isNew(event)
-    ? ['deprecatedFirstTimestamp', 'deprecatedLastTimestamp', 'deprecatedCount']
-    : ['firstTimestamp', 'lastTimestamp', 'count'];
-  for (const key of unset) {
+  for (const key of ['deprecatedFirstTimestamp', 'deprecatedLastTimestamp', 'deprecatedCount']) {
     if (isSet(json[key])) problems.push(invalidValue(OLD_NAMES[key] ?? key, '', 'needs to be unset'));
   }
   return problems;
 }
 
-/** An Event lives in its object's namespace; those of cluster-scoped objects in `default` (or `kube-system`). */
+function seriesProblems(json: JsonObject): Problems {
+  const series = objectAt(json, 'series');
+  if (series === undefined) return [];
+  const problems: Problems = [];
+  if ((integer(series, 'count') ?? 0) < 2) {
+    problems.push(invalidValue('series.count', '', 'should be at least 2'));
+  }
+  if (!isSet(series.lastObservedTime)) problems.push(required('series.lastObservedTime'));
+  return problems;
+}
+
+/**
+ * An Event lives in its object's namespace, where it has no time of its own; those of objects without one in `default` or
+ * `kube-system`.
+ */
 function namespaceProblems(event: KubeObject): Problems {
-  const object = subject(asJson(event));
-  const of = text(object, 'namespace');
+  const json = asJson(event);
+  const of = text(subject(json), 'namespace');
   const own = event.metadata.namespace ?? '';
-  const clusterScoped = of === '' && isObject(object) && text(object, 'kind') !== '';
-  if (clusterScoped && (own === 'default' || own === 'kube-system')) return [];
-  if (of === own) return [];
-  return [invalidValue('involvedObject.namespace', of, 'does not match event.namespace')];
+  const fits = of === '' ? own === 'default' || own === 'kube-system' : isSet(json.eventTime) || of === own;
+  return fits ? [] : [invalidValue('involvedObject.namespace', of, 'does not match event.namespace')];
 }

@@ -177,12 +177,11 @@ function dnsProblems(spec: JsonObject, path: string): Problems {
     problems.push(...ipAddress(server, `${path}.dnsConfig.nameservers[${index}]`));
   }
   for (const [index, search] of strings(config, 'searches').entries()) {
-    // A trailing dot makes a name absolute, and a lone dot is the root.
+    // A trailing dot makes a name absolute, and a lone dot is the root. Names of services have underscores, as in `_sip._tcp`.
     if (search === '.') continue;
-    const at = `${path}.dnsConfig.searches[${index}]`;
-    problems.push(
-      ...invalidEach(at, search.replace(/\.$/, ''), validateDns1123Subdomain(search.replace(/\.$/, ''))),
-    );
+    const name = search.replace(/\.$/, '');
+    const wrong = validateDns1123Subdomain(name.replaceAll('_', 'a'));
+    problems.push(...invalidEach(`${path}.dnsConfig.searches[${index}]`, name, wrong));
   }
   for (const [index, option] of objectsOf(config, 'options').entries()) {
     if (text(option, 'name') === '') {
@@ -406,12 +405,13 @@ function nodeTermProblems(term: JsonObject | undefined, path: string): Problems 
   return problems;
 }
 
-/** Keys of labels whose values a pod takes from itself: a selector may not say them again. */
+/** Keys of labels whose values a pod takes from itself: a selector may not say them again, or not more often than `most`. */
 function matchKeyProblems(
   term: JsonObject,
   path: string,
   list: string,
   conflict: (index: number) => string,
+  most: number = 0,
 ): Problems {
   const keys = strings(term, list);
   if (keys.length === 0) return [];
@@ -420,13 +420,13 @@ function matchKeyProblems(
   if (selector === undefined) {
     problems.push(forbidden(`${path}.${list}`, 'must not be specified when labelSelector is not set'));
   }
-  const selected = new Set([
+  const selected = [
     ...Object.keys(stringsAt(selector, 'matchLabels')),
     ...objectsOf(selector, 'matchExpressions').map((expression) => text(expression, 'key')),
-  ]);
+  ];
   for (const [index, key] of keys.entries()) {
     problems.push(...invalidEach(`${path}.${list}[${index}]`, key, validateQualifiedName(key)));
-    if (list === 'matchLabelKeys' && selected.has(key)) {
+    if (list === 'matchLabelKeys' && selected.filter((one) => one === key).length > most) {
       problems.push(invalidValue(conflict(index), key, 'exists in both matchLabelKeys and labelSelector'));
     }
   }
@@ -475,8 +475,10 @@ function podTermProblems(term: JsonObject, path: string): Problems {
   const key = text(term, 'topologyKey');
   if (key === '') problems.push(required(`${path}.topologyKey`, 'can not be empty'));
   problems.push(...invalidEach(`${path}.topologyKey`, key, validateQualifiedName(key)));
+  // The selector of a pod, unlike that of a template, is given a requirement for each key when the pod is made.
+  const most = path.startsWith('spec.affinity.') ? 0 : 1;
   for (const keys of ['matchLabelKeys', 'mismatchLabelKeys']) {
-    problems.push(...matchKeyProblems(term, path, keys, (index) => `${path}[${index}]`));
+    problems.push(...matchKeyProblems(term, path, keys, (index) => `${path}[${index}]`, most));
   }
   return problems;
 }

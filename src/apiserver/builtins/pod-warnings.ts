@@ -89,7 +89,7 @@ function containerWarnings(container: JsonObject, path: string): string[] {
 }
 
 /** Parts of bytes, which are rounded up in the end. */
-export function amountWarnings(holder: JsonObject | undefined, path: string): string[] {
+function amountWarnings(holder: JsonObject | undefined, path: string): string[] {
   const warnings: string[] = [];
   for (const list of ['limits', 'requests']) {
     const amounts = objectAt(holder, 'resources', list);

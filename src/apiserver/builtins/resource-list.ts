@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import {
   compareQuantities,
@@ -154,11 +154,4 @@ export function standardProblems(name: string, path: string): Problems {
 /** Resource names are printed without quotes. */
 export function resourceName(name: string, path: string): Problems {
   return validateQualifiedName(name).map((message) => invalidAs(path, name, message));
-}
-
-/** The amounts of a list under a key, checked one by one. */
-export function validateAmounts(parent: JsonObject | undefined, key: string, path: string): Problems {
-  const list = parent?.[key];
-  if (!isObject(list)) return [];
-  return Object.keys(list).flatMap((name) => notNegativeQuantity(list[name], `${path}.${key}[${name}]`));
 }

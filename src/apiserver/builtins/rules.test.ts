@@ -204,10 +204,99 @@ describe('rules of pods', () => {
     const problems = of({ containers: [container] });
     expect(problems.map((problem) => problem.replace('spec.containers[0].', ''))).toEqual([
       'env[0].valueFrom.resourceFieldRef.divisor: Invalid value: "limits.cpu": only divisor\'s values 1m and 1 are supported with the cpu resource',
-      'lifecycle.preStop.sleep: Invalid value: 60: must be greater than 0 and less than terminationGracePeriodSeconds (30). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.',
+      'lifecycle.preStop.sleep: Invalid value: 60: must be non-negative and less than terminationGracePeriodSeconds (30)',
       'readinessProbe.terminationGracePeriodSeconds: Invalid value: 3: must not be set for readinessProbes',
       'securityContext.seccompProfile.type: Unsupported value: "Loose": supported values: "Localhost", "RuntimeDefault", "Unconfined"',
     ]);
+  });
+});
+
+describe('rules of pods that newer releases have eased', () => {
+  it('[V40] let names to search have underscores, hooks sleep for no time, and containers restart as they like', () => {
+    const errors = (searches: string[], seconds: number, restartPolicy: string): readonly string[] =>
+      create(
+        'pods',
+        pod({
+          dnsConfig: { searches },
+          containers: [
+            { name: 'c', image: 'i', restartPolicy, lifecycle: { preStop: { sleep: { seconds } } } },
+          ],
+        }),
+      ).errors;
+    expect(errors(['_sip._tcp.a.b.', '.'], 0, 'Never')).toEqual([]);
+    expect(errors(['a b'], -1, 'Sometimes')).toHaveLength(3);
+  });
+});
+
+describe('rules of templates', () => {
+  it('[V40] let a selector say a key once that pods take from themselves', () => {
+    const errors = (selector: JsonObject): readonly string[] => {
+      const term = { topologyKey: 'zone', labelSelector: selector, matchLabelKeys: ['a'] };
+      const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+      const labels = { a: 'b' };
+      return create('apps/deployments', {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'd' },
+        spec: {
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { affinity, containers: [{ name: 'c', image: 'i' }] } },
+        },
+      }).errors;
+    };
+    const matchLabels = { a: 'b' };
+    expect(errors({ matchLabels })).toEqual([]);
+    expect(errors({ matchLabels, matchExpressions: [{ key: 'a', operator: 'Exists' }] })).toEqual([
+      expect.stringContaining('exists in both matchLabelKeys and labelSelector'),
+    ]);
+  });
+});
+
+describe('rules of events', () => {
+  const of = (apiVersion: string, rest: JsonObject): readonly string[] =>
+    create(apiVersion === 'v1' ? 'events' : 'events.k8s.io/events', {
+      apiVersion,
+      kind: 'Event',
+      metadata: { name: 'e', namespace: 'default' },
+      ...rest,
+    }).errors;
+  const told = { reportingInstance: 'i', action: 'a', reason: 'r', eventTime: '2024-01-01T00:00:00.000000Z' };
+
+  it('[V40] ask no more of the older API than they ever did', () => {
+    expect(of('v1', { involvedObject: {}, message: 'm' })).toEqual([]);
+    expect(
+      of('v1', {
+        ...told,
+        involvedObject: { kind: 'Pod', namespace: 'shop' },
+        reportingComponent: 'c',
+        firstTimestamp: '2024-01-01T00:00:00Z',
+        count: 2,
+        series: { count: 1 },
+        type: 'Odd',
+      }),
+    ).toEqual([]);
+    expect(of('v1', { involvedObject: {}, eventTime: told.eventTime })).toContain(
+      'reportingController: Required value',
+    );
+  });
+
+  it('[V40] ask the newer API for its own fields', () => {
+    expect(
+      of('events.k8s.io/v1', {
+        ...told,
+        regarding: {},
+        reportingController: 'c',
+        type: 'Odd',
+        deprecatedCount: 1,
+        series: { count: 1 },
+      }),
+    ).toEqual([
+      'count: Invalid value: "": needs to be unset',
+      'series.count: Invalid value: "": should be at least 2',
+      'series.lastObservedTime: Required value',
+      'type: Invalid value: "": has invalid value: Odd',
+    ]);
+    expect(of('events.k8s.io/v1', { regarding: {}, type: 'Normal' })).toEqual(['eventTime: Required value']);
   });
 });
 

@@ -114,7 +114,7 @@ export function noBacksteps(value: string, path: string): Problems {
   return value.split('/').includes('..') ? [invalidValue(path, value, "must not contain '..'")] : [];
 }
 
-export const DRIVER_NAME_LIMIT = 63;
+const DRIVER_NAME_LIMIT = 63;
 
 /** The name of a CSI driver. */
 export function driverName(name: string, path: string): Problems {

@@ -16,6 +16,18 @@ type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
  */
 const lines = new Map<View, Map<string, Uint8Array>>();
 const MAX_VIEWS = 1024;
+/** Large objects would add up to gigabytes. */
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
+let lineBytes = 0;
+
+function forgetOldLines(): void {
+  for (const [view, known] of lines) {
+    // The newest stays, however large: it is being told.
+    if (lines.size === 1 || (lines.size <= MAX_VIEWS && lineBytes <= MAX_LINE_BYTES)) return;
+    lines.delete(view);
+    for (const line of known.values()) lineBytes -= line.byteLength;
+  }
+}
 
 const NEWLINE = Buffer.from('}\n');
 
@@ -29,12 +41,13 @@ export function eventLines(representation: Representation): (type: EventType, vi
     if (!known) {
       known = new Map();
       lines.set(view, known);
-      forgetOldest(lines, MAX_VIEWS);
     }
     let line = known.get(key);
     if (!line) {
       line = encodeEvent(type, view, representation);
       known.set(key, line);
+      lineBytes += line.byteLength;
+      forgetOldLines();
     }
     return line;
   };
@@ -48,14 +61,9 @@ export function lineForm({ format, as, metaVersion = 'v1' }: Representation): st
 /** Lines that were written together lately, by the first of them. */
 const joinedLines = new Map<Uint8Array, { lines: readonly Uint8Array[]; joined: Uint8Array }>();
 const MAX_JOINED = 16;
-
-function forgetOldest(map: Map<unknown, unknown>, most: number): void {
-  if (map.size <= most) return;
-  for (const oldest of map.keys()) {
-    map.delete(oldest);
-    return;
-  }
-}
+/** The beginnings of watches over many objects are long. */
+const MAX_JOINED_BYTES = 32 * 1024 * 1024;
+let joinedBytes = 0;
 
 /** Lines as one chunk, which those who are sent the same lines share. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
@@ -66,8 +74,14 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   if (known?.lines.length === parts.length && parts.every((part, index) => part === known.lines[index]))
     return known.joined;
   const chunk = Buffer.concat(parts);
+  if (chunk.byteLength > MAX_JOINED_BYTES) return chunk;
+  joinedBytes += chunk.byteLength - (known?.joined.byteLength ?? 0);
   joinedLines.set(first, { lines: parts, joined: chunk });
-  forgetOldest(joinedLines, MAX_JOINED);
+  for (const [oldest, { joined }] of joinedLines) {
+    if (joinedLines.size <= MAX_JOINED && joinedBytes <= MAX_JOINED_BYTES) break;
+    joinedLines.delete(oldest);
+    joinedBytes -= joined.byteLength;
+  }
   return chunk;
 }
 

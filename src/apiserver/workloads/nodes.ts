@@ -175,7 +175,7 @@ async function report(world: World, fleet: NodeFleet, node: Node, version: strin
 }
 
 /** An address that is the same whenever the node is made, and another for each number in its name. */
-function hostAddress(name: string): string {
+export function hostAddress(name: string): string {
   const number = Number(/\d+$/.exec(name)?.[0] ?? 1) % 65_000;
   return `10.10.${(number + 1) >> 8}.${(number + 1) & 255}`;
 }

@@ -60,6 +60,22 @@ describe('pods', () => {
     await sim.workloads.stop();
   });
 
+  it('have an address that a Service can have endpoints at, on a node that tells none', async () => {
+    const sim = await startSimulation({ nodes: { count: 0 } });
+    await sim.create({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'bare' },
+      status: { addresses: [] },
+    });
+    await sim.create(pod('p', {}, { hostNetwork: true }));
+    await sim.runtime.clock.advance(2_000);
+    const { status } = await get(sim, 'p');
+    expect(status?.podIP).toMatch(/^10\./);
+    expect(status?.hostIP).toBe(status?.podIP);
+    await sim.workloads.stop();
+  });
+
   it('[V84] run init containers one after the other, sidecars beside them', async () => {
     const sim = await startSimulation();
     await sim.create(

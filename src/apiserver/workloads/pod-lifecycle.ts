@@ -1,5 +1,6 @@
 import { type IpPool, ipPool } from './ip-pool.ts';
 import type { Pod } from './kinds.ts';
+import { hostAddress } from './nodes.ts';
 import { controllerOf, keyOf, splitKey } from './owner.ts';
 import { nextStage, type Surroundings } from './pod-stage.ts';
 import { conditionOf, isFinished } from './pod-state.ts';
@@ -48,7 +49,8 @@ export function startPodLifecycle(world: World): void {
     const address = node?.status?.addresses?.find((each) => each.type === 'InternalIP')?.address;
     return {
       node: node === undefined ? 'missing' : ready ? 'ready' : 'not-ready',
-      hostIP: address ?? '127.0.0.1',
+      // A node may say of itself that it has none; endpoints are never of the loopback range.
+      hostIP: address ?? hostAddress(pod.spec.nodeName ?? ''),
       podIP: () => addresses.take(pod.metadata.uid ?? ''),
       now: runtime.clock.now(),
     };

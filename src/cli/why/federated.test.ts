@@ -94,6 +94,17 @@ describe('what became of a federated object', () => {
     expect(problems({ type: { ...type, propagates: false } })).toEqual([
       expect.stringContaining('propagation: Disabled'),
     ]);
+    const leaving: FederatedObject = {
+      ...open,
+      metadata: {
+        ...open.metadata,
+        deletionTimestamp: time,
+        annotations: { 'kubefed.io/deleteoption': '{bad' },
+      },
+    };
+    expect(federatedChain(facts(leaving), CLUSTERS).problems).toContainEqual(
+      expect.stringMatching(/its deletion waits: annotation kubefed.io\/deleteoption.*Next: correct/),
+    );
     const [first] = federatedChain(facts(federated({})), CLUSTERS).clusters;
     expect(first).toMatchObject({ chosen: false, message: 'its placement means no cluster' });
   });

@@ -1,12 +1,14 @@
 import {
   CONFIG_NAME,
   compileFederated,
+  deletionOptionsOf,
   EARLY_GROUP,
   FEDERATED_TYPE_CONFIG,
   type FederatedObject,
   type FederatedType,
   type FederatedTypeConfig,
   federatedTypeOf,
+  isOrphaned,
   KUBEFED_CONFIG,
   type KubeFedConfig,
   prefers,
@@ -130,7 +132,13 @@ export function federatedChain(facts: FederatedFacts, clusters: readonly Cluster
   }
   const compiled = compileFederated(object, { type, controlPlane, namespaced, federatedNamespace });
   const plan = planIntent(compiled.intent, clusters);
+  const { annotations } = metadata;
+  const held =
+    metadata.deletionTimestamp === undefined || isOrphaned(annotations) ? {} : deletionOptionsOf(annotations);
   const problems = [
+    ...(held.problem === undefined
+      ? []
+      : [`its deletion waits: ${held.problem}. Next: correct the annotation, or take it away`]),
     ...(compiled.hold === undefined
       ? []
       : [`${compiled.hold}. Nothing is changed on the clusters meanwhile`]),

@@ -21,7 +21,9 @@ describe('how objects on clusters are deleted', () => {
     ['[]', 'not an object'],
     ['{"propagationPolicy":"orphan"}', 'must be one of'],
     ['{"gracePeriodSeconds":-1}', 'not negative'],
-    ['{"preconditions":{"uid":"x"}}', 'preconditions are not supported'],
+    ['{"preconditions":{"uid":"x"}}', 'preconditions is not supported'],
+    ['{"dryRun":["All"]}', 'dryRun is not supported'],
+    ['{"orphanDependents":true}', 'orphanDependents is not supported'],
   ])('%j is refused', (text, why) => {
     expect(read(text).options).toBeUndefined();
     expect(read(text).problem).toContain(why);

@@ -7,6 +7,8 @@ export const ORPHAN_ANNOTATION = 'kubefed.io/orphan';
 export const DELETE_OPTION_ANNOTATION = 'kubefed.io/deleteoption';
 
 const POLICIES = ['Background', 'Foreground', 'Orphan'] as const;
+/** What an API server would heed. Left out, it would be deleted otherwise than was asked for. */
+const UNSUPPORTED = ['preconditions', 'dryRun', 'orphanDependents'] as const;
 const MAX_TEXT = 4096;
 
 /** Whether objects on clusters stay when the federated object goes. */
@@ -33,11 +35,11 @@ export function deletionOptionsOf(annotations: Readonly<Record<string, string>> 
   }
   if (value === null) return {};
   if (!isObject(value)) return problem('it is not an object');
-  const { propagationPolicy, gracePeriodSeconds, preconditions } = withoutNulls(value);
-  if (preconditions !== undefined)
-    return problem(
-      'preconditions are not supported: no uid or version is that of the objects of all clusters',
-    );
+  const given = withoutNulls(value);
+  const { propagationPolicy, gracePeriodSeconds } = given;
+  const unsupported = UNSUPPORTED.find((option) => given[option] !== undefined);
+  if (unsupported !== undefined)
+    return problem(`${unsupported} is not supported: there are propagationPolicy and gracePeriodSeconds`);
   const policy = POLICIES.find((known) => known === propagationPolicy);
   if (propagationPolicy !== undefined && policy === undefined)
     return problem(`propagationPolicy must be one of ${POLICIES.join(', ')}`);

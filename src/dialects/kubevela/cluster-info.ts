@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { numberAt, stringAt, stringsAt } from '../../schema/json.ts';
-import { formatQuantity, sumQuantities } from '../../schema/quantity.ts';
+import { formatQuantity, parseQuantity, sumQuantities } from '../../schema/quantity.ts';
 import type { ClusterInfo } from './types.ts';
 
 /**
@@ -46,8 +46,8 @@ export function clusterInfoOf(
 export function statedInfoOf(stated: ClusterInfo | undefined): ClusterInfo | undefined {
   const kubernetesVersion = word(stated, 'kubernetesVersion');
   const nodeCount = numberAt(stated, 'nodeCount');
-  if (kubernetesVersion === undefined || nodeCount === undefined || !Number.isSafeInteger(nodeCount))
-    return undefined;
+  if (kubernetesVersion === undefined || nodeCount === undefined) return undefined;
+  if (!Number.isSafeInteger(nodeCount) || nodeCount < 0) return undefined;
   const zones = Array.isArray(stated?.zones) ? stated.zones.filter(isWord).slice(0, MAX_ZONES) : [];
   const [capacity, allocatable] = [amounts(stated, 'capacity'), amounts(stated, 'allocatable')];
   return {
@@ -56,8 +56,8 @@ export function statedInfoOf(stated: ClusterInfo | undefined): ClusterInfo | und
     region: word(stated, 'region') ?? 'N/A',
     ...(zones.length === 0 ? {} : { zones }),
     nodeCount,
-    totalCPU: word(stated, 'totalCPU') ?? '0',
-    totalMemory: word(stated, 'totalMemory') ?? '0',
+    totalCPU: amount(stated?.totalCPU) ?? '0',
+    totalMemory: amount(stated?.totalMemory) ?? '0',
     ...(capacity === undefined ? {} : { capacity }),
     ...(allocatable === undefined ? {} : { allocatable }),
   };
@@ -75,9 +75,14 @@ function word(stated: unknown, field: string): string | undefined {
   return isWord(value) ? value : undefined;
 }
 
+/** Placement and expressions reckon with it. */
+function amount(value: unknown): string | undefined {
+  return isWord(value) && parseQuantity(value) !== undefined ? value : undefined;
+}
+
 function amounts(stated: unknown, field: string): Record<string, string> | undefined {
   const entries = Object.entries(stringsAt(stated, field))
-    .filter((entry) => entry.every(isWord))
+    .filter(([name, value]) => isWord(name) && amount(value) !== undefined)
     .slice(0, MAX_RESOURCES);
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }

@@ -61,16 +61,25 @@ describe('facts of a cluster', () => {
       ...made,
       platform: 'x'.repeat(1_000),
       zones: [7, 'z1'],
-      capacity: { cpu: 4, memory: '1Gi', ['x'.repeat(1_000)]: '1' },
+      totalCPU: 'plenty',
+      capacity: { cpu: 4, memory: '1Gi', pods: 'many', ['x'.repeat(1_000)]: '1' },
       id: 'another',
     };
     expect(statedInfoOf(hostile as never)).toEqual({
       ...made,
       platform: 'unknown',
       zones: ['z1'],
+      totalCPU: '0',
       capacity: { memory: '1Gi' },
     });
-    for (const none of [undefined, {}, { kubernetesVersion: 'v1' }, { ...made, nodeCount: 0.5 }, 'v1'])
+    for (const none of [
+      undefined,
+      {},
+      { kubernetesVersion: 'v1' },
+      { ...made, nodeCount: 0.5 },
+      { ...made, nodeCount: -1 },
+      'v1',
+    ])
       expect(statedInfoOf(none as never)).toBeUndefined();
   });
 

@@ -179,6 +179,10 @@ describe('signatures', () => {
     expect(isOwn('oslo', 'e', good)).toBe(false);
     expect(isOwn('oslo', 'd', { ...good, objects: [] })).toBe(false);
     expect(isOwn('oslo', 'd', spec(1))).toBe(false);
+    expect(isOwn('oslo', 'd', { ...good, signature: 'x' })).toBe(false);
+    expect(isOwn('oslo', 'd', { ...good, signature: 7 as never })).toBe(false);
+    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    expect(isOwn('oslo', 'd', { ...good, patches: deep })).toBe(false);
     expect(dispatchRecogniser(createSigningKey().privateKey)('oslo', 'd', good)).toBe(false);
   });
 });

@@ -21,7 +21,8 @@ const MAX_KINDS = 5_000;
 
 /**
  * What a cluster serves, by its discovery. A cluster that has nothing new answers with a line, and is asked for the core group
- * only where that `mayHaveChanged`. The same object as `before` where nothing is new; `undefined` where the cluster cannot tell all of it in one answer, or not now.
+ * only where that `mayHaveChanged`. The same object as `before` where nothing is new; `undefined` where the cluster cannot tell all
+ * of it in one answer, or not now.
  */
 export async function readServedApis(
   client: Client,

@@ -149,6 +149,8 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
     });
     const copy: Copy = { link: session.link, informer };
     copies.set(id, copy);
+    // Whoever came back, or is asked again, has all the time once more.
+    unansweredSince.delete(id);
     const ask = (): void => {
       for (const [key, interest] of interests)
         if (sameResource(interest.resource, resource)) loop.enqueue(key, GATHER_MS);
@@ -170,8 +172,6 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
 
   fleet.onChange(({ spoke, dispatch, cluster }) => {
     if (dispatch !== undefined || cluster) return;
-    if (fleet.session(spoke)?.live === true)
-      for (const id of unansweredSince.keys()) if (id.startsWith(`${spoke} `)) unansweredSince.delete(id);
     // It came, went, or became live: what is asked of it is read anew.
     for (const [key, interest] of interests)
       if (interest.clusters.includes(spoke)) loop.enqueue(key, GATHER_MS);
@@ -250,11 +250,13 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
     observed.delete(key);
     for (const other of interests.values()) if (sameResource(other.resource, resource)) return;
     // Whoever asks again opens them again.
+    const isOfResource = (id: string): boolean => id.endsWith(` ${idOf(resource)}`);
     for (const [id, { informer }] of copies) {
-      if (!id.endsWith(` ${idOf(resource)}`)) continue;
+      if (!isOfResource(id)) continue;
       informer.stop();
       copies.delete(id);
     }
+    for (const id of unansweredSince.keys()) if (isOfResource(id)) unansweredSince.delete(id);
   }
 
   /** Looks at one object on all clusters that it concerns. */
@@ -276,7 +278,7 @@ export function openRemote(runtime: Runtime, { fleet, onNews }: RemoteOptions): 
           } else if (waitMs) again = Math.min(again ?? waitMs, waitMs);
           continue;
         }
-        isNews ||= interest.silent.delete(cluster);
+        if (interest.silent.delete(cluster)) isNews = true;
         if (!object) {
           changeOf(interest, cluster, 0);
           found.set(cluster, { current: 0 });

@@ -92,7 +92,7 @@ export function http2Handler(
         return;
       }
       counted(stream, options.counts);
-      const progress: Progress = { answered: false, ended: false, error: undefined };
+      const progress: Progress = { answered: false, ended: false, closed: false, error: undefined };
       const abort = (): void => {
         progress.error ??= signal?.reason;
         stream.close(constants.NGHTTP2_CANCEL);
@@ -105,6 +105,7 @@ export function http2Handler(
         progress.ended = true;
       });
       stream.once('close', () => {
+        progress.closed = true;
         signal?.removeEventListener('abort', abort);
         // `end` comes also when the other end or the socket broke the stream off; only the code tells.
         if (!progress.ended || stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
@@ -168,7 +169,7 @@ export function http2Upgrader(
         return;
       }
       counted(stream, options.counts);
-      const progress: Progress = { answered: false, ended: false, error: undefined };
+      const progress: Progress = { answered: false, ended: false, closed: false, error: undefined };
       const abort = (): void => {
         progress.error ??= signal?.reason;
         stream.close(constants.NGHTTP2_CANCEL);
@@ -200,6 +201,7 @@ export function http2Upgrader(
           progress.ended = true;
         });
         stream.once('close', () => {
+          progress.closed = true;
           if (!progress.ended || stream.rstCode !== constants.NGHTTP2_NO_ERROR) progress.error ??= broken();
         });
         stream.end();
@@ -235,6 +237,8 @@ function notImplemented(peer: string, protocol: string): Response {
 interface Progress {
   answered: boolean;
   ended: boolean;
+  /** Only with that it is known whether it was broken off: a stream is destroyed before anything tells why. */
+  closed: boolean;
   error: unknown;
 }
 
@@ -277,25 +281,16 @@ function responseBody(stream: ClientHttp2Stream, progress: Progress): AsyncItera
   const notify = (): void => wake();
 
   function leave(): void {
-    stream.off('readable', notify).off('end', notify).off('close', notify);
+    stream.off('readable', notify).off('end', notify);
     if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
-    wake();
   }
 
   /** Whether it has ended. Throws when it was broken off. */
   function isOver(): boolean {
-    if (!stream.destroyed) return false;
+    if (!progress.closed) return false;
     leave();
     if (progress.error !== undefined) throw progress.error;
     return true;
-  }
-
-  function readable(): Promise<void> {
-    // The code that tells a clean end from a broken one is known with `close`.
-    if (stream.closed || progress.ended) return closed(stream);
-    return new Promise((resolve) => {
-      wake = resolve;
-    });
   }
 
   async function next(): Promise<IteratorResult<Uint8Array, undefined>> {
@@ -303,13 +298,15 @@ function responseBody(stream: ClientHttp2Stream, progress: Progress): AsyncItera
       const chunk = stream.read() as Buffer | null;
       if (chunk !== null) return { value: chunk, done: false };
       if (isOver()) return { value: undefined, done: true };
-      await readable();
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
     }
   }
 
   return {
     [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
-      stream.on('readable', notify).on('end', notify).on('close', notify);
+      stream.on('readable', notify).on('end', notify).once('close', notify);
       return {
         next,
         async return(): Promise<IteratorResult<Uint8Array, undefined>> {
@@ -319,13 +316,6 @@ function responseBody(stream: ClientHttp2Stream, progress: Progress): AsyncItera
       };
     },
   };
-}
-
-function closed(stream: ClientHttp2Stream): Promise<void> {
-  return new Promise((resolve) => {
-    if (stream.destroyed) resolve();
-    else stream.once('close', () => resolve());
-  });
 }
 
 function brokenOff(request: Request, stream: ClientHttp2Stream, answered: boolean): string {

@@ -7,7 +7,12 @@ import { connectHttp2, ExchangeError, http2Handler, serveHttp2Session } from './
 const runtime = systemRuntime();
 
 /** Two ends of HTTP/2 over a pair of streams, without a socket. */
-function ends(handle: Handler): { ask: Handler; close(): Promise<void>; destroy(): void } {
+function ends(handle: Handler): {
+  ask: Handler;
+  close(): Promise<void>;
+  destroy(): void;
+  destroyOwn(): void;
+} {
   const [near, far] = duplexPair();
   const served = serveHttp2Session(runtime, far, handle);
   const session = connectHttp2(runtime, near);
@@ -15,6 +20,7 @@ function ends(handle: Handler): { ask: Handler; close(): Promise<void>; destroy(
     ask: http2Handler(session, 'peer'),
     close: () => served.close(1000),
     destroy: () => served.session.destroy(),
+    destroyOwn: () => session.destroy(),
   };
 }
 
@@ -115,5 +121,41 @@ describe('handlers over HTTP/2', () => {
     const body = readBody(await wire.ask(get('/hang')));
     wire.destroy();
     await expect(body).rejects.toThrow(/broke off|failed/);
+  });
+
+  it('does not take a part for the whole when its own session dies between two chunks', async () => {
+    const wire = ends(async (request) => ({
+      status: 200,
+      headers: {},
+      body: (async function* () {
+        yield Buffer.from('part');
+        await new Promise<void>((resolve) => request.signal?.addEventListener('abort', () => resolve()));
+      })(),
+    }));
+    const { body } = await wire.ask(get('/hang'));
+    const chunks = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    expect((await chunks.next()).done).toBe(false);
+    wire.destroyOwn();
+    await expect(chunks.next()).rejects.toThrow(/broke off|failed/);
+    await wire.close();
+  });
+
+  it('ends a read that waits when the reader leaves', async () => {
+    const wire = ends(async () => ({
+      status: 200,
+      headers: {},
+      body: (async function* () {
+        yield Buffer.from('part');
+        await new Promise(() => {});
+      })(),
+    }));
+    const { body } = await wire.ask(get('/hang'));
+    const chunks = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    await chunks.next();
+    const pending = chunks.next();
+    pending.catch(() => {});
+    await chunks.return?.();
+    await expect(pending).rejects.toThrow('broke off');
+    wire.destroy();
   });
 });

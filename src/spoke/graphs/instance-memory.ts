@@ -47,6 +47,8 @@ export interface InstanceMemory {
   attempts: number;
   /** Objects that a pass could not write, by `writerKey`. */
   readonly failures: Map<string, string>;
+  /** Objects that were to be others however often a pass wrote them, by `writerKey`: of what, and until when they are let be. */
+  readonly restless: Map<string, { readonly of: string; readonly until: number }>;
   wrote(desired: DesiredObject, result: KubeObject, now: number): void;
   /** The object as it is known: as a watch has it, or as it was written just now. */
   seen(key: string, watched: KubeObject | undefined, now: number): KubeObject | null;
@@ -79,6 +81,7 @@ export function instanceMemory(): InstanceMemory {
     uncertain: false,
     attempts: 0,
     failures,
+    restless: new Map(),
     kinds: new Map(),
     wrote({ ref, digest, object: wanted, contributedBy }, object, now) {
       const key = refKey(ref);

@@ -95,6 +95,8 @@ const WRITE_MS = 10_000;
 const LONGEST_TIMER_MS = 86_400_000;
 /** Somebody else was at it at the same time. */
 const AGAIN_MS = 500;
+/** So often one pass writes one object: what uses what uses it again may come to no end. */
+const MOST_WRITES = 10;
 /** Watches tell when objects are gone; this is for one that was missed. */
 const LEAVING_POLL_MS = 30_000;
 const NOTHING: Interest = { refs: new Set(), queries: [] };
@@ -197,8 +199,7 @@ export async function passInstance(
   memory.clock = { now: seen, wakeAt: next };
   const failed = problems.length > 0 || memory.failures.size > 0;
   memory.attempts = failed ? memory.attempts + 1 : 0;
-  const { firstRetryMs, longestRetryMs } = context;
-  const retry = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(memory.attempts - 1, 20));
+  const retry = pauseAfter(context, memory.attempts);
   const times = [
     // An object that could not be corrected is due all the time.
     failed ? retry : memory.due(clock.monotonic()),
@@ -217,6 +218,11 @@ export async function passInstance(
     looked,
     ...(times.length > 0 && { requeueAfterMs: Math.min(...times) }),
   };
+}
+
+/** The pause after so many passes in a row in which something failed. */
+function pauseAfter({ firstRetryMs, longestRetryMs }: PassContext, attempts: number): number {
+  return Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempts - 1, 20));
 }
 
 /** The revision that an instance is made by now: where instances go on one after the other, that before until it is its turn. */
@@ -256,8 +262,10 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
   const { memory, served, graph, writes, from } = pass;
   const { origins, stays } = pass.context;
   /** What was written last in this pass, by digest: the instance may be changed meanwhile, which nothing else tells of. */
-  const tried = new Map<string, string>();
+  const tried = new Map<string, { readonly digest: string; readonly times: number }>();
   const rendered = new Map<string, RenderedNode>();
+  const { clock } = pass.context.runtime;
+  const letBe = restlessNow(pass);
   let copy = memory.instance as KubeObject;
   let instance = withDefaults(copy, graph);
   for (;;) {
@@ -279,15 +287,28 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
     if (looked) continue;
     // Before they are there: whoever sees them first must know it.
     if (from.kind === 'Elsewhere') origins.made(pass.key, step.objects);
-    const due = step.objects.filter(
+    const open = step.objects.filter(
       ({ ref, digest, held, contributedBy }) =>
         held !== true &&
-        tried.get(writerKey(ref, contributedBy)) !== digest &&
+        tried.get(writerKey(ref, contributedBy))?.digest !== digest &&
         // Whose it is must be known first.
         view.observed.object(ref) !== undefined &&
         view.observed.applied?.(ref, contributedBy) !== digest,
     );
-    if (due.length === 0) return step;
+    const due = open.filter(
+      (desired) => !letBe.has(keyOf(desired)) && (tried.get(keyOf(desired))?.times ?? 0) < MOST_WRITES,
+    );
+    if (due.length === 0) {
+      const until = clock.monotonic() + pauseAfter(pass.context, memory.attempts + 1);
+      for (const desired of open)
+        if (!letBe.has(keyOf(desired))) memory.restless.set(keyOf(desired), { of: wishOf(pass), until });
+      const [restless] = open;
+      if (restless)
+        pass.problems.push(
+          `${refText(restless.ref)} is to be another each time that it is written: nodes that use each other do not come to an end`,
+        );
+      return step;
+    }
     const remembered = readInventory(instance);
     if (
       remembered.kind !== 'Read' ||
@@ -295,12 +316,28 @@ async function bringAbout(pass: Pass, view: InstanceView): Promise<InstanceStep>
       !covers(remembered.inventory, step.inventory)
     )
       memory.instance = await writes.inventory(copy, step.inventory);
-    for (const desired of due) tried.set(keyOf(desired), desired.digest);
+    for (const desired of due) {
+      const times = (tried.get(keyOf(desired))?.times ?? 0) + 1;
+      tried.set(keyOf(desired), { digest: desired.digest, times });
+    }
     for (let at = 0; at < due.length; at += applyConcurrency)
       await Promise.all(
         due.slice(at, at + applyConcurrency).map((desired) => applyObject(pass, desired, view)),
       );
   }
+}
+
+/** Objects that came to no end in a pass before, and are let be for a while: watches tell of those writes, and there would be no pause. */
+function restlessNow(pass: Pass): ReadonlySet<string> {
+  const { restless } = pass.memory;
+  const now = pass.context.runtime.clock.monotonic();
+  for (const [key, { of, until }] of restless) if (until <= now || of !== wishOf(pass)) restless.delete(key);
+  return new Set(restless.keys());
+}
+
+/** What objects are made of: where it is another they may come to an end. */
+function wishOf({ graph, memory }: Pass): string {
+  return `${graph.digest.digest} ${memory.instance?.metadata.generation ?? ''}`;
 }
 
 async function applyObject(

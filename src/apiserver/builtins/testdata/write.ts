@@ -51,7 +51,11 @@ export function create(name: string, given: object, others: KubeObject[] = []): 
   strategy.allocate?.(object, undefined, { all: () => others });
   return {
     object,
-    errors: texts([...metaErrors(name, strategy, object), ...(strategy.validate?.(object) ?? [])]),
+    errors: texts([
+      ...metaErrors(name, strategy, object),
+      ...(strategy.validate?.(object) ?? []),
+      ...(strategy.validateCreate?.(object) ?? []),
+    ]),
   };
 }
 

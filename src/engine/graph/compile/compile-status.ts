@@ -22,8 +22,8 @@ export const ENGINE_CONDITIONS = ['Ready', 'InstanceManaged', 'GraphResolved', '
 /** An expression of the author's that gives a condition, or a list of them. */
 export interface AuthorCondition {
   readonly expression: Expression;
-  /** Where it is written out. */
-  readonly type?: string;
+  /** Types that are written out; it may give others, which it computes. */
+  readonly types: readonly string[];
 }
 
 export interface CompiledStatus {
@@ -194,8 +194,7 @@ function compileConditions(
           expected: 'each type once',
         });
     }
-    const [only] = made;
-    conditions.push({ expression, ...(made.size === 1 && only !== undefined && { type: only }) });
+    conditions.push({ expression, types: [...made] });
   }
   return conditions;
 }

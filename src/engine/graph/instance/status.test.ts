@@ -239,6 +239,9 @@ resources:
       [expect.stringContaining('status must be True, False or Unknown')],
     ]);
     expect(conditions({ names: ['A', 'A'], bad: 'True' }).status['conditions']).toHaveLength(1);
+    // What the engine said when there was no graph does not count among them.
+    const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime };
+    expect(conditions(spec, { conditions: [ready] }).status['conditions']).toMatchObject([{ type: 'Fixed' }]);
   });
 
   it('an instance that is being deleted goes on to say what it said, and what is waited for', () => {

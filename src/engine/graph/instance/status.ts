@@ -2,7 +2,7 @@ import { toJson } from '../../../cel/index.ts';
 import { findCondition, type NewCondition, setCondition } from '../../../kube/conditions.ts';
 import type { Condition, KubeObject } from '../../../kube/object.ts';
 import { isObject, type JsonObject, type JsonValue, listAt, stringAt } from '../../../schema/json.ts';
-import type { CompiledGraph } from '../compile/index.ts';
+import { type CompiledGraph, ENGINE_CONDITIONS } from '../compile/index.ts';
 import { evaluateExpression } from '../expression/index.ts';
 import { type FieldPath, fieldValue, type TemplateField, type UnresolvedField } from '../template/index.ts';
 import { reasonText } from './reason.ts';
@@ -271,14 +271,18 @@ function authorConditions(
     if (count > 1) problems.push(`status.conditions: a condition "${type}" is given ${count} times`);
   const made = new Map<string, NewCondition>();
   for (const [index, conditions] of given.entries()) {
-    const type = graph.conditions[index]?.type ?? '';
-    const before = conditions || times.has(type) ? undefined : findCondition(previous, type);
-    for (const condition of conditions ?? (before ? [before] : []))
-      if ((times.get(condition.type) ?? 0) <= 1) made.set(condition.type, condition);
+    const { types = [] } = graph.conditions[index] ?? {};
+    const before = types.filter((type) => !times.has(type)).map((type) => findCondition(previous, type));
+    for (const condition of conditions ?? before)
+      if (condition && (times.get(condition.type) ?? 0) <= 1) made.set(condition.type, condition);
   }
   const failed = problems.length > found;
+  const engines = new Set<string>(ENGINE_CONDITIONS);
+  for (const { types } of graph.conditions) for (const type of types) engines.delete(type);
+  // What the engine said while there was no graph, or none with conditions, is nobody's word any more.
   if (waiting || failed)
-    for (const condition of previous) if (!made.has(condition.type)) made.set(condition.type, condition);
+    for (const condition of previous)
+      if (!made.has(condition.type) && !engines.has(condition.type)) made.set(condition.type, condition);
   return { conditions: [...made.values()], failed };
 }
 

@@ -252,7 +252,7 @@ export function openFederatedSource(
           object,
           'Warning',
           'InvalidDeleteOption',
-          `nothing is deleted on clusters until it is put right: ${problem}`,
+          `nothing is deleted on clusters until it is corrected or taken away: ${problem}`,
         );
       }
       return problem;
