@@ -43,6 +43,7 @@ const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 const INVENTORY_NAMESPACE = 'default';
 const MEMBER_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 60_000;
+const NODES_TIMEOUT_MS = 5_000;
 const MAX_SPOKES = 50;
 const MAX_VIRTUAL = 1000;
 const DAY_MS = 86_400_000;
@@ -262,8 +263,10 @@ async function waitConnected(
   progress: Progress,
 ): Promise<void> {
   const waiting = new Set(names);
+  const unknown = new Set(names);
   const timeout = new AbortController();
-  const timer = runtime.clock.after(CONNECT_TIMEOUT_MS, () => timeout.abort(new Error('timeout')));
+  const end = (): void => timeout.abort(new Error('timeout'));
+  const timers = [runtime.clock.after(CONNECT_TIMEOUT_MS, end)];
   try {
     progress.step(`${names.length - waiting.size} of ${names.length} spokes are connected`);
     for await (const event of client.watch<SpokeCluster>(SPOKE_CLUSTERS, '', {
@@ -273,14 +276,19 @@ async function waitConnected(
       if (event.type === 'ERROR')
         throw new Error(`watching the spokes failed: ${event.object.message ?? ''}`);
       const { name = '' } = event.object.metadata;
-      if (event.object.status?.connection === 'Connected') waiting.delete(name);
+      const { connection, clusterInfo } = event.object.status ?? {};
+      if (connection === 'Connected') waiting.delete(name);
+      if ((clusterInfo?.nodeCount ?? 0) > 0) unknown.delete(name);
       progress.step(`${names.length - waiting.size} of ${names.length} spokes are connected`);
-      if (waiting.size === 0) return;
+      if (waiting.size > 0) continue;
+      // Nodes come a moment after their cluster. Somebody may have deleted them all.
+      if (unknown.size === 0) return;
+      if (timers.length === 1) timers.push(runtime.clock.after(NODES_TIMEOUT_MS, end));
     }
   } catch (error) {
     if (!timeout.signal.aborted) throw error;
   } finally {
-    timer.cancel();
+    for (const timer of timers) timer.cancel();
     timeout.abort();
   }
   if (waiting.size > 0)
