@@ -6,7 +6,6 @@ import { createClient } from '../../kube/rest-client.ts';
 import type { Link } from '../../link/link.ts';
 import type { HistogramRow } from '../../runtime/metrics.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { deepEqual } from '../../schema/json.ts';
 import type { Fleet } from '../fleet.ts';
 import { type Probe, type ProbeMemory, probeSpoke, refreshApis } from './probe.ts';
 import type { Connection, Sighting } from './sighting.ts';
@@ -48,22 +47,22 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
     const applied = fleet.session(name)?.cluster()?.status?.appliedRevision;
     if (last && isFresh(spoke, link, last)) {
       if (applied === sighting.applied || last.found.apis === undefined)
-        return withInfo(last.found, last.stated, statedBy(spoke, link));
+        return withInfo(last.found, statedBy(spoke, link));
       sighting.applied = applied;
       sighting.memory = await refreshApis(runtime, clientOf(name, link), timeoutMs, sighting.memory);
       const found = { ...last.found, apis: sighting.memory.served?.all ?? last.found.apis };
       sighting.probed = { ...last, found };
-      return withInfo(found, last.stated, statedBy(spoke, link));
+      return withInfo(found, statedBy(spoke, link));
     }
     sighting.applied = applied;
     // Behind a link that was away there may be another cluster by now.
-    const isAsBefore = last?.up === link.up && last.found.connected?.ok === true;
-    const memory = isAsBefore ? sighting.memory : withoutUid(sighting.memory);
+    const memory =
+      last?.up === link.up && last.found.connected?.ok === true
+        ? sighting.memory
+        : withoutUid(sighting.memory);
     const at = clock.monotonic();
-    const stated = statedBy(spoke, link);
-    // What an engine that starts states may be older than what there is by now.
-    const result = await probeSpoke(runtime, clientOf(name, link), timeoutMs, memory, async (signal) =>
-      isAsBefore ? whenStated(spoke, link, signal) : undefined,
+    const result = await probeSpoke(runtime, clientOf(name, link), timeoutMs, memory, (signal) =>
+      whenStated(spoke, link, signal),
     );
     took.observe((clock.monotonic() - at) / 1000);
     const probedAt = clock.now();
@@ -72,8 +71,8 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
       if (result.info !== undefined) sighting.syncedAt = probedAt;
     }
     const found = judged(spoke, sighting, foundBy(name, result, probedAt));
-    sighting.probed = { at, up: link.up, found, ...(stated && { stated }) };
-    return withInfo(found, stated, statedBy(spoke, link));
+    sighting.probed = { at, up: link.up, found };
+    return withInfo(found, statedBy(spoke, link));
   }
 
   /** Looks for an engine first where none is known: it may be there by now. */
@@ -147,13 +146,9 @@ function judged(spoke: SpokeCluster, sighting: Sighting, found: Connection): Con
   return { ...at, connected: { ok: false, unauthorized: false, ...before, message } };
 }
 
-/** What the engine states now is newer than what was found, where it is not what it stated `before`. */
-function withInfo(
-  found: Connection,
-  before: ClusterInfo | undefined,
-  stated: ClusterInfo | undefined,
-): Connection {
-  if (!stated || found.info === undefined || deepEqual(stated, before)) return found;
+/** What the engine states now is newer than what was found. */
+function withInfo(found: Connection, stated: ClusterInfo | undefined): Connection {
+  if (!stated || found.info === undefined) return found;
   const { id } = found.info;
   return { ...found, info: { ...stated, ...(id === undefined ? {} : { id }) } };
 }

@@ -1,5 +1,4 @@
 import type { SpokeFindings } from '../../dialects/kubevela/report.ts';
-import type { ClusterInfo } from '../../dialects/kubevela/types.ts';
 import {
   isRestless,
   type Liveness,
@@ -16,13 +15,7 @@ export type Connection = Pick<SpokeFindings, 'connected' | 'info' | 'infoProblem
 /** What is remembered of one cluster between passes. */
 export interface Sighting {
   /** Changes of other things must not probe again. */
-  probed?: {
-    readonly at: number;
-    readonly up: boolean;
-    readonly found: Connection;
-    /** What the engine stated when the probe began. */
-    readonly stated?: ClusterInfo;
-  };
+  probed?: { readonly at: number; readonly up: boolean; readonly found: Connection };
   memory: ProbeMemory;
   verdict?: ProbeVerdict;
   /** What a look that went well told, for verdicts that stand though a probe failed. */
