@@ -2,7 +2,7 @@ import type { Cluster } from '../dialects/kubevela/types.ts';
 import type { SpokeSession } from './fleet.ts';
 
 /** What a spoke says of one order beside what the order itself says. */
-export type Told = NonNullable<NonNullable<Cluster['status']>['dispatches']>[number];
+type Told = NonNullable<NonNullable<Cluster['status']>['dispatches']>[number];
 
 const indexes = new WeakMap<readonly Told[], ReadonlyMap<string, Told>>();
 
