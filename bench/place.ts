@@ -13,8 +13,7 @@ import { type Benchmark, type BenchmarkContext, type Measurement, percentile } f
 /** Decisions a second: many intents over many clusters, of one core. */
 export const placeBenchmark: Benchmark = {
   name: 'place',
-  description:
-    'decides where 1,000 intents go among 1,000 clusters; one intent after another',
+  description: 'decides where 1,000 intents go among 1,000 clusters; one intent after another',
   run: (context) => Promise.resolve(run(context)),
 };
 
