@@ -81,7 +81,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const own = ownRbac(stored);
   const rbac = createRbacAuthorizer(storedRbac(store, own, clusters.has, templates.hasNamespace));
   const authorizer = options.authorize ?? rbac;
-  const watches = openWatches(registry);
+  const watches = openWatches(registry, runtime);
   const identity = serverIdentity(runtime, {
     store,
     catalogue,

@@ -1,4 +1,6 @@
+import type { Runtime } from '../../runtime/index.ts';
 import type { ResourceRegistry } from '../crd/index.ts';
+import { flushTurns } from './flush-turns.ts';
 import type { Scope } from './scope.ts';
 import { type OpenWatches, resourceGone } from './watch.ts';
 
@@ -19,7 +21,8 @@ interface Open {
  * The watches that are open now. Those of a custom resource end when its definition stops serving it as it was, so that
  * clients begin anew with what is served now.
  */
-export function openWatches(registry: ResourceRegistry): WatchRegister {
+export function openWatches(registry: ResourceRegistry, runtime: Runtime): WatchRegister {
+  const turns = flushTurns(runtime);
   const open = new Set<Open>();
   const stop = registry.onChange((cluster) => {
     const resources = registry.of(cluster);
@@ -31,6 +34,7 @@ export function openWatches(registry: ResourceRegistry): WatchRegister {
     }
   });
   return {
+    turns,
     get size() {
       return open.size;
     },

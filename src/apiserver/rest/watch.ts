@@ -9,6 +9,7 @@ import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../sto
 import { scopedView } from './cluster-view.ts';
 import { mayBeForeign, readied } from './conversion.ts';
 import { eventLines, joined, lineForm, loneEvent, rowWriter } from './event-line.ts';
+import type { FlushTurns } from './flush-turns.ts';
 import { waitForRevision } from './list.ts';
 import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
@@ -25,6 +26,8 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A watch that the server may end: the resource goes away, or the server closes. */
 export interface OpenWatches {
   add(scope: Scope, end: (error?: Status) => void): () => void;
+  /** Who among them is told of a change in which turn. */
+  readonly turns: FlushTurns;
 }
 
 /**
@@ -53,7 +56,7 @@ export async function watch(
     form: representation.as === 'Table' ? undefined : lineForm(representation),
     line: lineWriter(scope, query, representation),
     push: queue.push,
-    flush: queue.flush,
+    flush: (events) => open.turns.take(events, queue.flush),
   };
   const timers: Timer[] = [];
   let stored: Watch | undefined;
@@ -132,7 +135,8 @@ interface Writer {
   readonly form: string | undefined;
   readonly line: LineWriter;
   readonly push: (line: Uint8Array) => void;
-  readonly flush: () => void;
+  /** Sends what was pushed for these events, soon. */
+  readonly flush: (events: readonly StoreEvent[]) => void;
 }
 
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -169,7 +173,7 @@ function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter
     const { form, matches, push } = writer;
     if (form !== undefined && matches === undefined) push(sharedChunk(writer, form, events));
     else for (const event of events) writeEvent(writer, event);
-    writer.flush();
+    writer.flush(events);
   };
   if (!mayBeForeign(scope)) return { write, isHolding: () => false };
   let tail: Promise<void> | undefined;
