@@ -1,7 +1,14 @@
 import { afterEach, expect, it } from 'vitest';
 import { confirmHub } from '../../src/hub/mode.ts';
 import { configMaps } from '../../src/kube/well-known.ts';
-import { type SimulatedFleet, type SimulationOptions, SPOKE_CLUSTERS, simulateFleet } from './fleet.ts';
+import {
+  DISPATCHES,
+  dispatchesOn,
+  type SimulatedFleet,
+  type SimulationOptions,
+  SPOKE_CLUSTERS,
+  simulateFleet,
+} from './fleet.ts';
 import { type FaultyStorage, faultyStorage } from './rig/faults.ts';
 import { observes } from './rig/oracle.ts';
 import { colour, configMap, merge, openShop, paint, ready } from './shop.ts';
@@ -75,3 +82,35 @@ it('acts by the epoch that a person confirmed, also where the answer that tells 
   await fleet.until(() => fleet.spokes.every((spoke) => colour(spoke) === 'red'), 'the takeover');
   expect(observes(fleet.hub)).toBe(false);
 });
+
+it.each([
+  ['the generation that it was restored to', []],
+  ['another content under a generation that the spoke took', ['green']],
+  ['a later generation of another past', ['green', 'yellow']],
+])(
+  'is told by a spoke whose order somebody deleted what it forgot, where it orders %s',
+  async (_what, shades) => {
+    await open();
+    await openShop(fleet);
+    await ready(fleet, 2);
+    await disk.backUp();
+    await paint(fleet, fleet.hub, 'blue');
+    await fleet.until(() => fleet.spokes.every((spoke) => colour(spoke) === 'blue'), 'a change everywhere');
+    const a = fleet.spoke('a');
+    for (const { name } of fleet.spokes) fleet.cut(name);
+    const [order] = dispatchesOn(a);
+    await fleet.run(a.client.delete(DISPATCHES, 'atoll-system', order?.metadata.name ?? ''));
+    await restoreHub();
+    for (const shade of shades) {
+      await paint(fleet, fleet.hub, shade);
+      await fleet.rest(1_000);
+    }
+    fleet.heal('a');
+    await fleet.until(() => observes(fleet.hub), 'that the hub observes');
+    expect(colour(a)).toBe('blue');
+    await fleet.run(confirmHub(fleet.hub.client));
+    await fleet.until(() => colour(a) === (shades.at(-1) ?? 'red'), 'the takeover');
+    await fleet.rest(5_000);
+    expect(observes(fleet.hub)).toBe(false);
+  },
+);
