@@ -10,6 +10,7 @@ import {
   dispatchName,
   dispatchRecogniser,
   dispatchSigner,
+  type RefusalReason,
   SYSTEM_NAMESPACE,
   verifyDispatch,
 } from '../engine/dispatch/index.ts';
@@ -17,9 +18,10 @@ import type { Author } from '../engine/intent.ts';
 import { applyOn, budgetOf, type Plan, tombstonesBetween } from '../engine/plan/plan.ts';
 import { stands } from '../engine/plan/standing.ts';
 import { readFailure } from '../kube/answer.ts';
+import { findCondition } from '../kube/conditions.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
 import { readBody } from '../kube/exchange.ts';
-import { type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
+import { type Condition, type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual, isObject } from '../schema/json.ts';
@@ -65,6 +67,8 @@ const BUNDLES = resourceIdOf(BUNDLE);
 const FOLDER = `/apis/${ATOLL_API_VERSION}/namespaces/${SYSTEM_NAMESPACE}`;
 const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 const NAME_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
+/** Reasons for which a spoke does not take an order of its hub: it heard more, or something else, before. */
+const PASSED: ReadonlySet<string> = new Set<RefusalReason>(['StaleGeneration', 'Diverged']);
 const USER_AGENT = 'atoll-hub';
 const WRITE_TIMEOUT_MS = 15_000;
 
@@ -125,7 +129,7 @@ export function createDispatcher(
     const ahead = aheadOf(session.name, present, genuine, order);
     if (ahead !== undefined) return ahead;
     const carriedOut = genuine && present.status?.appliedGeneration === present.spec.position.generation;
-    if (genuine && isTold(present.spec, session.name, order)) {
+    if (genuine && isTold(present, session.name, order)) {
       if (order.plan && lacksContent(present)) await sendBundles(session, order.plan, true);
       const left = leftOn(session, name, present.spec);
       if (left.length > 0) {
@@ -198,11 +202,13 @@ export function createDispatcher(
   }
 
   /** Whether a spoke was told an order, or all that it says. */
-  function isTold(spec: DispatchSpec, spoke: string, { plan, generation, mayStand }: Order): boolean {
+  function isTold(present: Dispatch, spoke: string, { plan, generation, mayStand }: Order): boolean {
+    const { spec } = present;
     const relation = comparePositions(spec.position, position(generation));
     if (relation === 0) return true;
     return (
       mayStand === true &&
+      !isPassed(present) &&
       relation !== undefined &&
       spec.position.epoch === epoch() &&
       plan !== undefined &&
@@ -257,12 +263,13 @@ export function createDispatcher(
         return restored(
           `the hub does not remember generation ${generation} as the spoke has it: it was restored from an old state and changed since`,
         );
+      // An order that was written where someone had deleted the one before says nothing of that, but the spoke remembers it.
+      if (generation === own.generation && isPassed(present))
+        return restored(`the spoke refuses what this hub says: ${refusalOf(present)?.message ?? ''}`);
     }
-    const refused = present?.status?.conditions?.find(
-      (condition) =>
-        condition.type === 'Accepted' && condition.status === 'False' && condition.reason === 'AnotherHub',
-    );
-    return refused && { outcome: 'held', message: refused.message };
+    const refusal = refusalOf(present);
+    if (refusal?.reason === 'AnotherHub') return { outcome: 'held', message: refusal.message };
+    return undefined;
   }
 
   /** Removing many objects by a change of the selection is more often a slip than meant. Objects deleted at the hub do not count. */
@@ -436,8 +443,29 @@ function asks(spec: DispatchSpec, spoke: string, { plan }: Order): boolean {
 }
 
 /** Whether a spoke reports that the bundles of a dispatch are not there, or are not what they claim to be. */
-export function lacksContent(dispatch: Dispatch | undefined): boolean {
+function lacksContent(dispatch: Dispatch | undefined): boolean {
   return (dispatch?.status?.conditions ?? []).some(
     (condition) => condition.status === 'False' && condition.reason === 'ContentMissing',
   );
+}
+
+/** What a spoke says of an order that it did not take. */
+function refusalOf(dispatch: Dispatch | undefined): Condition | undefined {
+  const accepted = findCondition(dispatch?.status?.conditions, 'Accepted');
+  return accepted?.status === 'False' ? accepted : undefined;
+}
+
+/** Whether a spoke refuses just this order for what it heard before. */
+function isPassed(dispatch: Dispatch): boolean {
+  const refusal = refusalOf(dispatch);
+  return (
+    refusal !== undefined &&
+    PASSED.has(refusal.reason) &&
+    refusal.observedGeneration === dispatch.metadata.generation
+  );
+}
+
+/** Whether a spoke says something of its order that the hub has to look at: it did not take it, or has no content for it. */
+export function isObjectedTo(dispatch: Dispatch | undefined): boolean {
+  return refusalOf(dispatch) !== undefined || lacksContent(dispatch);
 }

@@ -9,7 +9,7 @@ import { createClusterPatches } from './cluster-patches.ts';
 import { createConcerned } from './concerned.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
 import { createDeciding } from './deciding.ts';
-import { createDispatcher, lacksContent } from './dispatcher.ts';
+import { createDispatcher, isObjectedTo } from './dispatcher.ts';
 import { createDispatching } from './dispatching.ts';
 import type { Fleet, FleetChange } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
@@ -347,7 +347,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     }
     reportSoon(item.key);
     const unsettled = !isChosen(item, spoke) || item.problems.has(spoke);
-    if (order === true || unsettled || lacksContent(session?.dispatch(name))) lanes.enqueue(spoke, item.key);
+    if (order === true || unsettled || isObjectedTo(session?.dispatch(name))) lanes.enqueue(spoke, item.key);
   }
 
   async function reconcile(key: string): Promise<Result | undefined> {

@@ -101,7 +101,6 @@ export function trackedTable(): TrackedTable {
     const item = byKey.get(key);
     if (!item) return;
     byKey.delete(key);
-    // A retraction takes over the dispatch of the intent that it came from.
     if (byDispatch.get(item.dispatch) === item) byDispatch.delete(item.dispatch);
     unindex(item, item.dispatchedTo);
   }
@@ -109,7 +108,8 @@ export function trackedTable(): TrackedTable {
   return {
     get: (key) => byKey.get(key),
     has: (key) => byKey.has(key),
-    ofDispatch: (name) => byDispatch.get(name),
+    // A retraction takes over the dispatch of the intent that it came from, whichever of them was looked at first after a start.
+    ofDispatch: (name) => byKey.get(RETRACTION_KEY + name) ?? byDispatch.get(name),
     onSpoke: (spoke) => [...(bySpoke.get(spoke) ?? [])],
     values: () => byKey.values(),
     senderOf(ref): string | undefined {

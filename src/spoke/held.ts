@@ -20,6 +20,14 @@ import { jsonText } from '../schema/json-text.ts';
 import type { PendingRemoval } from './prune.ts';
 import type { PreparedUpdate } from './workload-updates.ts';
 
+/** Why a word of the hub was not taken. */
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+  /** Which spec of the Dispatch was refused: the hub may have written another one since. */
+  readonly observedGeneration: number;
+}
+
 /** A dispatch as the spoke holds it: what it accepted, and how far it is. In memory; the durable part is the ownership record. */
 export interface Held {
   readonly name: string;
@@ -37,7 +45,7 @@ export interface Held {
   /** Why the content is not here; `wanted` is empty then and says nothing. */
   readonly missing: string | undefined;
   /** Why a newer word of the hub was not taken. */
-  refusal: { reason: string; message: string } | undefined;
+  refusal: Refusal | undefined;
   readonly states: Map<string, LocalState>;
   pendingRemovals: readonly PendingRemoval[];
   /** When this word was taken, on the monotonic clock. */
@@ -139,7 +147,7 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, clock
     const status = ok === undefined ? 'Unknown' : ok ? 'True' : 'False';
     conditions = setCondition(conditions, { type, status, reason, message }, clock.now()).conditions;
   };
-  if (held.refusal) set('Accepted', false, held.refusal.reason, held.refusal.message);
+  if (held.refusal) conditions = withRefusal(conditions, held.refusal, clock.now());
   else set('Accepted', true, 'Accepted', `generation ${held.accepted.position.generation} is accepted`);
   const firstFailure = failures.find(({ failure }) => failure?.word !== 'ContractRefused') ?? failures[0];
   const waiting = [...held.states.values()].find((state) => state.waiting !== undefined);
@@ -248,15 +256,18 @@ function removalText(pending: readonly PendingRemoval[]): string {
 /** The status of a dispatch of which nothing was ever accepted. */
 export function refusedStatus(
   previous: DispatchStatus | undefined,
-  refusal: { reason: string; message: string },
+  refusal: Refusal,
   now: number,
 ): DispatchStatus {
-  const { conditions } = setCondition(
-    previous?.conditions,
-    { type: 'Accepted', status: 'False', ...refusal },
-    now,
-  );
-  return { ...previous, conditions };
+  return { ...previous, conditions: withRefusal(previous?.conditions, refusal, now) };
+}
+
+function withRefusal(
+  conditions: readonly Condition[] | undefined,
+  refusal: Refusal,
+  now: number,
+): Condition[] {
+  return setCondition(conditions, { type: 'Accepted', status: 'False', ...refusal }, now).conditions;
 }
 
 /** Whether a dispatch has made an object, by its record. */

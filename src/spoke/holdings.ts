@@ -17,14 +17,9 @@ import type { Logger } from '../runtime/log.ts';
 import { deepEqual } from '../schema/json.ts';
 import { type Conflict, createContests } from './conflicts.ts';
 import { ContentMissing, type ContentStore } from './content.ts';
-import { type Held, type LocalState, madeBy, newState } from './held.ts';
+import { type Held, type LocalState, madeBy, newState, type Refusal } from './held.ts';
 import { claim, type SpokeMemory } from './memory.ts';
 import { isShared } from './sharing.ts';
-
-export interface Refusal {
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** What a spoke holds: the dispatches that it took, and which of them wants which object. */
 export interface Holdings {
@@ -124,17 +119,17 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     owner = trust?.lineage;
     if (trust === undefined && options.pinned === true) {
       const message = 'this spoke has no hub any more; on the spoke: atoll takeover';
-      refuse(name, { reason: 'AnotherHub', message });
+      refuse(dispatch, { reason: 'AnotherHub', message });
       return undefined;
     }
     const verdict = judgeDispatch(options.spoke, name, dispatch.spec, trust, before?.accepted, verify);
     if (verdict.verdict === 'refuse') {
-      refuse(name, verdict);
+      refuse(dispatch, verdict);
       return undefined;
     }
     const waitsFor = verdict.verdict === 'accept' ? heldBack(dispatch.spec) : undefined;
     if (waitsFor !== undefined) {
-      refuse(name, { reason: 'Held', message: `${waitsFor}; ${keptText(before?.accepted)}` });
+      refuse(dispatch, { reason: 'Held', message: `${waitsFor}; ${keptText(before?.accepted)}` });
       return undefined;
     }
     const current = held.get(name);
@@ -145,7 +140,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       objects = await options.content.objects(dispatch.spec);
     } catch (error) {
       if (!(error instanceof ContentMissing)) throw error;
-      refuse(name, { reason: 'ContentMissing', message: error.message });
+      refuse(dispatch, { reason: 'ContentMissing', message: error.message });
       const wait = waits.get(name) ?? CONTENT_RETRY_MS.first;
       waits.set(name, Math.min(CONTENT_RETRY_MS.longest, wait * 2));
       return { requeueAfterMs: wait };
@@ -157,7 +152,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     const [problem, ...more] = objects.length > 0 || isVoid ? manifestProblems(objects) : [];
     if (problem) {
       const others = more.length > 0 ? ` (and ${more.length} more problems)` : '';
-      refuse(name, {
+      refuse(dispatch, {
         reason: 'InvalidManifests',
         message: `${problem.message}${others}; ${keptText(before?.accepted)}`,
       });
@@ -186,7 +181,10 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     return `generation ${position.generation} waits, since SpokeContract ${contract} holds new orders`;
   }
 
-  function refuse(name: string, { reason, message }: Refusal): void {
+  function refuse(
+    { metadata: { name = '', generation = 0 } }: Dispatch,
+    { reason, message }: Omit<Refusal, 'observedGeneration'>,
+  ): void {
     const current = held.get(name);
     if ((current?.refusal ?? refusals.get(name))?.message !== message)
       log[reason === 'Held' ? 'info' : 'warn']('did not take a dispatch', {
@@ -194,8 +192,9 @@ export function createHoldings(options: HoldingsOptions): Holdings {
         reason,
         why: message,
       });
-    if (current) current.refusal = { reason, message };
-    else refusals.set(name, { reason, message });
+    const refusal = { reason, message, observedGeneration: generation };
+    if (current) current.refusal = refusal;
+    else refusals.set(name, refusal);
     options.onRefused(name);
   }
 
