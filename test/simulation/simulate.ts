@@ -17,7 +17,8 @@ import { historyOf, type Step, stepText, themesOf } from './rig/step.ts';
 
 const USAGE = `npm run simulate -- [--seeds 200] [--spokes 3] [--first-seed 1] [--steps 40] [--jobs n] [--bug name | --bugs]
   --bug name   plant a deliberate bug and see whether it is found: ${Object.keys(BUGS).join(', ')}
-  --bugs       plant each of them in turn`;
+  --bugs       plant each of them in turn
+  --no-shrink  name the seeds that fail, and do not look for the steps that they need`;
 
 interface Settings {
   readonly first: number;
@@ -59,6 +60,7 @@ const { values } = parseArgs({
     except: { type: 'string', default: '' },
     stride: { type: 'string', default: '1' },
     worker: { type: 'boolean', default: false },
+    'no-shrink': { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -233,7 +235,8 @@ async function main(): Promise<boolean> {
     return all;
   }
   const { failures, played } = await playAll(settings, false);
-  if (settings.bug === undefined) for (const failure of failures.slice(0, 3)) await explain(failure);
+  if (settings.bug === undefined && !values['no-shrink'])
+    for (const failure of failures.slice(0, 3)) await explain(failure);
   process.stdout.write(account(played));
   process.stdout.write(
     `${settings.seeds - failures.length} of ${settings.seeds} histories ended well${failures.length > 0 ? `; failed: ${failures.map(({ seed }) => seed).join(' ')}` : ''}\n`,
