@@ -16,7 +16,7 @@ import type { OverridePolicies } from './overrides/index.ts';
 import type { PoliciesInForce } from './policies/index.ts';
 import type { RollingOut } from './rolling-out.ts';
 import type { Sources } from './sources.ts';
-import { remember, type Tracked, type TrackedTable } from './tracked.ts';
+import { remember, type Tracked, type TrackedTable, writeRecord } from './tracked.ts';
 
 export interface PlanningOptions {
   readonly clock: Clock;
@@ -93,26 +93,28 @@ export function createPlanning(options: PlanningOptions): Planning {
   }
 
   /** Before anything is sent: which generation this is, and whom it concerns, durable at the hub. */
-  async function commit(item: Tracked, { source, object }: IntentObject, next: Plan): Promise<void> {
+  async function commit(item: Tracked, intent: IntentObject, next: Plan): Promise<void> {
     const targets = new Set([...item.dispatchedTo, ...next.decision.chosen, ...item.found]);
     const known = [...targets].filter((name) => inventory.has(name)).sort();
     const changed = item.digest !== next.digest;
     const generation = changed ? item.generation + 1 : item.generation;
     const history = changed ? remember(item) : item.history;
-    if (changed || known.some((name) => !item.dispatchedTo.has(name))) {
-      await source.writeRecord(object, {
-        dispatchGeneration: generation,
-        dispatchDigest: next.digest,
-        ...(history.length === 0 ? {} : { dispatchHistory: [...history] }),
-        dispatchedTo: known,
-      });
-    }
-    item.plan = next;
-    item.generation = generation;
-    item.digest = next.digest;
-    item.history = history;
-    tracked.setDispatchedTo(item, known);
-    item.found.clear();
+    const take = (): void => {
+      item.plan = next;
+      item.generation = generation;
+      item.digest = next.digest;
+      item.history = history;
+      tracked.setDispatchedTo(item, known);
+      item.found.clear();
+    };
+    if (!changed && known.every((name) => item.dispatchedTo.has(name))) return take();
+    const record = {
+      dispatchGeneration: generation,
+      dispatchDigest: next.digest,
+      ...(history.length === 0 ? {} : { dispatchHistory: [...history] }),
+      dispatchedTo: known,
+    };
+    await writeRecord(item, intent, record, take);
   }
 
   /** Whether a spoke may hold an object of an intent; so it is as long as nobody knows. */
@@ -147,7 +149,8 @@ export function createPlanning(options: PlanningOptions): Planning {
         return again;
       }
       // What was never sent, and is nothing, is not sent: there is no first order of nothing.
-      if (next.objects.length === 0 && item.generation === 0 && item.found.size === 0) {
+      const isUnsaid = next.objects.length === 0 && item.generation === 0 && item.found.size === 0;
+      if (isUnsaid && !(await rollingOut.isBegun(item, compiled.intent))) {
         item.plan = next;
         return sooner(again, next.decision.reconsiderAtMs);
       }

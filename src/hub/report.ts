@@ -38,6 +38,8 @@ export interface ReporterOptions {
 
 /** How long spokes have to come back to a hub that starts again. */
 const START_GRACE_MS = 12_000;
+/** Until what is being written down of an intent is written. */
+const RECORDED_MS = 20;
 
 /** Sums up what the spokes say of an intent; its dialect tells it. */
 export function createReporter(options: ReporterOptions): (key: string) => Promise<Result | undefined> {
@@ -90,6 +92,8 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
     const intent = intents.get(key);
     const item = tracked.get(key);
     if (!intent || !item) return undefined;
+    // Its object may tell of a record already that is not known here yet: it would be undone by what is told from here.
+    if (item.recording) return { requeueAfterMs: RECORDED_MS };
     const { source, object } = intent;
     if (isEarly(item, object)) return { requeueAfterMs: START_GRACE_MS / 4 };
     const record = source.record(object);

@@ -10,7 +10,7 @@ import type { Inventory } from './inventory/index.ts';
 import { observeCluster } from './observe-cluster.ts';
 import type { PoliciesInForce } from './policies/index.ts';
 import type { ClusterOrder, RolledOut, RolloutRequest, Rollouts } from './rollouts/index.ts';
-import type { Tracked, TrackedTable } from './tracked.ts';
+import { type Tracked, type TrackedTable, writeRecord } from './tracked.ts';
 
 export interface RollingOutOptions {
   readonly rollouts: Rollouts;
@@ -34,6 +34,8 @@ export interface RollingOut {
     next: Plan,
     planOf: RolloutRequest['planOf'],
   ): Promise<boolean>;
+  /** Whether it was begun to roll out something of an intent, though it may not have been said to anybody. */
+  isBegun(item: Tracked, asked: Intent): Promise<boolean>;
   /** Looks again at the rollout of what was asked for last: says which clusters have another order now; undefined where there is none. */
   advance(item: Tracked, intent: IntentObject): Promise<readonly string[] | undefined>;
   /** Acts while nobody else makes orders of the intent. */
@@ -64,7 +66,7 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
   /** Before anything is sent: which generations there are, and whom they concern, beside the intent where everybody looks for them. */
   async function commit(
     item: Tracked,
-    { source, object }: IntentObject,
+    intent: IntentObject,
     { orders, generation, digest, added, nextAt }: RolledOut,
   ): Promise<void> {
     const told = [...orders].flatMap(([name, order]) => ('withheld' in order ? [] : [name]));
@@ -76,20 +78,24 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
       last = stamp.generation;
       said = stamp.digest;
     }
-    if (last !== item.generation || known.some((name) => !item.dispatchedTo.has(name))) {
-      await source.writeRecord(object, {
+    const take = (): void => {
+      item.orders = orders;
+      item.generation = last;
+      item.digest = said;
+      item.history = history;
+      tracked.setDispatchedTo(item, known);
+      item.found.clear();
+    };
+    if (last === item.generation && known.every((name) => item.dispatchedTo.has(name))) take();
+    else {
+      const record = {
         dispatchGeneration: last,
         dispatchDigest: said,
         ...(history.length === 0 ? {} : { dispatchHistory: [...history] }),
         dispatchedTo: known,
-      });
+      };
+      await writeRecord(item, intent, record, take);
     }
-    item.orders = orders;
-    item.generation = last;
-    item.digest = said;
-    item.history = history;
-    tracked.setDispatchedTo(item, known);
-    item.found.clear();
     // What was seen while this was written down was compared with what stood before.
     if ([...orders.keys()].some((cluster) => rollouts.concerns(item.key, cluster)))
       options.onDue(item.key, 0);
@@ -129,6 +135,11 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
 
   return {
     inTurn,
+    async isBegun({ key, dispatch, orders }, { rollout, revisionHistoryLimit }): Promise<boolean> {
+      if (orders !== undefined) return true;
+      if (rollout === undefined && revisionHistoryLimit === undefined) return false;
+      return rollouts.isKept(key, dispatch);
+    },
     async roll(item, intent, asked, next, planOf): Promise<boolean> {
       const { rollout, revisionHistoryLimit } = asked;
       if (rollout === undefined && revisionHistoryLimit === undefined) {

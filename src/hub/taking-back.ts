@@ -11,6 +11,7 @@ import {
   type Tracked,
   type TrackedTable,
   trackedRetraction,
+  writeRecord,
 } from './tracked.ts';
 
 export interface TakingBackOptions {
@@ -44,18 +45,20 @@ export function createTakingBack({ inventory, retractions, tracked }: TakingBack
   }
 
   /** Before anything is taken away: that it is to be, durable at the hub. */
-  async function order(item: Tracked, { source, object }: IntentObject): Promise<void> {
+  async function order(item: Tracked, intent: IntentObject): Promise<void> {
     const generation = item.generation + 1;
     const history = remember(item);
-    await source.writeRecord(object, {
+    const record = {
       dispatchGeneration: generation,
       dispatchDigest: RETRACTED,
       dispatchHistory: [...history],
+    };
+    await writeRecord(item, intent, record, () => {
+      item.history = history;
+      item.retracting = true;
+      item.generation = generation;
+      item.digest = RETRACTED;
     });
-    item.history = history;
-    item.retracting = true;
-    item.generation = generation;
-    item.digest = RETRACTED;
   }
 
   return {

@@ -6,7 +6,7 @@ import type { Plan } from '../engine/plan/plan.ts';
 import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import type { LostClaim } from './claims/index.ts';
 import type { Order } from './dispatcher.ts';
-import type { IntentRecord } from './intents/index.ts';
+import type { IntentObject, IntentRecord } from './intents/index.ts';
 import type { Retraction } from './retractions.ts';
 import type { ClusterOrder } from './rollouts/index.ts';
 
@@ -55,6 +55,8 @@ export interface Tracked {
   /** Selected objects that another intent has. */
   lost?: readonly LostClaim[];
   retracting: boolean;
+  /** Set while what is to be remembered of it is being written: what is read of it may be ahead of what is known here. */
+  recording?: true;
   /** What it brought stays where it is taken back, without marks. */
   readonly release?: true;
 }
@@ -175,6 +177,22 @@ export function orderOf(
   // Who may have what is not known yet.
   if (!item.retracting && isRolledOut(item)) return undefined;
   return { plan: isChosen(item, spoke) ? item.plan : undefined, generation, digest, history };
+}
+
+/** Writes what is to be remembered of an intent, and knows it from then on. */
+export async function writeRecord(
+  item: Tracked,
+  { source, object }: IntentObject,
+  record: IntentRecord,
+  known: () => void,
+): Promise<void> {
+  item.recording = true;
+  try {
+    await source.writeRecord(object, record);
+    known();
+  } finally {
+    delete item.recording;
+  }
 }
 
 /** What is tracked of an intent from the beginning: what the hub remembers of it. */

@@ -64,6 +64,8 @@ export interface RolloutEntry {
   request: RolloutRequest;
   /** Why the strategy is not heeded. */
   problem?: string;
+  /** When it was looked at last, by both clocks. */
+  lookedAt?: { readonly wall: number; readonly monotonic: number };
   readonly contents: Map<string, RevisionContent>;
   /** Of older revisions, with what was asked for when they were made. */
   readonly plans: Map<string, { readonly request: RolloutRequest; readonly plan: Plan }>;

@@ -8,6 +8,7 @@ import {
   recoverRollout,
   revisionDigest,
   revisionToRestore,
+  shifted,
   step,
   strategyProblems,
   UNKNOWN_REVISION,
@@ -47,6 +48,8 @@ export interface Rollouts {
   /** Whether somebody said something that nobody heard yet. */
   isAddressed(key: string): boolean;
   findings(key: string): RolloutFindings | undefined;
+  /** Whether anything of it is kept. */
+  isKept(key: string, dispatch: string): Promise<boolean>;
   /** Nothing of it is needed any more: what is kept goes. */
   forget(key: string, dispatch: string): Promise<void>;
   /** It is no longer looked after here; what is kept stays. */
@@ -132,6 +135,16 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     };
   }
 
+  /** How far the wall clock was set since the last look: what waits waits as long as before, and what lasts has lasted no longer. */
+  function clockSet(entry: RolloutEntry): number {
+    const before = entry.lookedAt;
+    const present = { wall: clock.now(), monotonic: clock.monotonic() };
+    entry.lookedAt = present;
+    if (!before) return 0;
+    const by = present.wall - before.wall - (present.monotonic - before.monotonic);
+    return Math.abs(by) < SLEWED_MS ? 0 : by;
+  }
+
   async function pass(entry: RolloutEntry, holding: ReadonlySet<string>): Promise<RolledOut> {
     const { request } = entry;
     const { key, dispatch, intent, recorded } = request;
@@ -147,6 +160,9 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
       ...entry.record,
       generation: Math.max(entry.record.generation, recorded.generation),
     };
+    const setBy = clockSet(entry);
+    if (record.state && isUnderWay(record.state) && setBy !== 0)
+      record = { ...record, state: shifted(record.state, setBy) };
     const source = intent.source;
     if (!record.history.some(({ digest }) => digest === wanted))
       await store.keep(dispatch, source, wanted, live);
@@ -355,6 +371,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
       const entry = entries.get(key);
       return entry && reportRollout(entry.record, entry.problem);
     },
+    isKept: async (key, dispatch) => entries.has(key) || (await store.read(dispatch)) !== undefined,
     async forget(key, dispatch): Promise<void> {
       entries.delete(key);
       await store.forget(dispatch);
@@ -370,6 +387,9 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     },
   };
 }
+
+/** A clock that is only led to the right time differs by less between two looks. */
+const SLEWED_MS = 1_000;
 
 const WARNINGS: ReadonlySet<string> = new Set([
   'RolloutFailed',
