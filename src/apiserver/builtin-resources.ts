@@ -1,6 +1,6 @@
 import { isObject } from '../schema/json.ts';
-import { strategyFor, withoutPrivileged } from './builtins/index.ts';
-import { type Catalogue, NEWEST_RELEASE, type Release, servedIn } from './catalogue/index.ts';
+import { inRelease, strategyFor, withoutPrivileged } from './builtins/index.ts';
+import { type Catalogue, minorOf, NEWEST_RELEASE, type Release, servedIn } from './catalogue/index.ts';
 import { definitionStrategy, isDefinitionResource } from './crd/index.ts';
 import type { Resource, Strategy } from './resource.ts';
 import { builtinColumns } from './table/index.ts';
@@ -37,7 +37,10 @@ function makeResources(
     .map((resource): Resource => {
       const printer = builtinColumns(resource.group, resource.resource);
       const usual = strategyFor(resource.group, resource.resource, resource.version);
-      const strategy = allowPrivileged ? usual : withoutPrivileged(resource.group, resource.resource, usual);
+      const released = inRelease(minorOf(release), resource.group, resource.resource, usual);
+      const strategy = allowPrivileged
+        ? released
+        : withoutPrivileged(resource.group, resource.resource, released);
       return {
         ...resource,
         ...deprecationOf(resource),

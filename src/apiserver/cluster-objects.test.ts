@@ -84,7 +84,12 @@ describe('what every cluster has', () => {
     const made = await post(SERVICES, { metadata: { name: 'v1.x.io' }, spec: remote });
     expect(made.body.status).toEqual({});
     expect((await get(`${SERVICES}/v1.x.io`)).body.status.conditions).toMatchObject([
-      { type: 'Available', status: 'False', reason: 'ServiceNotFound', message: 'service "b" not found' },
+      {
+        type: 'Available',
+        status: 'False',
+        reason: 'ServiceNotFound',
+        message: 'service/b in "a" is not present',
+      },
     ]);
   });
 

@@ -87,7 +87,7 @@ export function handlePath(
   const health = healthOf(path, facts, query);
   if (health) return health;
   // The list of groups is answered whatever the method, as upstream's aggregator does.
-  if (info.method !== 'GET' && info.method !== 'HEAD' && path !== '/apis' && path !== '/apis/')
+  if (info.method !== 'GET' && info.method !== 'HEAD' && !/^\/apis(\/[^/]*)?$/.test(path))
     throw methodNotAllowed();
   switch (path) {
     case '/version':

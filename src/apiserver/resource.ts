@@ -104,6 +104,14 @@ export interface Strategy {
    * the spec is let go.
    */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
+  /** What must hold of a write of the status, in the place of `validateUpdate`. */
+  validateStatusUpdate?(object: KubeObject, old: KubeObject): FieldError[];
+  /** The same of a write to any other subresource that takes the kind itself; `undefined` where it has no rules of its own. */
+  validateSubresourceUpdate?(
+    subresource: string,
+    object: KubeObject,
+    old: KubeObject,
+  ): FieldError[] | undefined;
   /**
    * Rules of the schema that are expressions, about the object and, on update, its change. Asked only where the form of the
    * object is right: `schemaErrors` is what its schema refuses.
@@ -138,11 +146,13 @@ export interface Strategy {
   gracePeriod?(object: KubeObject, asked: number | undefined): number;
   /** What an unset propagation policy means. */
   readonly defaultPropagation: 'Background' | 'Orphan';
+  /** Annotations that are made when an object is shown as a whole, and are not among its metadata otherwise. */
+  readonly derivedAnnotations?: readonly string[];
   /** Field selector labels beyond metadata.name and metadata.namespace. */
   fieldLabels?(object: KubeObject): Record<string, string>;
   readonly fieldLabelNames: readonly string[];
-  /** Paths that are never owned by writers of the main resource or of `status` (server-side apply reset fields). */
-  readonly resetFields: { main: JsonObject; status: JsonObject };
+  /** Paths that are never owned by writers of the main resource, of `status` or of `approval` (server-side apply reset fields). */
+  readonly resetFields: { main: JsonObject; status: JsonObject; approval?: JsonObject };
   /**
    * For resources that show objects of another group: how those are stored, and shown. `apiVersion` is set by the caller.
    * `to` leaves its argument as it is; `from` may change it.

@@ -1,6 +1,7 @@
 import type { Runtime } from '../runtime/index.ts';
 import {
   admissionChain,
+  claimResize,
   conditionCheck,
   limitRanger,
   mutatingAdmissionPolicies,
@@ -88,6 +89,7 @@ export function serverAdmission(
         serviceAccount,
         runtimeClass,
         priority,
+        claimResize,
         certificateApproval(authorizer),
         certificateSigning(authorizer),
         certificateSubjectRestriction,

@@ -48,6 +48,50 @@ describe('subresources that do something', () => {
     expect((await get(`${PODS}/b`)).status).toBe(200);
   });
 
+  it('ephemeral containers are added to a pod and stay as they are', async () => {
+    const { post, get, call } = await startServer({ controllers: false });
+    await post(PODS, pod('a'));
+    const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+    const add = (container: object) =>
+      call(
+        'PATCH',
+        `${PODS}/a/ephemeralcontainers`,
+        { spec: { ephemeralContainers: [container] } },
+        strategic,
+      );
+    expect((await add({ name: 'e', image: 'busybox', targetContainerName: 'c' })).status).toBe(200);
+    expect((await get(`${PODS}/a/ephemeralcontainers`)).body).toMatchObject({
+      spec: { ephemeralContainers: [{ name: 'e', image: 'busybox' }] },
+    });
+    expect((await add({ name: 'e', image: 'other' })).body.message).toContain('may not be changed');
+    expect((await add({ name: 'f', image: 'x', targetContainerName: 'zz' })).body.message).toContain(
+      'Not found: "zz"',
+    );
+    expect((await add({ name: 'g', image: 'x', ports: [{ containerPort: 80 }] })).body.message).toContain(
+      'spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container',
+    );
+  });
+
+  it('a claim grows where its class lets it', async () => {
+    const { post, call } = await startServer({ controllers: false });
+    const claims = '/api/v1/namespaces/default/persistentvolumeclaims';
+    const merge = { 'content-type': 'application/merge-patch+json' };
+    const resources = (storage: string): object => ({ resources: { requests: { storage } } });
+    await post(claims, {
+      metadata: { name: 'c' },
+      spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'fast', ...resources('1Gi') },
+    });
+    await call('PATCH', `${claims}/c/status`, { status: { phase: 'Bound' } }, merge);
+    const grow = () => call('PATCH', `${claims}/c`, { spec: resources('2Gi') }, merge);
+    expect((await grow()).body).toMatchObject({ code: 403, reason: 'Forbidden' });
+    await post('/apis/storage.k8s.io/v1/storageclasses', {
+      metadata: { name: 'fast' },
+      provisioner: 'example.com/p',
+      allowVolumeExpansion: true,
+    });
+    expect((await grow()).status).toBe(200);
+  });
+
   it('[V41] a token is for a service account, for whom and as long as asked', async () => {
     const { post } = await startServer({ controllers: false });
     const accounts = '/api/v1/namespaces/default/serviceaccounts';

@@ -8,6 +8,8 @@ type Resolve = TypeSchema['resolve'];
 interface FieldPlan {
   /** An empty list or map, or the zero of a scalar, counts as unset and is not written. */
   readonly omitsEmpty: 'scalar' | 'container' | undefined;
+  /** An empty list or map is written as null, as if it were unset. */
+  readonly nullsEmpty: boolean;
   readonly plan: Plan;
 }
 
@@ -28,21 +30,23 @@ const plans = new WeakMap<Resolve, WeakMap<OpenApiSchema, Plan>>();
 /**
  * Brings an object of a built-in kind into the form in which the types behind these kinds write it, in place: some fields are
  * there even when they are unset (`resources: {}`, `creationTimestamp: null`, `name: ""`), and others never when they are
- * empty (`labels: {}`, `hostNetwork: false`). The object's own `metadata` is left alone. Null means unset.
+ * empty (`labels: {}`, `hostNetwork: false`). The object's own `metadata` is left alone. Null means unset. An object `asStored`
+ * has null for lists and maps that are always written and empty, as they are after they were stored.
  */
-export function bringIntoForm(object: JsonObject, type: TypeSchema): void {
-  formObject(object, planOf(type.schema, type.resolve), true);
+export function bringIntoForm(object: JsonObject, type: TypeSchema, asStored: boolean = false): void {
+  formObject(object, planOf(type.schema, type.resolve), asStored, true);
 }
 
-function formObject(object: JsonObject, plan: Plan, root: boolean): void {
+function formObject(object: JsonObject, plan: Plan, asStored: boolean, root: boolean): void {
   for (const key in object) {
     const value = object[key];
     if (value === undefined || (root && key === 'metadata')) continue;
     const field = plan.fields.get(key);
     if (field === undefined) {
-      if (plan.values) form(value, plan.values);
+      if (plan.values) form(value, plan.values, asStored);
     } else if (field.omitsEmpty !== undefined && isEmpty(value, field.omitsEmpty)) delete object[key];
-    else form(value, field.plan);
+    else if (asStored && field.nullsEmpty && isEmpty(value, 'container')) object[key] = null;
+    else form(value, field.plan, asStored);
   }
   for (const [key, zero] of plan.zeros) if (object[key] === undefined) object[key] = zero;
   for (const key of plan.structs) {
@@ -50,14 +54,14 @@ function formObject(object: JsonObject, plan: Plan, root: boolean): void {
     const made: JsonObject = {};
     object[key] = made;
     const field = plan.fields.get(key);
-    if (field) formObject(made, field.plan, false);
+    if (field) formObject(made, field.plan, asStored, false);
   }
 }
 
-function form(value: JsonValue, plan: Plan): void {
+function form(value: JsonValue, plan: Plan, asStored: boolean): void {
   if (typeof value !== 'object' || value === null) return;
-  if (!Array.isArray(value)) formObject(value, plan, false);
-  else if (plan.items) for (const item of value) form(item, plan.items);
+  if (!Array.isArray(value)) formObject(value, plan, asStored, false);
+  else if (plan.items) for (const item of value) form(item, plan.items, asStored);
 }
 
 function isEmpty(value: JsonValue, as: 'scalar' | 'container'): boolean {
@@ -91,7 +95,8 @@ function planOf(written: OpenApiSchema, resolve: Resolve): Plan {
     else if (isObject(zero) && Object.keys(zero).length === 0 && target.type === 'object') structs.push(key);
     const omitsEmpty =
       property.emitsNull || property.default !== undefined ? undefined : omission(property, target);
-    fields.set(key, { omitsEmpty, plan: planOf(property, resolve) });
+    const nullsEmpty = property.emitsNull === true && omission(property, target) === 'container';
+    fields.set(key, { omitsEmpty, nullsEmpty, plan: planOf(property, resolve) });
   }
   const values = valuesOf(schema);
   if (schema.items) plan.items = planOf(schema.items, resolve);

@@ -1,4 +1,5 @@
 import { childPath } from './field-issue.ts';
+import { goValue } from './go-value.ts';
 import { clone, isObject, type JsonObject, type JsonValue } from './json.ts';
 import { comparable, type ElementKey, orderedAsPatched, positions } from './list-order.ts';
 import type { OpenApiSchema, TypeSchema } from './open-api-schema.ts';
@@ -172,7 +173,9 @@ function checkOrder(
     const key = comparable(keyOf(element));
     while (at < order.length && comparable(keyOf(order[at] ?? null)) !== key) at++;
     if (at === order.length) {
-      throw malformed(path, `has elements that ${ELEMENT_ORDER} does not list, or lists in another order`);
+      // In Go's words, as clients know them.
+      const message = `The order in patch list:\n${goValue([...changes])}\n doesn't match ${ELEMENT_ORDER.replace(/\/$/, '')} list:\n${goValue([...order])}\n`;
+      throw new PatchError('Unusable', message, { path });
     }
     at++;
   }
@@ -255,7 +258,12 @@ function elementsAreMaps(
     for (const element of list) {
       if (Array.isArray(element)) throw malformed(path, 'is a list of lists, which cannot be merged');
       const map = isObject(element);
-      if (maps !== undefined && maps !== map) throw malformed(path, 'mixes objects and scalars');
+      if (maps !== undefined && maps !== map)
+        throw new PatchError(
+          'Unusable',
+          `list element types are not identical: ${goValue([[...live], [...patch]])}`,
+          { path },
+        );
       maps = map;
     }
   }

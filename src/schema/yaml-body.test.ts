@@ -71,10 +71,13 @@ name: "1.10"
     expect(parseYamlBody('a: 1\nb: [1, 2\nc: 3\n')).toMatchObject({ ok: false, reason: 'Syntax', line: 3 });
     expect(parseYamlBody('a:\n\tb: 1\n')).toMatchObject({ ok: false, line: 2 });
     expect(parseYamlBody('a: *nowhere\n')).toMatchObject({ ok: false, reason: 'Syntax' });
-    expect(parseYamlBody('a: 1\n---\nb: 2\n')).toMatchObject({ ok: false, line: 3 });
     expect(parseYamlBody('a:\n  ~: 1\n')).toMatchObject({ ok: false, line: 2 });
     expect(parseYamlBody('a:\n  ? {b: 1}\n  : 2\n')).toMatchObject({ ok: false, line: 2 });
     expect(parseYamlBody('a: .inf')).toMatchObject({ ok: false, message: 'Infinity has no form in JSON' });
+  });
+
+  it('looks at the first of several documents', () => {
+    expect(parseYamlBody('a: 1\n---\nb: 2\n')).toMatchObject({ ok: true, value: { a: 1 } });
   });
 
   it('finds duplicate keys and integers that lose digits', () => {

@@ -58,7 +58,7 @@ const OPTIONS = {
   logLevel: 'silent',
 } as const;
 
-/** Decodes a YAML (or JSON) body of one document. An empty body is null. */
+/** Decodes a YAML (or JSON) body: its first document. An empty body is null. */
 export function parseYamlBody(body: Uint8Array | string, limits: DecodeLimits = {}): Decoded | DecodeFailure {
   const text = decodeText(body, limits);
   if (typeof text !== 'string') return text;
@@ -69,17 +69,9 @@ export function parseYamlBody(body: Uint8Array | string, limits: DecodeLimits = 
     if (json.ok ? json.duplicates.length === 0 : json.reason !== 'Syntax') return json;
   }
   const documents = parseYamlDocuments(text, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
-  const [first, second] = documents;
+  // As elsewhere, what follows the first document is not looked at.
+  const [first] = documents;
   if (!first) return { ok: true, value: null, duplicates: [], inexact: [] };
-  if (second) {
-    const { line } = second;
-    return {
-      ok: false,
-      reason: 'Syntax',
-      message: `line ${line}: one document is expected, another one begins here`,
-      line,
-    };
-  }
   return first.result;
 }
 

@@ -5,6 +5,7 @@
  * Webhooks are asked outside of it, after the plugins of each phase: the decision waits, and is made anew when the object has
  * changed meanwhile. Quotas are charged last, at the moment of the write. Writes that concern no webhook never wait.
  */
+export { claimResize } from './claim-resize.ts';
 export { limitRanger } from './limit-ranger.ts';
 export { namespaceLifecycle } from './namespace-lifecycle.ts';
 export { type Accountant, type AdmissionPlugin, admissionChain, type RemoteAdmission } from './plugin.ts';

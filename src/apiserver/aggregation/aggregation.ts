@@ -107,7 +107,10 @@ export function startAggregation(
     try {
       if (resolveService(namespace, name, port, cluster) !== undefined) return undefined;
     } catch (error) {
-      return { status: 'False', reason: 'ServiceNotFound', message: errorText(error) };
+      const why = errorText(error);
+      const absent = / not found$/.test(why);
+      const message = absent ? `service/${name} in ${JSON.stringify(namespace)} is not present` : why;
+      return { status: 'False', reason: 'ServiceNotFound', message };
     }
     const message = `the Service ${JSON.stringify(name)} in ${JSON.stringify(namespace)} has no ready endpoints`;
     return { status: 'False', reason: 'MissingEndpoints', message };

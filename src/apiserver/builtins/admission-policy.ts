@@ -1,4 +1,5 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
+import { validatePathSegmentName, validateQualifiedName } from '../../schema/names.ts';
 import type { PolicyExpression } from '../admission/policies/expression.ts';
 import {
   compileConditions,
@@ -9,13 +10,29 @@ import {
 } from '../admission/policies/policy.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { labelSelector, oneOf, type Problems } from './field-checks.ts';
-import { duplicate, invalidValue, notSupported, required } from './field-errors.ts';
+import { conditionProblems } from './conditions.ts';
+import { dns1123Subdomain, labelSelector, oneOf, type Problems } from './field-checks.ts';
+import {
+  duplicate,
+  forbidden,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+} from './field-errors.ts';
 import { defaultWhenNull, ensureObject, objectsOf, strings, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { defaultRules, validateMatchConditions, validateRule } from './match-rules.ts';
 
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 const IDENTIFIER = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
+/** Words of the language of expressions, which name no variables. */
+const RESERVED: ReadonlySet<string> = new Set(
+  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
+    ' ',
+  ),
+);
 const ACTIONS = ['Audit', 'Deny', 'Warn'];
 
 /** Admission policies: their form, and that their expressions compile. */
@@ -26,6 +43,14 @@ export const validatingAdmissionPolicyStrategy: Strategy = strategy({
   defaults: (object) => defaultPolicy(ensureObject(object, 'spec')),
   prepareForCreate: initialStatus({}),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: (object) => [
+    ...conditionProblems(objectAt(object, 'status'), 'status.conditions'),
+    ...objectsOf(objectAt(object, 'status', 'typeChecking'), 'expressionWarnings').flatMap((warning, index) =>
+      ['fieldRef', 'warning']
+        .filter((key) => text(warning, key) === '')
+        .map((key) => required(`status.typeChecking.expressionWarnings[${index}].${key}`)),
+    ),
+  ],
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems = policyProblems(spec);
@@ -42,7 +67,9 @@ export const validatingAdmissionPolicyStrategy: Strategy = strategy({
     for (const [index, audit] of audits.entries()) {
       const at = `spec.auditAnnotations[${index}]`;
       const key = text(audit, 'key');
-      if (key === '') problems.push(required(`${at}.key`));
+      // Keys are those of annotations of audit events, in the policy's own domain.
+      const qualified = `${object.metadata.name ?? ''}/${key}`;
+      problems.push(...invalidEach(`${at}.key`, qualified, validateQualifiedName(qualified)));
       if (keys.has(key)) problems.push(duplicate(`${at}.key`, key));
       keys.add(key);
       if (text(audit, 'valueExpression').trim() === '') {
@@ -138,9 +165,12 @@ function bindingStrategy(validating: boolean): Strategy {
     validate(object) {
       const spec = objectAt(object, 'spec') ?? {};
       const problems: Problems = [];
-      if (text(spec, 'policyName') === '') problems.push(required('spec.policyName'));
+      const policy = text(spec, 'policyName');
+      if (policy === '') problems.push(required('spec.policyName'));
+      else problems.push(...dns1123Subdomain(policy, 'spec.policyName'));
       const actions = strings(spec, 'validationActions');
-      if (validating && actions.length === 0) problems.push(required('spec.validationActions'));
+      if (validating && actions.length === 0)
+        problems.push(required('spec.validationActions', 'at least one validation action is required'));
       for (const [index, action] of actions.entries()) {
         const at = `spec.validationActions[${index}]`;
         if (!ACTIONS.includes(action)) problems.push(notSupported(at, action, ACTIONS));
@@ -148,13 +178,15 @@ function bindingStrategy(validating: boolean): Strategy {
       }
       if (actions.includes('Deny') && actions.includes('Warn')) {
         problems.push(
-          invalidValue(
+          invalidAs(
             'spec.validationActions',
-            actions,
+            goDump('[]admissionregistration.ValidationAction', actions),
             'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
           ),
         );
       }
+      const param = objectAt(spec, 'paramRef');
+      if (param) problems.push(...paramRefProblems(param, 'spec.paramRef'));
       const match = objectAt(spec, 'matchResources');
       if (match) problems.push(...matchProblems(match, 'spec.matchResources'));
       return problems;
@@ -189,16 +221,13 @@ function policyProblems(spec: JsonObject): Problems {
     }
   }
   problems.push(...validateMatchConditions(spec, 'spec.matchConditions'));
-  const names = new Set<string>();
   for (const [index, variable] of objectsOf(spec, 'variables').entries()) {
     const at = `spec.variables[${index}]`;
     const name = text(variable, 'name');
     if (name === '') problems.push(required(`${at}.name`, 'name is not specified'));
-    else if (!IDENTIFIER.test(name)) {
+    else if (!IDENTIFIER.test(name) || RESERVED.has(name)) {
       problems.push(invalidValue(`${at}.name`, name, 'name is not a valid CEL identifier'));
     }
-    if (names.has(name)) problems.push(duplicate(`${at}.name`, name));
-    names.add(name);
     if (text(variable, 'expression').trim() === '') {
       problems.push(required(`${at}.expression`, 'expression is not specified'));
     }
@@ -217,6 +246,27 @@ function paramKindProblems(param: JsonObject, path: string): Problems {
   return problems;
 }
 
+/** Which objects parameters come from: one by its name, or all that a selector finds. */
+function paramRefProblems(param: JsonObject, path: string): Problems {
+  const name = text(param, 'name');
+  const selector = objectAt(param, 'selector');
+  const problems: Problems =
+    name === '' ? [] : invalidEach(`${path}.name`, name, validatePathSegmentName(name));
+  problems.push(...labelSelector(selector, `${path}.selector`));
+  if (name !== '' && selector) {
+    const detail = 'name and selector are mutually exclusive';
+    problems.push(forbidden(`${path}.name`, detail), forbidden(`${path}.selector`, detail));
+  }
+  if (name === '' && !selector) problems.push(required(path, 'one of name or selector must be specified'));
+  const action = text(param, 'parameterNotFoundAction');
+  if (action === '') problems.push(required(`${path}.parameterNotFoundAction`));
+  else if (!NOT_FOUND_ACTIONS.includes(action))
+    problems.push(notSupported(`${path}.parameterNotFoundAction`, action, NOT_FOUND_ACTIONS));
+  return problems;
+}
+
+const NOT_FOUND_ACTIONS: readonly string[] = ['Deny', 'Allow'];
+
 function matchProblems(match: JsonObject, path: string): Problems {
   const problems = oneOf(match, path, 'matchPolicy', ['Equivalent', 'Exact']);
   problems.push(
@@ -225,7 +275,13 @@ function matchProblems(match: JsonObject, path: string): Problems {
   );
   for (const key of ['resourceRules', 'excludeResourceRules']) {
     for (const [index, rule] of objectsOf(match, key).entries()) {
-      problems.push(...validateRule(rule, `${path}.${key}[${index}]`));
+      const at = `${path}.${key}[${index}]`;
+      problems.push(...validateRule(rule, at));
+      const names = strings(rule, 'resourceNames');
+      for (const [i, name] of names.entries()) {
+        problems.push(...invalidEach(`${at}.resourceNames[${i}]`, name, validatePathSegmentName(name)));
+        if (names.indexOf(name) < i) problems.push(duplicate(`${at}.resourceNames[${i}]`, name));
+      }
     }
   }
   return problems;

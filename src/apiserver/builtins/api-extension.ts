@@ -1,3 +1,4 @@
+import { formatTime } from '../../runtime/index.ts';
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1035Label, validatePathSegmentName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
@@ -59,6 +60,17 @@ export const customResourceDefinitionStrategy: Strategy = strategy({
   prepareForStatusUpdate: keepSpec,
 });
 
+/** What this server serves itself is always there. */
+function localCondition(now: number): JsonObject {
+  return {
+    type: 'Available',
+    status: 'True',
+    lastTransitionTime: formatTime(now),
+    reason: 'Local',
+    message: 'Local APIServices are always available',
+  };
+}
+
 export const apiServiceStrategy: Strategy = strategy({
   validateName: validatePathSegmentName,
   allowUnconditionalUpdate: false,
@@ -67,7 +79,10 @@ export const apiServiceStrategy: Strategy = strategy({
     const service = objectAt(object, 'spec', 'service');
     if (service) defaultWhenNull(service, 'port', 443);
   },
-  prepareForCreate: initialStatus({}),
+  prepareForCreate(object, context) {
+    const local = objectAt(object, 'spec', 'service') === undefined;
+    initialStatus(local ? { conditions: [localCondition(context.now)] } : {})(object);
+  },
   prepareForStatusUpdate: keepSpec,
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};

@@ -8,7 +8,12 @@ export const METRICS_ANNOTATION: string = `${PREFIX}metrics`;
 const BEHAVIOR = `${PREFIX}behavior`;
 const CONDITIONS = `${PREFIX}conditions`;
 const CURRENT_METRICS = `${PREFIX}current-metrics`;
-const ANNOTATIONS = [METRICS_ANNOTATION, BEHAVIOR, CONDITIONS, CURRENT_METRICS];
+export const AUTOSCALER_ANNOTATIONS: readonly string[] = [
+  METRICS_ANNOTATION,
+  BEHAVIOR,
+  CONDITIONS,
+  CURRENT_METRICS,
+];
 const DEFAULT_UTILIZATION = 80;
 
 /** An autoscaler of `autoscaling/v1` in the form of v2, in which all are stored. Leaves its argument as it is. */
@@ -23,7 +28,7 @@ export function autoscalerToV2(object: KubeObject): KubeObject {
     if (typeof share === 'number') metrics.push(cpuMetric(share));
     spec.metrics = metrics.length > 0 ? metrics : [cpuMetric(DEFAULT_UTILIZATION)];
     const behavior = parsed(kept.get(BEHAVIOR));
-    if (isObject(behavior)) spec.behavior = recased(behavior, lowerFirst);
+    if (isObject(behavior)) spec.behavior = withoutNulls(recased(behavior, lowerFirst));
   }
   const status = objectAt(out, 'status');
   if (status) {
@@ -35,6 +40,7 @@ export function autoscalerToV2(object: KubeObject): KubeObject {
     status.currentMetrics = current.length > 0 ? current : null;
     const conditions = listIn(kept.get(CONDITIONS));
     if (conditions.length > 0) status.conditions = conditions;
+    if (status.currentReplicas === 0) delete status.currentReplicas;
   }
   return out;
 }
@@ -56,7 +62,7 @@ export function autoscalerToV1(stored: KubeObject): KubeObject {
       else others.push(metricToV1(metric, 'target'));
     }
     if (others.length > 0) keep.set(METRICS_ANNOTATION, others);
-    if (behavior) keep.set(BEHAVIOR, recased(behavior, upperFirst));
+    if (behavior) keep.set(BEHAVIOR, recased(withAllRules(behavior), upperFirst));
   }
   const status = objectAt(stored, 'status');
   if (status) {
@@ -85,11 +91,30 @@ export function autoscalerToV1(stored: KubeObject): KubeObject {
   return stored;
 }
 
+/** The annotation says of what is unset that it is. */
+function withAllRules(behavior: JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const direction of ['scaleUp', 'scaleDown']) {
+    const rules = objectAt(behavior, direction);
+    out[direction] = rules
+      ? { stabilizationWindowSeconds: null, selectPolicy: null, policies: null, ...rules }
+      : null;
+  }
+  return out;
+}
+
+function withoutNulls(value: JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const [key, item] of Object.entries(value))
+    if (item !== null && item !== undefined) out[key] = isObject(item) ? withoutNulls(item) : item;
+  return out;
+}
+
 function takeAnnotations(object: KubeObject): Map<string, string> {
   const kept = new Map<string, string>();
   const { annotations } = object.metadata;
   if (!annotations) return kept;
-  for (const name of ANNOTATIONS) {
+  for (const name of AUTOSCALER_ANNOTATIONS) {
     const value = annotations[name];
     if (value === undefined) continue;
     kept.set(name, value);
@@ -148,12 +173,12 @@ function metricToV1(metric: JsonObject, side: Side): JsonObject {
     };
     put('target', source.describedObject);
     put('name', source.name);
-    put('container', source.container);
     put('metricName', named.name);
     put(key === 'external' ? 'metricSelector' : 'selector', named.selector);
     put(`${side}AverageUtilization`, values.averageUtilization);
     put(key === 'object' ? 'averageValue' : `${side}AverageValue`, values.averageValue);
     put(`${side}Value`, values.value);
+    put('container', source.container);
     out[key] = old;
   }
   return out;

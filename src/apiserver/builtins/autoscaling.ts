@@ -3,9 +3,14 @@ import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validatePathSegmentName } from '../../schema/names.ts';
 import { formatQuantity, parseQuantity } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
-import { autoscalerToV1, autoscalerToV2, METRICS_ANNOTATION } from './autoscaler-conversion.ts';
+import {
+  AUTOSCALER_ANNOTATIONS,
+  autoscalerToV1,
+  autoscalerToV2,
+  METRICS_ANNOTATION,
+} from './autoscaler-conversion.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { dns1123Label, oneOf, type Problems } from './field-checks.ts';
+import { dns1123Label, notNegative, oneOf, type Problems } from './field-checks.ts';
 import { forbidden, invalidAs, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
 import { assign, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
 import { quantityDump } from './go-dump.ts';
@@ -41,6 +46,8 @@ export const horizontalPodAutoscalerStrategy: Strategy = strategy({
     assign(object, 'status', { desiredReplicas: 0, currentMetrics: null });
   },
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: (object) =>
+    notNegative(objectAt(object, 'status'), 'status', 'currentReplicas', 'desiredReplicas'),
   validate,
 });
 
@@ -48,6 +55,7 @@ export const horizontalPodAutoscalerStrategy: Strategy = strategy({
 export const horizontalPodAutoscalerV1Strategy: Strategy = {
   ...horizontalPodAutoscalerStrategy,
   storedForm: { to: autoscalerToV2, from: autoscalerToV1 },
+  derivedAnnotations: AUTOSCALER_ANNOTATIONS,
   defaults(object) {
     const spec = ensureObject(object, 'spec');
     defaultWhenNull(spec, 'minReplicas', 1);
@@ -111,7 +119,7 @@ function referenceProblems(reference: JsonObject | undefined, path: string): Pro
   });
 }
 
-const SOURCES = ['containerResource', 'external', 'object', 'pods', 'resource'];
+const SOURCES = ['object', 'external', 'pods', 'resource', 'containerResource'];
 
 function metricProblems(metric: JsonObject, path: string): Problems {
   const problems: Problems = [];
@@ -119,11 +127,13 @@ function metricProblems(metric: JsonObject, path: string): Problems {
   if (type === '') problems.push(required(`${path}.type`, 'must specify a metric source type'));
   if (!METRIC_TYPES.includes(type)) problems.push(notSupported(`${path}.type`, type, METRIC_TYPES));
   const expected = type === '' ? '' : `${type.slice(0, 1).toLowerCase()}${type.slice(1)}`;
-  for (const key of SOURCES) {
-    const source = objectAt(metric, key);
-    if (source) problems.push(...sourceProblems(key, source, `${path}.${key}`));
+  // Of several sources only the first is looked at: there may be no others.
+  const first = SOURCES.find((key) => isObject(metric[key]));
+  if (first) problems.push(...sourceProblems(first, objectAt(metric, first) ?? {}, `${path}.${first}`));
+  if (!SOURCES.includes(expected)) {
+    if (type !== '') problems.push(notSupported(`${path}.type`, type, METRIC_TYPES));
+    return problems;
   }
-  if (!SOURCES.includes(expected)) return problems;
   if (!isObject(metric[expected])) {
     problems.push(required(`${path}.${expected}`, 'must populate information for the given metric source'));
   }

@@ -62,6 +62,21 @@ export function keepSpec(object: KubeObject, old: KubeObject): void {
   keepField(object, old, 'spec');
 }
 
+/** The same, and of the metadata too: nothing but who owns what is the writer's. */
+export function keepSpecAndMetadata(object: KubeObject, old: KubeObject): void {
+  keepSpec(object, old);
+  const { metadata } = object;
+  for (const key of [
+    'labels',
+    'annotations',
+    'finalizers',
+    'ownerReferences',
+    'deletionTimestamp',
+    'generation',
+  ] as const)
+    assign(metadata as unknown as JsonObject, key, clone(old.metadata[key]));
+}
+
 export function keepField(object: KubeObject, old: KubeObject, key: string): void {
   assign(object, key, clone(old[key]));
 }

@@ -1,7 +1,15 @@
+import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
 import { formatQuantity, parseQuantity } from '../../schema/quantity.ts';
 import { dns1123Subdomain, labelSelector, oneOf, type Problems } from './field-checks.ts';
-import { forbidden, invalidAs, invalidValue, notSupported, required } from './field-errors.ts';
+import {
+  forbidden,
+  invalidAs,
+  invalidValue,
+  notSupported,
+  notSupportedAs,
+  required,
+} from './field-errors.ts';
 import { strings, text } from './fields.ts';
 import { notNegativeQuantity } from './resource-list.ts';
 
@@ -36,6 +44,33 @@ export function validateClaimSpec(spec: JsonObject, path: string): Problems {
     // What messages show is the path, of all things.
     const shown = `field.Path{name:"dataSource", index:"", parent:(*field.Path)(0xc000000000)}`;
     problems.push(invalidAs(path, shown, 'must match dataSourceRef'));
+  }
+  return problems;
+}
+
+const RESIZE_STATES: readonly string[] = [
+  'ControllerResizeInProgress',
+  'ControllerResizeInfeasible',
+  'NodeResizeInProgress',
+  'NodeResizeInfeasible',
+  'NodeResizePending',
+];
+
+/** What must hold of the status of a claim that somebody writes. */
+export function claimStatusProblems(claim: KubeObject): Problems {
+  const status = objectAt(claim, 'status');
+  const problems: Problems = [];
+  for (const key of ['capacity', 'allocatedResources']) {
+    const amounts = objectAt(status, key) ?? {};
+    for (const name of Object.keys(amounts))
+      problems.push(...notNegativeQuantity(amounts[name], `status.${key}[${name}]`));
+  }
+  const at = 'status.allocatedResourceStatus';
+  const states = objectAt(status, 'allocatedResourceStatuses') ?? {};
+  for (const name of Object.keys(states)) {
+    if (name !== 'storage') problems.push(notSupported(at, name, ['storage']));
+    // Messages show the resource, of all things.
+    if (!RESIZE_STATES.includes(text(states, name))) problems.push(notSupportedAs(at, name, RESIZE_STATES));
   }
   return problems;
 }

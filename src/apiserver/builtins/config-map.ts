@@ -26,7 +26,7 @@ export const configMapStrategy: Strategy = strategy({
       problems.push(...invalidEach(`binaryData[${key}]`, key, validateConfigMapKey(key)));
       size += decodedLength(binary[key] ?? '');
     }
-    if (size > DATA_LIMIT) problems.push(tooLong('', DATA_LIMIT));
+    if (size > DATA_LIMIT) problems.push(tooLong('[]', DATA_LIMIT));
     return problems;
   },
   validateUpdate: (object, old) => frozenProblems(object, old, ['data', 'binaryData']),

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
-import { validateConfigMapKey, validateDns1123Label } from '../../schema/names.ts';
+import { validateConfigMapKey, validateDns1123Label, validateQualifiedName } from '../../schema/names.ts';
 import { divisorProblem, RESOURCE_FIELDS } from './downward-fields.ts';
 import {
   dns1123Subdomain,
@@ -45,8 +45,8 @@ const MAX_ID = 2147483647;
 export type ContainerRole = 'containers' | 'initContainers' | 'ephemeralContainers';
 
 export interface ContainerSurroundings {
-  /** Names of the volumes of the pod. */
-  readonly volumes: ReadonlySet<string>;
+  /** Volumes of the pod by name: what kind of source each has. */
+  readonly volumes: ReadonlyMap<string, string>;
   readonly hostNetwork: boolean;
   /** Seconds that the pod has to end. */
   readonly grace: number;
@@ -226,13 +226,21 @@ function envFieldProblems(ref: JsonObject, path: string): Problems {
   if (version !== 'v1') {
     return [invalidValue(at, field, `error converting fieldPath: unsupported pod version: ${version}`)];
   }
-  if (ENV_FIELDS.includes(field) || /^metadata\.(labels|annotations)\['[^']+'\]$/.test(field)) return [];
+  if (ENV_FIELDS.includes(field)) return [];
+  const key = /^metadata\.(?:labels|annotations)\['([^']+)'\]$/.exec(field)?.[1];
+  if (key !== undefined) {
+    const detail = at.replace(/\.fieldPath$/, '');
+    return invalidEach(detail, key, validateQualifiedName(key));
+  }
   return OTHER_FIELDS.includes(field)
     ? [notSupported(at, field, ENV_FIELDS)]
     : [invalidValue(at, field, `error converting fieldPath: field label not supported: ${field}`)];
 }
 
-function mountProblems(container: JsonObject, at: string, volumes: ReadonlySet<string>): Problems {
+/** Sources that a container may have as a block device. */
+const BLOCK_SOURCES: readonly string[] = ['persistentVolumeClaim', 'ephemeral'];
+
+function mountProblems(container: JsonObject, at: string, volumes: ReadonlyMap<string, string>): Problems {
   const problems: Problems = [];
   const paths = new Set<string>();
   for (const [index, mount] of objectsOf(container, 'volumeMounts').entries()) {
@@ -244,11 +252,11 @@ function mountProblems(container: JsonObject, at: string, volumes: ReadonlySet<s
     if (mountPath === '') problems.push(required(`${path}.mountPath`));
     if (paths.has(mountPath)) problems.push(invalidValue(`${path}.mountPath`, mountPath, 'must be unique'));
     paths.add(mountPath);
-    problems.push(...subPathProblems(mount, path));
     const list = `${at}.volumeMounts`;
     problems.push(
+      ...subPathProblems(mount, path, list),
+      ...readOnlyProblems(mount, list),
       ...oneOf(mount, list, 'mountPropagation', ['Bidirectional', 'HostToContainer', 'None']),
-      ...oneOf(mount, list, 'recursiveReadOnly', ['Disabled', 'Enabled', 'IfPossible']),
     );
   }
   const devices = new Set<string>();
@@ -258,9 +266,16 @@ function mountProblems(container: JsonObject, at: string, volumes: ReadonlySet<s
     if (name === '') problems.push(required(`${path}.name`));
     if (devices.has(name)) problems.push(invalidValue(`${path}.name`, name, 'must be unique'));
     devices.add(name);
-    if (!volumes.has(name)) problems.push(notFoundValue(`${path}.name`, name));
+    const kind = volumes.get(name);
+    if (kind === undefined) problems.push(notFoundValue(`${path}.name`, name));
+    else if (!BLOCK_SOURCES.includes(kind)) {
+      const detail = 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode';
+      problems.push(invalidValue(`${path}.name`, name, detail));
+    }
     const devicePath = text(device, 'devicePath');
     if (devicePath === '') problems.push(required(`${path}.devicePath`));
+    if (devicePath.split('/').includes('..'))
+      problems.push(invalidValue(`${path}.devicePath`, devicePath, "can not contain backsteps ('..')"));
     else if (paths.has(devicePath)) {
       problems.push(invalidValue(`${path}.devicePath`, devicePath, 'must be unique'));
     }
@@ -269,15 +284,29 @@ function mountProblems(container: JsonObject, at: string, volumes: ReadonlySet<s
   return problems;
 }
 
-function subPathProblems(mount: JsonObject, path: string): Problems {
+/** What is below a mount is read-only only where the mount itself is. */
+function readOnlyProblems(mount: JsonObject, list: string): Problems {
+  const recursive = text(mount, 'recursiveReadOnly');
+  if (recursive === '' || recursive === 'Disabled') return [];
+  const problems = oneOf(mount, list, 'recursiveReadOnly', ['Disabled', 'Enabled', 'IfPossible']);
+  if (problems.length > 0) return problems;
+  const at = `${list}.recursiveReadOnly`;
+  if (mount.readOnly !== true) problems.push(forbidden(at, 'may only be specified when readOnly is true'));
+  const propagation = text(mount, 'mountPropagation');
+  if (propagation !== '' && propagation !== 'None')
+    problems.push(forbidden(at, 'may only be specified when mountPropagation is None or not specified'));
+  return problems;
+}
+
+function subPathProblems(mount: JsonObject, path: string, list: string): Problems {
   const problems: Problems = [];
   for (const key of ['subPath', 'subPathExpr']) {
     const value = text(mount, key);
     if (value.startsWith('/')) {
-      problems.push(invalidValue(`${path}.${key}`, value, 'must be a relative path'));
+      problems.push(invalidValue(`${list}.${key}`, value, 'must be a relative path'));
     }
     if (value.split('/').includes('..')) {
-      problems.push(invalidValue(`${path}.${key}`, value, "must not contain '..'"));
+      problems.push(invalidValue(`${list}.${key}`, value, "must not contain '..'"));
     }
   }
   if (text(mount, 'subPath') !== '' && text(mount, 'subPathExpr') !== '') {
@@ -329,6 +358,12 @@ function roleProblems(container: JsonObject, role: ContainerRole, at: string): P
       }
     }
   }
+  if (role === 'ephemeralContainers')
+    for (const key of ['ports', 'resources', 'lifecycle', 'resizePolicy']) {
+      const value = container[key];
+      const set = Array.isArray(value) ? value.length > 0 : isObject(value) && Object.keys(value).length > 0;
+      if (set) problems.push(forbidden(`${at}.${key}`, 'cannot be set for an Ephemeral Container'));
+    }
   if (role === 'initContainers' && !sidecar && isObject(container.lifecycle)) {
     problems.push(
       forbidden(`${at}.lifecycle`, 'may not be set for init containers without restartPolicy=Always'),

@@ -3,8 +3,8 @@ import { objectAt, stringsAt } from '../../schema/json.ts';
 import { validateDns1123Subdomain, validateLabels } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { notNegative, oneOf, type Problems } from './field-checks.ts';
-import { forbidden, invalidValue, required } from './field-errors.ts';
+import { notNegative, oneOf, type Problems, selectorText } from './field-checks.ts';
+import { invalidAs, invalidValue, required } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
 import { defaultJobTemplateSpec, validateJobSpec } from './job.ts';
 import { workloadNameWarnings } from './pod-name-warnings.ts';
@@ -45,7 +45,7 @@ function validate(object: KubeObject): Problems {
   const schedule = text(spec, 'schedule');
   if (schedule === '') problems.push(required('spec.schedule'));
   else {
-    if (/\bTZ=/.test(schedule)) {
+    if (schedule.includes('TZ')) {
       problems.push(
         invalidValue(
           'spec.schedule',
@@ -63,7 +63,11 @@ function validate(object: KubeObject): Problems {
       invalidValue(
         'spec.timeZone',
         zone,
-        zone === '' ? 'timeZone must be nil or non-empty string' : `unknown time zone ${zone}`,
+        zone === ''
+          ? 'timeZone must be nil or non-empty string'
+          : zone.toLowerCase() === 'local'
+            ? 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'
+            : `unknown time zone ${zone}`,
       ),
     );
   }
@@ -82,7 +86,13 @@ function validate(object: KubeObject): Problems {
   problems.push(...validateLabels(stringsAt(template, 'metadata', 'labels'), 'spec.jobTemplate.labels'));
   problems.push(...validateJobSpec(job, 'spec.jobTemplate.spec'));
   if (job.selector != null) {
-    problems.push(forbidden('spec.jobTemplate.spec.selector', '`selector` will be auto-generated'));
+    problems.push(
+      invalidAs(
+        'spec.jobTemplate.spec.selector',
+        selectorText(job.selector),
+        '`selector` will be auto-generated',
+      ),
+    );
   }
   if (job.manualSelector === true) {
     problems.push(notSupportedManual());

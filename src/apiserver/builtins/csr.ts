@@ -2,7 +2,11 @@ import type { KubeObject } from '../../kube/object.ts';
 import { certificateIdentity, PkiError } from '../../kube/pki.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject, listAt, objectAt } from '../../schema/json.ts';
-import { validateDns1123Subdomain, validatePathSegmentName } from '../../schema/names.ts';
+import {
+  validateDns1123Label,
+  validateDns1123Subdomain,
+  validatePathSegmentName,
+} from '../../schema/names.ts';
 import type { Strategy, StrategyContext } from '../resource.ts';
 import { fieldSet, initialStatus, keepField, keepSpec, strategy } from './base-strategy.ts';
 import type { Problems } from './field-checks.ts';
@@ -47,6 +51,7 @@ export const csrStrategy: Strategy = strategy({
   resetFields: {
     main: fieldSet(['spec', 'status']),
     status: fieldSet(['spec', 'status.conditions']),
+    approval: fieldSet(['spec']),
   },
   fieldLabelNames: ['spec.signerName'],
   fieldLabels: (csr) => ({ 'spec.signerName': text(objectAt(csr, 'spec'), 'signerName') }),
@@ -221,7 +226,7 @@ function requestProblems(request: string): Problems {
 function signerProblems(signer: string, path: string): Problems {
   if (signer === '') return [required(path)];
   const [domain = '', name, ...rest] = signer.split('/');
-  if (name === undefined || rest.length > 0 || !domain.includes('.')) {
+  if (name === undefined || rest.length > 0) {
     return [
       invalidValue(
         path,
@@ -231,9 +236,19 @@ function signerProblems(signer: string, path: string): Problems {
     ];
   }
   const problems: Problems = [];
-  for (const part of [domain, name]) {
-    for (const message of validateDns1123Subdomain(part)) problems.push(invalidValue(path, signer, message));
-  }
+  // Of several labels that are wrong the first is told.
+  const told = (part: string, check: (label: string) => string[]): void => {
+    const wrong = part.split('.').find((label) => check(label).length > 0);
+    if (wrong === undefined) return;
+    for (const message of check(wrong))
+      problems.push(invalidValue(path, part, `validating label ${JSON.stringify(wrong)}: ${message}`));
+  };
+  told(domain, validateDns1123Label);
+  if (!domain.includes('.'))
+    problems.push(
+      invalidValue(path, domain, 'should be a domain with at least two segments separated by dots'),
+    );
+  told(name, validateDns1123Subdomain);
   if (signer.length > SIGNER_LIMIT) {
     problems.push({ type: 'TooLong', path, detail: `may not be more than ${SIGNER_LIMIT} bytes` });
   }

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
+import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { isSoundSelector, matchesTemplate, selectorProblems, selectorUnchanged } from './deployment.ts';
@@ -19,6 +19,7 @@ export const daemonSetStrategy: Strategy = strategy({
   validateTwice: true,
   generation: 'spec',
   resetFields: statusResetFields('spec'),
+  derivedAnnotations: [TEMPLATE_GENERATION],
   defaults(object) {
     const spec = ensureObject(object, 'spec');
     const update = ensureObject(spec, 'updateStrategy');
@@ -44,14 +45,32 @@ export const daemonSetStrategy: Strategy = strategy({
     });
   },
   prepareForUpdate(object, old) {
-    const before = Number(old.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0) || 0;
+    const before = templateGeneration(old);
     const changed = !deepEqual(objectAt(object, 'spec', 'template'), objectAt(old, 'spec', 'template'));
     setTemplateGeneration(object, changed ? before + 1 : before);
   },
-  prepareForStatusUpdate: keepSpec,
+  prepareForStatusUpdate(object, old) {
+    keepSpec(object, old);
+    setTemplateGeneration(object, templateGeneration(old));
+  },
+  validateStatusUpdate: (object) =>
+    notNegative(
+      objectAt(object, 'status'),
+      'status',
+      'currentNumberScheduled',
+      'numberMisscheduled',
+      'desiredNumberScheduled',
+      'numberReady',
+      'observedGeneration',
+      'updatedNumberScheduled',
+      'numberAvailable',
+      'numberUnavailable',
+      'collisionCount',
+    ),
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
-    const problems = selectorProblems(spec, 'daemonset');
+    // One that is not there at all selects nothing, which is told of the template.
+    const problems = isObject(spec.selector) ? selectorProblems(spec, 'daemonset') : [];
     problems.push(
       ...validateTemplate(objectAt(spec, 'template'), 'spec.template', {
         kind: 'DaemonSet',
@@ -64,6 +83,10 @@ export const daemonSetStrategy: Strategy = strategy({
   },
   validateUpdate: (object, old) => selectorUnchanged(objectAt(object, 'spec'), objectAt(old, 'spec')),
 });
+
+function templateGeneration(object: KubeObject): number {
+  return Number(object.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0) || 0;
+}
 
 function setTemplateGeneration(object: KubeObject, value: number): void {
   object.metadata.annotations = { ...object.metadata.annotations, [TEMPLATE_GENERATION]: String(value) };

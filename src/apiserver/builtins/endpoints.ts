@@ -66,7 +66,7 @@ function endpointAddressProblems(address: JsonObject, path: string): Problems {
 }
 
 /** Addresses that mean something on each machine, which traffic must not be sent to through a service. */
-function reservedProblems(ip: string, path: string): Problems {
+export function reservedProblems(ip: string, path: string): Problems {
   const lower = ip.toLowerCase();
   const problems: Problems = [];
   const refuse = (detail: string): void => {
@@ -119,6 +119,14 @@ export const endpointSliceStrategy: Strategy = strategy({
     }
     for (const endpoint of objectsOf(object, 'endpoints')) ensureObject(endpoint, 'conditions');
   },
+  // What older clients know is not taken from new objects.
+  prepareForCreate(object) {
+    for (const endpoint of objectsOf(object, 'endpoints')) delete endpoint.deprecatedTopology;
+  },
+  warnings: (object, old) =>
+    old === undefined && text(asJson(object), 'addressType') === 'FQDN'
+      ? ['spec.addressType: FQDN endpoints are deprecated']
+      : [],
   validate(object) {
     const type = text(asJson(object), 'addressType');
     const problems: Problems = [];

@@ -1,5 +1,5 @@
 import { asJson, type KubeObject, parseApiVersion } from '../../kube/object.ts';
-import { clone, deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
+import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
@@ -14,6 +14,8 @@ const REFERENCE = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVe
 
 /** One storage under two names: `events.k8s.io/v1` calls the object `regarding`, `v1` `involvedObject`. */
 export const eventStrategy: Strategy = strategy({
+  // Names are not looked at.
+  validateName: () => [],
   allowCreateOnUpdate: true,
   fieldLabelNames: [
     ...REFERENCE.map((key) => `involvedObject.${key}`),
@@ -198,8 +200,15 @@ function validateNew(event: KubeObject): Problems {
   if (type !== 'Normal' && type !== 'Warning') {
     problems.push(invalidValue('type', '', `has invalid value: ${type}`));
   }
-  for (const key of ['deprecatedFirstTimestamp', 'deprecatedLastTimestamp', 'deprecatedCount']) {
-    if (isSet(json[key])) problems.push(invalidValue(OLD_NAMES[key] ?? key, '', 'needs to be unset'));
+  for (const key of [
+    'deprecatedSource',
+    'deprecatedFirstTimestamp',
+    'deprecatedLastTimestamp',
+    'deprecatedCount',
+  ]) {
+    const given = json[key];
+    if (isObject(given) ? Object.keys(given).length > 0 : isSet(given))
+      problems.push(invalidValue(OLD_NAMES[key] ?? key, '', 'needs to be unset'));
   }
   return problems;
 }

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1123Label } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
-import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { initialStatus, keepSpecAndMetadata, statusResetFields, strategy } from './base-strategy.ts';
 import { dns1123Label, dns1123Subdomain, type Problems } from './field-checks.ts';
 import {
   forbidden,
@@ -32,7 +32,7 @@ export const flowSchemaStrategy: Strategy = strategy({
   defaults: (object) =>
     defaultWhenEmpty(ensureObject(object, 'spec'), 'matchingPrecedence', PRECEDENCE.normal),
   prepareForCreate: initialStatus({}),
-  prepareForStatusUpdate: keepSpec,
+  prepareForStatusUpdate: keepSpecAndMetadata,
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems: Problems = [];
@@ -299,7 +299,7 @@ export const priorityLevelConfigurationStrategy: Strategy = strategy({
     }
   },
   prepareForCreate: initialStatus({}),
-  prepareForStatusUpdate: keepSpec,
+  prepareForStatusUpdate: keepSpecAndMetadata,
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const type = text(spec, 'type');

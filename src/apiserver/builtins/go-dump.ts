@@ -33,7 +33,7 @@ export function goDump(type: string, value: unknown): string {
   if (type.startsWith('*')) return `(${type})(${absent ? 'nil' : ADDRESS})`;
   if (type.startsWith('[]')) {
     const items: unknown[] = Array.isArray(value) ? value : [];
-    if (items.length === 0) return `${type}(nil)`;
+    if (items.length === 0) return Array.isArray(value) ? `${type}{}` : `${type}(nil)`;
     return `${type}{${items.map((item) => goDump(type.slice(2), item)).join(', ')}}`;
   }
   const fields = goFields(type);

@@ -11,11 +11,14 @@ import { isObject, type JsonObject } from '../../schema/json.ts';
 const STRUCTURES = `
 apps.DaemonSetUpdateStrategy: Type string, RollingUpdate *apps.RollingUpdateDaemonSet
 apps.DeploymentStrategy: Type string, RollingUpdate *apps.RollingUpdateDeployment
+apps.RollingUpdateStatefulSetStrategy: Partition int, MaxUnavailable *intstr.IntOrString
+apps.StatefulSetUpdateStrategy: Type string, RollingUpdate *apps.RollingUpdateStatefulSetStrategy
 batch.PodFailurePolicy: Rules []batch.PodFailurePolicyRule
 batch.PodFailurePolicyOnExitCodesRequirement: ContainerName *string, Operator string, Values []int32
 batch.PodFailurePolicyOnPodConditionsPattern: Type string, Status string
 batch.PodFailurePolicyRule: Action string, OnExitCodes *batch.PodFailurePolicyOnExitCodesRequirement,
   OnPodConditions []batch.PodFailurePolicyOnPodConditionsPattern
+batch.UncountedTerminatedPods: Succeeded []types.UID, Failed []types.UID
 batch.SuccessPolicy: Rules []batch.SuccessPolicyRule
 batch.SuccessPolicyRule: SucceededIndexes *string, SucceededCount *int32
 core.AWSElasticBlockStoreVolumeSource: VolumeID string, FSType string, Partition int, ReadOnly bool
@@ -89,6 +92,7 @@ core.GlusterfsVolumeSource: EndpointsName string endpoints, Path string, ReadOnl
 core.HTTPGetAction: Path string, Port intstr.IntOrString, Host string, Scheme string, HTTPHeaders []core.HTTPHeader
 core.HTTPHeader: Name string, Value string
 core.HostAlias: IP string, Hostnames []string
+core.HostIP: IP string
 core.HostPathVolumeSource: Path string, Type *core.HostPathType
 core.ISCSIPersistentVolumeSource: TargetPortal string, IQN string, Lun int, ISCSIInterface string, FSType string,
   ReadOnly bool, Portals []string, DiscoveryCHAPAuth bool chapAuthDiscovery, SessionCHAPAuth bool chapAuthSession,
@@ -138,6 +142,7 @@ core.PodAntiAffinity: RequiredDuringSchedulingIgnoredDuringExecution []core.PodA
   PreferredDuringSchedulingIgnoredDuringExecution []core.WeightedPodAffinityTerm
 core.PodDNSConfig: Nameservers []string, Searches []string, Options []core.PodDNSConfigOption
 core.PodDNSConfigOption: Name string, Value *string
+core.PodIP: IP string
 core.PodOS: Name string
 core.PodReadinessGate: ConditionType string
 core.PodResourceClaim: Name string, ResourceClaimName *string, ResourceClaimTemplateName *string
@@ -180,6 +185,8 @@ core.ScaleIOPersistentVolumeSource: Gateway string, System string, SecretRef *co
   ProtectionDomain string, StoragePool string, StorageMode string, VolumeName string, FSType string, ReadOnly bool
 core.ScaleIOVolumeSource: Gateway string, System string, SecretRef *core.LocalObjectReference, SSLEnabled bool,
   ProtectionDomain string, StoragePool string, StorageMode string, VolumeName string, FSType string, ReadOnly bool
+core.ScopeSelector: MatchExpressions []core.ScopedResourceSelectorRequirement
+core.ScopedResourceSelectorRequirement: ScopeName string, Operator string, Values []string
 core.SeccompProfile: Type string, LocalhostProfile *string
 core.SecretEnvSource: LocalObjectReference core.LocalObjectReference inline, Optional *bool
 core.SecretKeySelector: LocalObjectReference core.LocalObjectReference inline, Key string, Optional *bool

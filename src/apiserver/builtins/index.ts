@@ -19,4 +19,5 @@ export {
 } from './object-meta.ts';
 export { SYSTEM_PRIORITIES } from './pod-admission.ts';
 export { withoutPrivileged } from './privileged.ts';
+export { inRelease } from './release-rules.ts';
 export { strategyFor } from './strategy-for.ts';

@@ -7,6 +7,7 @@ import { isSoundSelector, matchesTemplate, selectorUnchanged } from './deploymen
 import { immutable, labelSelector, notNegative, oneOf, type Problems, selectorText } from './field-checks.ts';
 import {
   duplicate,
+  goStringMap,
   IMMUTABLE,
   invalidAs,
   invalidEach,
@@ -17,7 +18,9 @@ import {
 } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
+import { hasStarted, jobStatusProblems } from './job-status.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
+import { workloadNameWarnings } from './pod-name-warnings.ts';
 import { templateMismatch, validatePodTemplate } from './pod-validation.ts';
 import { withTemplateWarnings } from './pod-warnings.ts';
 
@@ -29,7 +32,7 @@ const MAX_INT32 = 2147483647;
 const INDEXED_LIMIT = 100_000;
 
 export const jobStrategy: Strategy = strategy({
-  warnings: withTemplateWarnings(() => []),
+  warnings: withTemplateWarnings(workloadNameWarnings),
   generation: 'spec',
   defaultPropagation: 'Orphan',
   resetFields: statusResetFields('spec'),
@@ -55,6 +58,7 @@ export const jobStrategy: Strategy = strategy({
     }
   },
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: jobStatusProblems,
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems: Problems = [];
@@ -67,6 +71,7 @@ export const jobStrategy: Strategy = strategy({
     }
     return [...problems, ...specProblems(spec)];
   },
+  validateCreate: (object) => generatedLabelProblems(object),
   validateUpdate(object, old) {
     const now = objectAt(object, 'spec') ?? {};
     const before = objectAt(old, 'spec') ?? {};
@@ -77,7 +82,14 @@ export const jobStrategy: Strategy = strategy({
       now.completions != null &&
       before.completions != null &&
       now.completions === now.parallelism;
-    if (!elastic) problems.push(...immutable(now, before, 'spec', 'completions'));
+    if (!elastic)
+      problems.push(
+        ...immutable(now, before, 'spec', 'completions').map((problem) =>
+          text(now, 'completionMode') === 'Indexed' && now.completions != null && before.completions != null
+            ? { ...problem, detail: 'can only be modified in tandem with spec.parallelism' }
+            : problem,
+        ),
+      );
     problems.push(
       ...immutable(now, before, 'spec', 'completionMode', 'backoffLimitPerIndex', 'managedBy'),
       ...policyUnchanged(now, before, 'podFailurePolicy', 'batch.PodFailurePolicy'),
@@ -181,7 +193,12 @@ export function validateJobSpec(spec: JsonObject, path: string): Problems {
     ),
   );
   problems.push(
-    ...failurePolicyProblems(objectAt(spec, 'podFailurePolicy'), `${path}.podFailurePolicy`, containers),
+    ...failurePolicyProblems(
+      objectAt(spec, 'podFailurePolicy'),
+      `${path}.podFailurePolicy`,
+      containers,
+      spec.backoffLimitPerIndex != null,
+    ),
     ...managerProblems(spec, path),
     ...successPolicyProblems(spec, path, indexed),
     ...failedIndexProblems(spec, path),
@@ -314,6 +331,7 @@ function failurePolicyProblems(
   policy: JsonObject | undefined,
   path: string,
   containers: ReadonlySet<string>,
+  perIndex: boolean,
 ): Problems {
   const problems: Problems = [];
   for (const [index, rule] of objectsOf(policy, 'rules').entries()) {
@@ -324,6 +342,8 @@ function failurePolicyProblems(
         required(`${at}.action`, `valid values: [${ACTIONS.map((a) => JSON.stringify(a)).join(' ')}]`),
       );
     else problems.push(...oneOf(rule, at, 'action', ACTIONS));
+    if (action === 'FailIndex' && !perIndex)
+      problems.push(invalidValue(`${at}.action`, action, 'requires the backoffLimitPerIndex to be set'));
     const exit = objectAt(rule, 'onExitCodes');
     const conditions = objectsOf(rule, 'onPodConditions');
     for (const [i, condition] of conditions.entries()) {
@@ -351,7 +371,11 @@ function failurePolicyProblems(
       const values = exit.values;
       if (!Array.isArray(values) || values.length === 0) {
         problems.push(
-          invalidAs(`${at}.onExitCodes.values`, '[]int32(nil)', 'at least one value is required'),
+          invalidAs(
+            `${at}.onExitCodes.values`,
+            Array.isArray(values) ? '[]int32{}' : '[]int32(nil)',
+            'at least one value is required',
+          ),
         );
       } else problems.push(...exitCodeProblems(values, text(exit, 'operator'), `${at}.onExitCodes.values`));
     }
@@ -384,6 +408,25 @@ function generateSelector(object: KubeObject, spec: JsonObject): void {
   matchLabels[CONTROLLER_UID] ??= uid;
 }
 
+/** The labels by which a Job knows its pods are what the Job makes them. */
+function generatedLabelProblems(object: KubeObject): Problems {
+  const spec = objectAt(object, 'spec') ?? {};
+  if (spec.manualSelector === true) return [];
+  const labels = stringsAt(spec, 'template', 'metadata', 'labels');
+  const { uid = '', name = '' } = object.metadata;
+  const expected = {
+    [CONTROLLER_UID]: uid,
+    [LEGACY_CONTROLLER_UID]: uid,
+    [JOB_NAME]: name,
+    [LEGACY_JOB_NAME]: name,
+  };
+  return Object.entries(expected)
+    .filter(([key, value]) => labels[key] !== value)
+    .map(([key, value]) =>
+      invalidAs(`spec.template.metadata.labels[${key}]`, goStringMap(labels), `must be '${value}'`),
+    );
+}
+
 function isGenerated(object: KubeObject, spec: JsonObject): boolean {
   const uid = object.metadata.uid ?? '';
   const selector = objectAt(spec, 'selector') ?? {};
@@ -396,8 +439,7 @@ function isGenerated(object: KubeObject, spec: JsonObject): boolean {
 function templateUpdateProblems(now: JsonObject, before: JsonObject, old: KubeObject): Problems {
   const left = clone(objectAt(now, 'template') ?? {});
   const right = clone(objectAt(before, 'template') ?? {});
-  const neverStarted = objectAt(old, 'status')?.startTime == null;
-  if (before.suspend === true && neverStarted) {
+  if (before.suspend === true && !hasStarted(old)) {
     for (const template of [left, right]) {
       const spec = ensureObject(template, 'spec');
       for (const key of ['nodeSelector', 'affinity', 'tolerations', 'schedulingGates']) delete spec[key];

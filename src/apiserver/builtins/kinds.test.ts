@@ -60,7 +60,7 @@ describe('secrets and config maps', () => {
         }),
       ).errors,
     ).toEqual([
-      'data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": unexpected end of JSON input',
+      'data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": invalid character \'h\' looking for beginning of value',
     ]);
     expect(create('secrets', object('v1', 'Secret', { type: 'kubernetes.io/tls' })).errors).toEqual([
       'data[tls.crt]: Required value',

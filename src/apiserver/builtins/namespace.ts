@@ -43,21 +43,33 @@ export const namespaceStrategy: Strategy = strategy({
     keepField(namespace, old, 'status');
   },
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate(namespace) {
+    const phase = text(objectAt(namespace, 'status'), 'phase');
+    const [right, when] =
+      namespace.metadata.deletionTimestamp === undefined
+        ? ['Active', 'is empty']
+        : ['Terminating', 'is not empty'];
+    return phase === right
+      ? []
+      : [invalidValue('status.Phase', phase, `may only be '${right}' if \`deletionTimestamp\` ${when}`)];
+  },
   prepareForDelete(namespace) {
     ensureObject(namespace, 'status').phase = 'Terminating';
   },
-  validate: (namespace) => finalizerProblems(objectAt(namespace, 'spec')),
+  validateCreate: (namespace) => finalizerProblems(objectAt(namespace, 'spec'), () => 'spec.finalizers'),
+  validateUpdate: (namespace) =>
+    finalizerProblems(objectAt(namespace, 'spec'), (index) => `spec.finalizers[${index}]`),
 });
 
-function finalizerProblems(spec: JsonObject | undefined): Problems {
+function finalizerProblems(spec: JsonObject | undefined, at: (index: number) => string): Problems {
   const problems: Problems = [];
-  for (const finalizer of strings(spec, 'finalizers')) {
+  for (const [index, finalizer] of strings(spec, 'finalizers').entries()) {
     const messages = validateQualifiedName(finalizer);
-    problems.push(...invalidEach('spec.finalizers', finalizer, messages));
+    problems.push(...invalidEach(at(index), finalizer, messages));
     if (!finalizer.includes('/') && !STANDARD.includes(finalizer)) {
       problems.push(
         invalidValue(
-          'spec.finalizers',
+          at(index),
           finalizer,
           'name is neither a standard finalizer name nor is it fully qualified',
         ),

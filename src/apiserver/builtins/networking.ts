@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import type { KubeObject } from '../../kube/object.ts';
 import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import {
@@ -30,6 +30,8 @@ import {
   tooLong,
 } from './field-errors.ts';
 import { defaultWhenNull, ensureObject, integer, isSet, objectsOf, strings, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
+import { loadBalancerProblems } from './load-balancer-status.ts';
 
 const CONTROLLER_LIMIT = 250;
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
@@ -39,6 +41,8 @@ export const ingressStrategy: Strategy = strategy({
   resetFields: statusResetFields('spec'),
   prepareForCreate: initialStatus({ loadBalancer: {} }),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: loadBalancerProblems,
+  validateCreate: (ingress) => classAnnotationProblems(ingress),
   validate(ingress) {
     const spec = objectAt(ingress, 'spec') ?? {};
     const problems: Problems = [];
@@ -67,6 +71,23 @@ export const ingressStrategy: Strategy = strategy({
     return problems;
   },
 });
+
+const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';
+
+/** The class of an Ingress is told by a field or, as it used to be, by an annotation: not in two ways at once. */
+function classAnnotationProblems(ingress: KubeObject): Problems {
+  const annotation = ingress.metadata.annotations?.[CLASS_ANNOTATION];
+  const className = objectAt(ingress, 'spec')?.ingressClassName;
+  return annotation !== undefined && typeof className === 'string' && annotation !== className
+    ? [
+        invalidValue(
+          `annotations.${CLASS_ANNOTATION}`,
+          annotation,
+          'must match `ingressClassName` when both are specified',
+        ),
+      ]
+    : [];
+}
 
 function ruleProblems(rule: JsonObject, path: string): Problems {
   const problems: Problems = [];
@@ -225,7 +246,13 @@ export const networkPolicyStrategy: Strategy = strategy({
     }
     const types = strings(spec, 'policyTypes');
     if (types.length > 2) {
-      problems.push(invalidValue('spec.policyTypes', types, 'may not specify more than two policyTypes'));
+      problems.push(
+        invalidAs(
+          'spec.policyTypes',
+          goDump('[]networking.PolicyType', types),
+          'may not specify more than two policyTypes',
+        ),
+      );
     } else {
       for (const [index, type] of types.entries()) {
         if (type !== 'Ingress' && type !== 'Egress') {
@@ -284,11 +311,25 @@ function peerProblems(peer: JsonObject, path: string): Problems {
     problems.push(...wrong);
     if (wrong.length === 0) {
       for (const [index, except] of strings(block, 'except').entries()) {
-        problems.push(...cidr(except, `${path}.ipBlock.except[${index}]`));
+        const at = `${path}.ipBlock.except[${index}]`;
+        const invalid = cidr(except, at);
+        problems.push(...invalid);
+        if (invalid.length === 0 && !isStrictSubset(except, range))
+          problems.push(invalidValue(at, except, 'must be a strict subset of `cidr`'));
       }
     }
   }
   return problems;
+}
+
+function isStrictSubset(block: string, range: string): boolean {
+  const [address = '', bits = ''] = block.split('/');
+  const [base = '', width = ''] = range.split('/');
+  if (isIP(address) !== isIP(base) || Number(bits) <= Number(width)) return false;
+  const all = new BlockList();
+  const family = isIP(base) === 4 ? 'ipv4' : 'ipv6';
+  all.addSubnet(base, Number(width), family);
+  return all.check(address, family);
 }
 
 export const serviceCidrStrategy: Strategy = strategy({

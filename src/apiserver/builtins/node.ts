@@ -1,11 +1,12 @@
-import { type JsonObject, objectAt } from '../../schema/json.ts';
+import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateLabelValue, validateQualifiedName } from '../../schema/names.ts';
+import { parseQuantity } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { cidr, oneOf, type Problems } from './field-checks.ts';
-import { duplicateAs, forbidden, invalidEach, required } from './field-errors.ts';
+import { duplicateAs, forbidden, invalidAs, invalidEach, invalidValue, required } from './field-errors.ts';
 import { ensureObject, isSet, objectsOf, strings, text } from './fields.ts';
-import { goDump } from './go-dump.ts';
+import { goDump, quantityDump } from './go-dump.ts';
 import { canonicalResources, notNegativeQuantity } from './resource-list.ts';
 
 const NOT_READY_TAINT = 'node.kubernetes.io/not-ready';
@@ -18,6 +19,8 @@ export const nodeStrategy: Strategy = strategy({
     'spec.unschedulable': String(objectAt(node, 'spec')?.unschedulable === true),
   }),
   defaults(node) {
+    const spec = objectAt(node, 'spec');
+    if (spec) settleBlocks(spec);
     const status = objectAt(node, 'status');
     if (status === undefined) return;
     canonicalResources(status, 'capacity');
@@ -37,6 +40,10 @@ export const nodeStrategy: Strategy = strategy({
     for (const key of NODE_INFO) info[key] ??= '';
   },
   prepareForStatusUpdate: keepSpec,
+  warnings: (node) =>
+    text(objectAt(node, 'spec'), 'externalID') === ''
+      ? []
+      : ['spec.externalID: this field is deprecated, and is unused by Kubernetes'],
   validate(node) {
     const spec = objectAt(node, 'spec');
     const problems: Problems = [];
@@ -63,26 +70,53 @@ export const nodeStrategy: Strategy = strategy({
     for (const key of ['capacity', 'allocatable']) {
       const amounts = objectAt(status, key) ?? {};
       for (const name in amounts) {
-        problems.push(...notNegativeQuantity(amounts[name], `status.${key}.${name}`));
+        problems.push(...amountProblems(name, amounts[name], `status.${key}.${name}`));
       }
     }
     for (const [index, block] of strings(spec, 'podCIDRs').entries()) {
       problems.push(...cidr(block, `spec.podCIDRs[${index}]`));
     }
+    const blocks = strings(spec, 'podCIDRs');
+    const families = new Set(blocks.map((block) => block.includes(':')));
+    if (blocks.length > 1 && (families.size < 2 || blocks.length > 2))
+      problems.push(
+        invalidValue('spec.podCIDRs', blocks, 'may specify no more than one CIDR for each IP family'),
+      );
     return problems;
   },
   validateUpdate(node, old) {
     const now = objectAt(node, 'spec');
     const before = objectAt(old, 'spec');
     const problems: Problems = [];
-    for (const key of ['providerID', 'podCIDR']) {
-      if (isSet(before?.[key]) && before?.[key] !== now?.[key]) {
-        problems.push(forbidden(`spec.${key}`, 'node updates may not change field once it is set'));
-      }
-    }
+    const fixed = (key: string, name: string): void => {
+      if (!isSet(before?.[key]) || deepEqual(before?.[key], now?.[key])) return;
+      problems.push(forbidden(`spec.${key}`, `node updates may not change ${name} except from "" to valid`));
+    };
+    fixed('podCIDRs', 'podCIDR');
+    fixed('providerID', 'providerID');
+    if (text(now, 'externalID') !== text(before, 'externalID'))
+      problems.push(forbidden('spec.externalID', 'may not be updated'));
     return problems;
   },
 });
+
+/** The block of addresses of a node is the first of its blocks; where they differ, the single one is right. */
+function settleBlocks(spec: JsonObject): void {
+  const single = text(spec, 'podCIDR');
+  const first = strings(spec, 'podCIDRs')[0] ?? '';
+  if (single !== '' && single !== first) spec.podCIDRs = [single];
+  else if (single === '' && first !== '') spec.podCIDR = first;
+}
+
+/** Pods and the like are counted in whole numbers. */
+function amountProblems(name: string, amount: unknown, path: string): Problems {
+  const problems = notNegativeQuantity(amount, path);
+  const quantity = parseQuantity(amount);
+  const whole = name === 'pods' || (name.includes('/') && !name.startsWith('kubernetes.io/'));
+  if (whole && quantity !== undefined && quantity.nanos % 1_000_000_000n !== 0n)
+    problems.push(invalidAs(path, quantityDump(amount), 'must be an integer'));
+  return problems;
+}
 
 /** A node takes no pods before it has said that it is ready. */
 function addNotReadyTaint(spec: JsonObject): void {

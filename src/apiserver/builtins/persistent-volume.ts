@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
@@ -7,6 +8,7 @@ import { initialStatus, keepSpec, statusResetFields, strategy } from './base-str
 import {
   accessModeProblems,
   capacityProblems,
+  claimStatusProblems,
   classNameProblems,
   VOLUME_MODES,
   validateClaimSpec,
@@ -14,12 +16,17 @@ import {
 import { dns1123Label, dns1123Subdomain, immutableText, oneOf, type Problems } from './field-checks.ts';
 import { forbidden, IMMUTABLE, invalidAs, notSupportedAs, required } from './field-errors.ts';
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
-import { goDump } from './go-dump.ts';
+import { goDump, quantityDump } from './go-dump.ts';
 import { defaultVolumeSource } from './pod-defaults.ts';
 import { changeText, copyField } from './pod-update.ts';
 import { validateNodeSelector } from './pod-validation.ts';
 import { canonicalResources } from './resource-list.ts';
-import { driverName, type SourceCheck, validateSources } from './volume-sources.ts';
+import {
+  driverName,
+  SOURCES as SHARED_SOURCES,
+  type SourceCheck,
+  validateSources,
+} from './volume-sources.ts';
 
 const NOT_SOURCES = [
   'accessModes',
@@ -32,6 +39,9 @@ const NOT_SOURCES = [
   'volumeAttributesClassName',
   'volumeMode',
 ];
+
+const RECYCLE_WARNING =
+  'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.';
 
 export const persistentVolumeStrategy: Strategy = strategy({
   validateTwice: true,
@@ -50,7 +60,18 @@ export const persistentVolumeStrategy: Strategy = strategy({
     protect(volume, 'kubernetes.io/pv-protection', context.disabledAdmission);
     assign(volume, 'status', { phase: 'Pending', lastPhaseTransitionTime: formatTime(context.now) });
   },
-  prepareForStatusUpdate: keepSpec,
+  prepareForStatusUpdate(volume, old, context) {
+    keepSpec(volume, old);
+    const status = ensureObject(volume, 'status');
+    const before = objectAt(old, 'status');
+    const time = status.lastPhaseTransitionTime ?? null;
+    if (text(status, 'phase') === text(before, 'phase')) return;
+    if (time === null || time === before?.lastPhaseTransitionTime)
+      status.lastPhaseTransitionTime = formatTime(context.now);
+  },
+  validateStatusUpdate: () => [],
+  warnings: (volume) =>
+    text(objectAt(volume, 'spec'), 'persistentVolumeReclaimPolicy') === 'Recycle' ? [RECYCLE_WARNING] : [],
   validate(volume) {
     const spec = objectAt(volume, 'spec') ?? {};
     const problems = accessModeProblems(spec, 'spec');
@@ -58,7 +79,7 @@ export const persistentVolumeStrategy: Strategy = strategy({
     const names = Object.keys(capacity ?? {});
     if (names.length === 0) problems.push(required('spec.capacity'));
     if (capacity?.storage === undefined || names.length > 1) {
-      problems.push(notSupportedAs('spec.capacity', goDump('core.ResourceList', capacity), ['storage']));
+      problems.push(notSupportedAs('spec.capacity', amountsText(capacity), ['storage']));
     }
     for (const name of names) problems.push(...capacityProblems(capacity?.[name], `spec.capacity[${name}]`));
     problems.push(
@@ -67,6 +88,10 @@ export const persistentVolumeStrategy: Strategy = strategy({
       ...classNameProblems(spec, 'spec.storageClassName'),
     );
     problems.push(...validateSources(spec, 'spec', OTHERS, SOURCES));
+    if (text(spec, 'persistentVolumeReclaimPolicy') === 'Recycle' && isRoot(objectAt(spec, 'hostPath')))
+      problems.push(
+        forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'"),
+      );
     const affinity = objectAt(spec, 'nodeAffinity');
     const terms = objectAt(affinity, 'required');
     if (terms) problems.push(...validateNodeSelector(terms, 'spec.nodeAffinity.required'));
@@ -118,6 +143,7 @@ export const persistentVolumeClaimStrategy: Strategy = strategy({
   },
   prepareForUpdate: (claim) => mirrorDataSource(ensureObject(asJson(claim), 'spec')),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: claimStatusProblems,
   validate(claim) {
     const spec = objectAt(claim, 'spec') ?? {};
     return validateClaimSpec(spec, 'spec');
@@ -146,6 +172,7 @@ export const persistentVolumeClaimStrategy: Strategy = strategy({
         ),
       );
     }
+    problems.push(...immutableText(objectAt(claim, 'spec'), objectAt(old, 'spec'), '', 'volumeMode'));
     const [wanted, had] = sizes;
     if (bound && wanted !== undefined && had !== undefined && wanted.nanos < had.nanos) {
       problems.push(
@@ -164,12 +191,14 @@ export function defaultClaim(claim: JsonObject): void {
   canonicalResources(resources, 'limits');
 }
 
-/** `dataSource` is the older, narrower of two names for one thing. An empty reference is none. */
+/** `dataSource` is the older, narrower of two names for one thing: it takes claims and snapshots only. */
 function mirrorDataSource(spec: JsonObject): void {
-  for (const key of ['dataSource', 'dataSourceRef']) {
-    const ref = objectAt(spec, key);
-    if (ref && text(ref, 'kind') === '' && text(ref, 'name') === '') delete spec[key];
-  }
+  const source = objectAt(spec, 'dataSource');
+  if (source && !CLAIMS_AND_SNAPSHOTS.includes(`${text(source, 'apiGroup')}/${text(source, 'kind')}`))
+    delete spec.dataSource;
+  const reference = objectAt(spec, 'dataSourceRef');
+  if (reference && (text(reference, 'namespace') !== '' || isEmptyReference(reference)))
+    delete spec.dataSourceRef;
   if (isObject(spec.dataSource) && spec.dataSourceRef == null) {
     spec.dataSourceRef = clone(spec.dataSource);
   } else if (spec.dataSource == null && isObject(spec.dataSourceRef)) {
@@ -177,10 +206,41 @@ function mirrorDataSource(spec: JsonObject): void {
   }
 }
 
+/** Amounts as messages show them once somebody has asked for their texts. */
+function amountsText(amounts: JsonObject | undefined): string {
+  if (amounts === undefined) return goDump('core.ResourceList', undefined);
+  const texts = Object.keys(amounts)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${quantityDump(amounts[name], String(amounts[name]))}`);
+  return `core.ResourceList{${texts.join(', ')}}`;
+}
+
+function isRoot(hostPath: JsonObject | undefined): boolean {
+  return hostPath !== undefined && posix.normalize(text(hostPath, 'path')) === '/';
+}
+
+const CLAIMS_AND_SNAPSHOTS: readonly string[] = [
+  '/PersistentVolumeClaim',
+  'snapshot.storage.k8s.io/VolumeSnapshot',
+];
+
+function isEmptyReference(reference: JsonObject): boolean {
+  return text(reference, 'kind') === '' && text(reference, 'name') === '';
+}
+
 const OTHERS: ReadonlySet<string> = new Set(NOT_SOURCES);
 
 /** Sources of a volume that differ from those of pods: they name secrets with their namespaces. */
 const SOURCES: Readonly<Record<string, SourceCheck>> = {
+  // What does not even begin like such a name is told of in fewer words.
+  iscsi: (source, path) =>
+    (SHARED_SOURCES.iscsi?.(source, path) ?? []).map((problem) =>
+      problem.path === `${path}.iqn` &&
+      !/^(iqn|eui|naa)/.test(text(source, 'iqn')) &&
+      problem.type === 'Invalid'
+        ? { ...problem, detail: 'must be valid format' }
+        : problem,
+    ),
   csi(source, path) {
     const problems = driverName(text(source, 'driver'), `${path}.driver`);
     if (text(source, 'volumeHandle') === '') problems.push(required(`${path}.volumeHandle`));

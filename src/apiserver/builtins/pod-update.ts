@@ -1,8 +1,9 @@
-import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { clone, deepEqual, isObject, type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
 import type { Problems } from './field-checks.ts';
-import { forbidden, invalidValue, required } from './field-errors.ts';
+import { forbidden, goStringMap, invalidAs, invalidValue, required } from './field-errors.ts';
 import { integer, objectsOf, text } from './fields.ts';
 import { goDiff } from './go-diff.ts';
+import { goDump } from './go-dump.ts';
 
 const ONLY =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
@@ -34,10 +35,68 @@ export function validatePodSpecUpdate(spec: JsonObject, old: JsonObject): Proble
   if ((integer(old, 'terminationGracePeriodSeconds') ?? 0) < 0 && spec.terminationGracePeriodSeconds === 1) {
     copyField(rest, old, 'terminationGracePeriodSeconds');
   }
-  if (objectsOf(old, 'schedulingGates').length > 0) copyField(rest, old, 'nodeSelector');
+  if (objectsOf(old, 'schedulingGates').length > 0) problems.push(...narrowingProblems(rest, old));
   if (!deepEqual(rest, old))
     problems.push(forbidden('spec', `${ONLY}\n${changeText('core.PodSpec', podSpec(old), podSpec(rest))}`));
   return problems;
+}
+
+/**
+ * Where a pod may go may be narrowed while it waits: selectors may get more requirements. Makes `rest` what it is in `old` in
+ * that respect.
+ */
+function narrowingProblems(rest: JsonObject, old: JsonObject): Problems {
+  const problems: Problems = [];
+  const before = stringsAt(old, 'nodeSelector');
+  const now = stringsAt(rest, 'nodeSelector');
+  if (Object.keys(before).some((key) => now[key] !== before[key])) {
+    const detail = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
+    problems.push(invalidAs('spec.nodeSelector', goStringMap(now), detail));
+  }
+  copyField(rest, old, 'nodeSelector');
+  const had = objectAt(old, 'affinity', 'nodeAffinity');
+  const has = objectAt(rest, 'affinity', 'nodeAffinity');
+  if (deepEqual(has ?? null, had ?? null)) return problems;
+  if (had) problems.push(...termProblems(has, had));
+  const affinity: JsonObject = { ...objectAt(rest, 'affinity') };
+  if (had) affinity.nodeAffinity = had;
+  else delete affinity.nodeAffinity;
+  if (Object.keys(affinity).length === 0 && objectAt(old, 'affinity') === undefined) delete rest.affinity;
+  else rest.affinity = affinity;
+  return problems;
+}
+
+function termProblems(has: JsonObject | undefined, had: JsonObject): Problems {
+  const key = 'requiredDuringSchedulingIgnoredDuringExecution';
+  const at = `spec.affinity.nodeAffinity.${key}.nodeSelectorTerms`;
+  const before = objectsOf(objectAt(had, key), 'nodeSelectorTerms');
+  const now = objectsOf(objectAt(has, key), 'nodeSelectorTerms');
+  if (before.length === 0) return [];
+  if (before.length !== now.length) {
+    const detail = 'no additions/deletions to non-empty NodeSelectorTerms list are allowed';
+    return [invalidAs(at, goDump('[]core.NodeSelectorTerm', now), detail)];
+  }
+  return now.flatMap((term, index) =>
+    hasOnlyMore(term, before[index] ?? {})
+      ? []
+      : [
+          invalidAs(
+            `${at}[${index}]`,
+            goDump('core.NodeSelectorTerm', term),
+            'only additions are allowed (no mutations or deletions)',
+          ),
+        ],
+  );
+}
+
+function hasOnlyMore(term: JsonObject, before: JsonObject): boolean {
+  const lists = ['matchExpressions', 'matchFields'];
+  if (lists.every((key) => objectsOf(before, key).length === 0))
+    return lists.every((key) => objectsOf(term, key).length === 0);
+  return lists.every((key) => {
+    const old = objectsOf(before, key);
+    return deepEqual(objectsOf(term, key).slice(0, old.length), old);
+  });
 }
 
 /** What a pod shares with its node is part of its security context, as far as messages are concerned. */
@@ -92,10 +151,13 @@ function withoutSeconds(toleration: JsonObject): JsonObject {
 function gateProblems(spec: JsonObject, old: JsonObject): Problems {
   const before = objectsOf(old, 'schedulingGates').map((gate) => text(gate, 'name'));
   return objectsOf(spec, 'schedulingGates')
-    .map((gate) => text(gate, 'name'))
-    .filter((name) => !before.includes(name))
-    .map((name) =>
-      forbidden('spec.schedulingGates', `only deletion is allowed, but found new scheduling gate '${name}'`),
+    .map((gate, index): [string, number] => [text(gate, 'name'), index])
+    .filter(([name]) => !before.includes(name))
+    .map(([name, index]) =>
+      forbidden(
+        `spec.schedulingGates[${index}].name`,
+        `only deletion is allowed, but found new scheduling gate '${name}'`,
+      ),
     );
 }
 

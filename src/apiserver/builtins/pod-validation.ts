@@ -1,4 +1,4 @@
-import { type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
+import { deepEqual, type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
 import {
   validateAnnotations,
   validateDns1123Subdomain,
@@ -22,18 +22,53 @@ import {
   invalidAs,
   invalidEach,
   invalidValue,
+  notFoundValue,
   notSupported,
   required,
 } from './field-errors.ts';
 import { integer, objectsOf, strings, text } from './fields.ts';
+import { goDiff } from './go-diff.ts';
 import { containerResourceName, notNegativeQuantity } from './resource-list.ts';
 import { validateVolumes } from './volume-validation.ts';
+import { windowsProblems } from './windows-pod.ts';
 
 const NAMESERVERS_LIMIT = 3;
 const MAX_SECONDS = 2147483647;
 const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+/** What must hold of ephemeral containers that are added to a pod: those that are there stay as they are. */
+export function ephemeralProblems(spec: JsonObject, old: JsonObject): Problems {
+  const at = 'spec.ephemeralContainers';
+  const problems = validatePodSpec(spec, 'spec').filter(({ path }) => path.startsWith(at));
+  const now = objectsOf(spec, 'ephemeralContainers');
+  const others = new Set(
+    [...objectsOf(spec, 'containers'), ...objectsOf(spec, 'initContainers')].map((container) =>
+      text(container, 'name'),
+    ),
+  );
+  for (const [index, container] of now.entries()) {
+    const target = text(container, 'targetContainerName');
+    if (target !== '' && !others.has(target))
+      problems.push(notFoundValue(`${at}[${index}].targetContainerName`, target));
+  }
+  for (const before of objectsOf(old, 'ephemeralContainers')) {
+    const name = text(before, 'name');
+    const found = now.find((container) => text(container, 'name') === name);
+    const shown = JSON.stringify(name);
+    if (found === undefined)
+      problems.push(forbidden(at, `existing ephemeral containers ${shown} may not be removed\n`));
+    else if (!deepEqual(found, before))
+      problems.push(
+        forbidden(
+          at,
+          `existing ephemeral containers ${shown} may not be changed\n${goDiff('core.EphemeralContainer', before, found)}`,
+        ),
+      );
+  }
+  return problems;
+}
 
 /**
  * Checks a pod spec, of a pod or of a template. `claims` are volumes that the pod will get besides its own: those of a
@@ -43,7 +78,10 @@ export function validatePodSpec(spec: JsonObject, path: string, claims: readonly
   const volumes = validateVolumes(spec, `${path}.volumes`);
   const problems = volumes.problems;
   const around = {
-    volumes: new Set([...volumes.names, ...claims]),
+    volumes: new Map([
+      ...volumes.names,
+      ...claims.map((name): [string, string] => [name, 'persistentVolumeClaim']),
+    ]),
     hostNetwork: spec.hostNetwork === true,
     grace: Math.max(integer(spec, 'terminationGracePeriodSeconds') ?? 0, 1),
     names: new Set<string>(),
@@ -81,7 +119,7 @@ export function validatePodSpec(spec: JsonObject, path: string, claims: readonly
     if (name === '') problems.push(required(`${path}.os.name`, 'cannot be empty'));
     else if (name !== 'linux' && name !== 'windows') {
       problems.push(notSupported(`${path}.os`, name, ['linux', 'windows']));
-    }
+    } else if (name === 'windows') problems.push(...windowsProblems(spec, path));
   }
   const overhead = objectAt(spec, 'overhead') ?? {};
   for (const name in overhead) {
@@ -109,7 +147,12 @@ export function validateTemplate(
 ): Problems {
   const problems: Problems = [];
   if (!rules.matches) problems.push(templateMismatch(template, path));
-  problems.push(...validatePodTemplate(template, path, rules.claims));
+  // What runs in the pods of a StatefulSet is checked when they are made.
+  problems.push(
+    ...(rules.kind === 'StatefulSet'
+      ? templateMetadataProblems(template, path)
+      : validatePodTemplate(template, path, rules.claims)),
+  );
   const spec = objectAt(template, 'spec') ?? {};
   const policy = text(spec, 'restartPolicy');
   if (policy !== '' && policy !== 'Always' && rules.restartPolicies === undefined) {
@@ -147,9 +190,15 @@ export function validatePodTemplate(
     ...(ephemeral
       ? [forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template')]
       : []),
+    ...templateMetadataProblems(template, path),
+    ...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`, claims),
+  ];
+}
+
+function templateMetadataProblems(template: JsonObject | undefined, path: string): Problems {
+  return [
     ...validateLabels(stringsAt(template, 'metadata', 'labels'), `${path}.labels`),
     ...validateAnnotations(stringsAt(template, 'metadata', 'annotations'), `${path}.annotations`),
-    ...validatePodSpec(objectAt(template, 'spec') ?? {}, `${path}.spec`, claims),
   ];
 }
 
@@ -194,7 +243,16 @@ function dnsProblems(spec: JsonObject, path: string): Problems {
 const SYSCTL = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
 const SYSCTL_LIMIT = 253;
 
-function sysctlProblems(context: JsonObject | undefined, path: string): Problems {
+/** Parameters that a pod which shares that with its node may not set. */
+const SHARED_SYSCTLS: readonly (readonly [string, string])[] = [
+  ['net.', 'hostNetwork'],
+  ['kernel.shm', 'hostIPC'],
+  ['kernel.msg', 'hostIPC'],
+  ['kernel.sem', 'hostIPC'],
+  ['fs.mqueue.', 'hostIPC'],
+];
+
+function sysctlProblems(spec: JsonObject, context: JsonObject | undefined, path: string): Problems {
   const problems: Problems = [];
   const names = new Set<string>();
   for (const [index, sysctl] of objectsOf(context, 'sysctls').entries()) {
@@ -211,6 +269,8 @@ function sysctlProblems(context: JsonObject | undefined, path: string): Problems
       );
     } else if (names.has(name)) problems.push(duplicate(at, name));
     names.add(name);
+    const shared = SHARED_SYSCTLS.find(([prefix, field]) => name.startsWith(prefix) && spec[field] === true);
+    if (shared) problems.push(invalidValue(at, name, `may not be specified when '${shared[1]}' is true`));
   }
   return problems;
 }
@@ -220,7 +280,7 @@ function podSecurityProblems(spec: JsonObject, context: JsonObject | undefined, 
   problems.push(
     ...validateProfiles(context, path),
     ...oneOf(context, path, 'fsGroupChangePolicy', ['Always', 'OnRootMismatch']),
-    ...sysctlProblems(context, path),
+    ...sysctlProblems(spec, context, path),
   );
   if (spec.shareProcessNamespace === true && spec.hostPID === true) {
     const detail = 'ShareProcessNamespace and HostPID cannot both be enabled';
@@ -264,8 +324,10 @@ function placementProblems(spec: JsonObject, path: string): Problems {
   for (const [index, toleration] of objectsOf(spec, 'tolerations').entries()) {
     problems.push(...validateToleration(toleration, `${path}.tolerations[${index}]`));
   }
-  const spread = new Set<string>();
-  for (const [index, constraint] of objectsOf(spec, 'topologySpreadConstraints').entries()) {
+  const constraints = objectsOf(spec, 'topologySpreadConstraints');
+  const pairOf = (constraint: JsonObject): string =>
+    `{${text(constraint, 'topologyKey')}, ${text(constraint, 'whenUnsatisfiable')}}`;
+  for (const [index, constraint] of constraints.entries()) {
     const at = `${path}.topologySpreadConstraints[${index}]`;
     const skew = integer(constraint, 'maxSkew') ?? 0;
     if (skew <= 0) problems.push(invalidValue(`${at}.maxSkew`, skew, 'must be greater than zero'));
@@ -275,9 +337,10 @@ function placementProblems(spec: JsonObject, path: string): Problems {
     if (when !== 'DoNotSchedule' && when !== 'ScheduleAnyway') {
       problems.push(notSupported(`${at}.whenUnsatisfiable`, when, ['DoNotSchedule', 'ScheduleAnyway']));
     }
-    const pair = `{${key}, ${when}}`;
-    if (spread.has(pair)) problems.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));
-    spread.add(pair);
+    // Told of the first of two.
+    const pair = pairOf(constraint);
+    if (constraints.slice(index + 1).some((other) => pairOf(other) === pair))
+      problems.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair));
     const domains = integer(constraint, 'minDomains');
     if (domains !== undefined) {
       if (domains <= 0) problems.push(invalidValue(`${at}.minDomains`, domains, 'must be greater than zero'));
@@ -411,7 +474,7 @@ function matchKeyProblems(
   path: string,
   list: string,
   conflict: (index: number) => string,
-  most: number = 0,
+  most?: number,
 ): Problems {
   const keys = strings(term, list);
   if (keys.length === 0) return [];
@@ -419,6 +482,7 @@ function matchKeyProblems(
   const problems: Problems = [];
   if (selector === undefined) {
     problems.push(forbidden(`${path}.${list}`, 'must not be specified when labelSelector is not set'));
+    if (most !== undefined) return problems;
   }
   const selected = [
     ...Object.keys(stringsAt(selector, 'matchLabels')),
@@ -426,7 +490,7 @@ function matchKeyProblems(
   ];
   for (const [index, key] of keys.entries()) {
     problems.push(...invalidEach(`${path}.${list}[${index}]`, key, validateQualifiedName(key)));
-    if (list === 'matchLabelKeys' && selected.filter((one) => one === key).length > most) {
+    if (list === 'matchLabelKeys' && selected.filter((one) => one === key).length > (most ?? 0)) {
       problems.push(invalidValue(conflict(index), key, 'exists in both matchLabelKeys and labelSelector'));
     }
   }
@@ -480,5 +544,15 @@ function podTermProblems(term: JsonObject, path: string): Problems {
   for (const keys of ['matchLabelKeys', 'mismatchLabelKeys']) {
     problems.push(...matchKeyProblems(term, path, keys, (index) => `${path}[${index}]`, most));
   }
+  const others = strings(term, 'mismatchLabelKeys');
+  for (const [index, key] of strings(term, 'matchLabelKeys').entries())
+    if (others.includes(key))
+      problems.push(
+        invalidValue(
+          `${path}.matchLabelKeys[${index}]`,
+          key,
+          'exists in both matchLabelKeys and mismatchLabelKeys',
+        ),
+      );
   return problems;
 }

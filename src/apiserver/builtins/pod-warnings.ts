@@ -45,6 +45,11 @@ export function podSpecWarnings(spec: JsonObject | undefined, path: string): str
       warnings.push(...containerWarnings(container, `${path}.${role}[${index}]`));
     }
   }
+  for (const [index, constraint] of objectsOf(spec, 'topologySpreadConstraints').entries()) {
+    if (isObject(constraint.labelSelector)) continue;
+    const at = `${path}.topologySpreadConstraints[${index}].labelSelector`;
+    warnings.push(`${at}: a null labelSelector results in matching no pod`);
+  }
   if ((integer(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) {
     warnings.push(
       `${path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,

@@ -203,7 +203,12 @@ describe('pods', () => {
     strategyOf('pods').prepareForStatusUpdate?.(next, old, { now: 0, user: '' });
     expect(next.spec).toEqual(old.spec);
     expect(next.metadata.ownerReferences).toBeUndefined();
-    expect(next.status).toEqual({ phase: 'Running', qosClass: 'BestEffort' });
+    expect(strategyOf('pods').validateStatusUpdate?.(next, old)).toMatchObject([
+      { path: 'status.qosClass', value: 'Guaranteed', detail: 'field is immutable' },
+    ]);
+    const silent = { ...clone(old), status: { phase: 'Running' } };
+    strategyOf('pods').prepareForStatusUpdate?.(silent, old, { now: 0, user: '' });
+    expect(silent.status).toEqual({ phase: 'Running', qosClass: 'BestEffort' });
   });
 
   it('can be selected by node and phase', () => {

@@ -4,12 +4,21 @@ import { clone, isObject, type JsonObject, objectAt, stringAt } from '../../sche
 import type { Strategy, StrategyContext } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { forbidden } from './field-errors.ts';
-import { assign, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
+import {
+  assign,
+  defaultWhenEmpty,
+  defaultWhenNull,
+  ensureObject,
+  integer,
+  objectsOf,
+  text,
+} from './fields.ts';
 import { POD_ADMISSION } from './pod-admission.ts';
 import { allContainers, defaultPodOnly, defaultPodSpec, defaultPodTemplate } from './pod-defaults.ts';
 import { hostnameWarnings } from './pod-name-warnings.ts';
+import { podStatusProblems, settleAddresses } from './pod-status.ts';
 import { validatePodSpecUpdate } from './pod-update.ts';
-import { validatePodSpec, validatePodTemplate } from './pod-validation.ts';
+import { ephemeralProblems, validatePodSpec, validatePodTemplate } from './pod-validation.ts';
 import { podSpecWarnings } from './pod-warnings.ts';
 import { isZeroQuantity } from './resource-list.ts';
 
@@ -40,6 +49,8 @@ export const podStrategy: Strategy = strategy({
     const spec = ensureObject(pod, 'spec');
     defaultPodSpec(spec);
     defaultPodOnly(spec);
+    const status = objectAt(pod, 'status');
+    if (status !== undefined) settleAddresses(status);
   },
   prepareForCreate(pod, context) {
     const spec = ensureObject(pod, 'spec');
@@ -73,8 +84,22 @@ export const podStrategy: Strategy = strategy({
     assign(pod.metadata as unknown as JsonObject, 'deletionTimestamp', old.metadata.deletionTimestamp);
     assign(pod.metadata as unknown as JsonObject, 'ownerReferences', clone(old.metadata.ownerReferences));
     const qosClass = stringAt(old, 'status', 'qosClass');
-    if (qosClass !== undefined && isObject(pod.status)) pod.status.qosClass = qosClass;
+    if (qosClass !== undefined && isObject(pod.status)) defaultWhenEmpty(pod.status, 'qosClass', qosClass);
   },
+  validateStatusUpdate: podStatusProblems,
+  // Nothing but the containers is the writer's; not even who has written them is kept.
+  prepareForSubresource(subresource, pod, old) {
+    if (subresource !== 'ephemeralcontainers') return;
+    const given = objectAt(pod, 'spec')?.ephemeralContainers;
+    const kept = clone(old);
+    Object.assign(pod, kept);
+    pod.metadata = kept.metadata;
+    assign(ensureObject(pod, 'spec'), 'ephemeralContainers', given);
+  },
+  validateSubresourceUpdate: (subresource, pod, old) =>
+    subresource === 'ephemeralcontainers'
+      ? ephemeralProblems(objectAt(pod, 'spec') ?? {}, objectAt(old, 'spec') ?? {})
+      : undefined,
   validate: (pod) => validatePodSpec(objectAt(pod, 'spec') ?? {}, 'spec'),
   validateUpdate: (pod, old) =>
     validatePodSpecUpdate(objectAt(pod, 'spec') ?? {}, objectAt(old, 'spec') ?? {}),

@@ -1,11 +1,14 @@
 import { objectAt } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { countOrPercent, labelSelector, oneOf } from './field-checks.ts';
+import { conditionProblems } from './conditions.ts';
+import { countOrPercent, labelSelector, notNegative, oneOf } from './field-checks.ts';
 import { invalidAs } from './field-errors.ts';
 import { goDump } from './go-dump.ts';
 
 export const podDisruptionBudgetStrategy: Strategy = strategy({
+  // Names are not looked at.
+  validateName: () => [],
   generation: 'spec',
   allowUnconditionalUpdate: false,
   resetFields: statusResetFields('spec'),
@@ -16,6 +19,17 @@ export const podDisruptionBudgetStrategy: Strategy = strategy({
     expectedPods: 0,
   }),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: (object) => [
+    ...conditionProblems(objectAt(object, 'status'), 'status.conditions'),
+    ...notNegative(
+      objectAt(object, 'status'),
+      'status',
+      'disruptionsAllowed',
+      'currentHealthy',
+      'desiredHealthy',
+      'expectedPods',
+    ),
+  ],
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems = labelSelector(spec.selector, 'spec.selector');

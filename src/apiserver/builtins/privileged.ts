@@ -5,7 +5,7 @@ import { forbidden } from './field-errors.ts';
 import { objectsOf } from './fields.ts';
 
 /** Where objects have the spec of pods, by resource. */
-const POD_SPECS: Readonly<Record<string, readonly string[]>> = {
+export const POD_SPECS: Readonly<Record<string, readonly string[]>> = {
   pods: ['spec'],
   podtemplates: ['template', 'spec'],
   replicationcontrollers: ['spec', 'template', 'spec'],

@@ -21,7 +21,7 @@ import {
   required,
 } from './field-errors.ts';
 import { ensureObject, objectsOf, strings, text } from './fields.ts';
-import { quantityDump } from './go-dump.ts';
+import { goDump, quantityDump } from './go-dump.ts';
 import {
   canonicalResources,
   containerResourceName,
@@ -117,10 +117,7 @@ function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
   const shown = scopesText(scopes);
   for (const scope of scopes) {
     if (!SCOPES.includes(scope)) problems.push(invalidAs('spec.scopes', shown, 'unsupported scope'));
-    else if (
-      scope === 'BestEffort' &&
-      Object.keys(hard).some((name) => name !== 'pods' && name !== 'count/pods')
-    ) {
+    else if (scope === 'BestEffort' && Object.keys(hard).some(isBeyondPods)) {
       problems.push(invalidAs('spec.scopes', shown, 'unsupported scope applied to resource'));
     }
   }
@@ -131,6 +128,15 @@ function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
     const operator = text(expression, 'operator');
     const values = strings(expression, 'values');
     if (!SCOPES.includes(name)) problems.push(invalidValue(`${at}.scopeName`, name, 'unsupported scope'));
+    else if (name === 'BestEffort' && Object.keys(hard).some(isBeyondPods))
+      problems.push(
+        invalidAs(at, goDump('core.ScopeSelector', selector), 'unsupported scope applied to resource'),
+      );
+    if (PLAIN_SCOPES.includes(name) && operator !== 'Exists') {
+      const plain = PLAIN_SCOPES.map((scope) => `ResourceQuotaScope${scope}`);
+      const detail = `must be 'Exists' when scope is any of ${plain.slice(0, -1).join(', ')} or ${plain.at(-1)}`;
+      problems.push(invalidValue(`${at}.operator`, operator, detail));
+    }
     if (operator === 'In' || operator === 'NotIn') {
       if (values.length === 0) {
         const detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
@@ -153,6 +159,19 @@ function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
   }
   return problems;
 }
+
+/** Pods that ask for nothing have nothing that could be counted besides. */
+function isBeyondPods(name: string): boolean {
+  return name !== 'pods' && name !== 'count/pods';
+}
+
+const PLAIN_SCOPES: readonly string[] = [
+  'Terminating',
+  'NotTerminating',
+  'BestEffort',
+  'NotBestEffort',
+  'CrossNamespacePodAffinity',
+];
 
 function scopesText(scopes: readonly string[]): string {
   if (scopes.length === 0) return '[]core.ResourceQuotaScope(nil)';
@@ -212,6 +231,13 @@ function limitProblems(item: JsonObject, type: string, at: string): Problems {
       }
     }
   }
+  if (
+    type === 'PersistentVolumeClaim' &&
+    ['min', 'max'].every((key) => objectAt(item, key)?.storage === undefined)
+  ) {
+    const detail = 'either minimum or maximum storage value is required, but neither was provided';
+    problems.push(required(`${at}.limits`, detail));
+  }
   const names = new Set(LIMIT_KEYS.flatMap((key) => Object.keys(objectAt(item, key) ?? {})));
   for (const name of names) {
     const nameProblems = type === 'Container' || type === 'Pod' ? containerResourceName : standardProblems;
@@ -220,26 +246,41 @@ function limitProblems(item: JsonObject, type: string, at: string): Problems {
         problems.push(...nameProblems(name, `${at}.${key}[${name}]`));
     }
     const of = (key: string): ReturnType<typeof parseQuantity> => parseQuantity(objectAt(item, key)?.[name]);
-    const above = (low: string, high: string, path: string, lowText: string, highText: string): void => {
+    const above = (
+      low: string,
+      high: string,
+      path: string,
+      shown: string,
+      lowText: string,
+      highText: string,
+    ): void => {
       const left = of(low);
       const right = of(high);
       if (left && right && compareQuantities(left, right) > 0) {
         problems.push(
           invalidAs(
             `${at}.${path}[${name}]`,
-            shownQuantity(low === 'min' && path === 'defaultRequest' ? right : left),
+            shownQuantity(shown === low ? left : right),
             `${lowText} value ${formatQuantity(left)} is greater than ${highText} value ${formatQuantity(right)}`,
           ),
         );
       }
     };
-    above('min', 'max', 'min', 'min', 'max');
+    above('min', 'max', 'min', 'min', 'min', 'max');
     if (type !== 'Pod') {
-      above('min', 'defaultRequest', 'defaultRequest', 'min', 'default request');
-      above('defaultRequest', 'max', 'defaultRequest', 'default request', 'max');
-      above('defaultRequest', 'default', 'defaultRequest', 'default request', 'default');
-      above('min', 'default', 'default', 'min', 'default');
-      above('default', 'max', 'default', 'default', 'max');
+      above('min', 'defaultRequest', 'defaultRequest', 'defaultRequest', 'min', 'default request');
+      above('defaultRequest', 'max', 'defaultRequest', 'defaultRequest', 'default request', 'max');
+      above(
+        'defaultRequest',
+        'default',
+        'defaultRequest',
+        'defaultRequest',
+        'default request',
+        'default limit',
+      );
+      above('min', 'default', 'default', 'min', 'min', 'default');
+      // The most is shown here, of all things.
+      above('default', 'max', 'default', 'max', 'default', 'max');
     }
     const ratio = of('maxLimitRequestRatio');
     if (ratio && quantityMillis(ratio) < 1000n) {
@@ -252,8 +293,35 @@ function limitProblems(item: JsonObject, type: string, at: string): Problems {
         ),
       );
     }
+    if (ratio) problems.push(...ratioProblems(item, name, ratio, `${at}.maxLimitRequestRatio[${name}]`));
+    const limit = of('default');
+    const request = of('defaultRequest');
+    if (limit && request && /^hugepages-/.test(name) && compareQuantities(limit, request) !== 0)
+      problems.push(
+        invalidAs(
+          `${at}.defaultRequest[${name}]`,
+          shownQuantity(request),
+          `default value ${formatQuantity(limit)} must equal to defaultRequest value ${formatQuantity(request)} in ${name}`,
+        ),
+      );
   }
   return problems;
+}
+
+function ratioProblems(item: JsonObject, name: string, ratio: Quantity, at: string): Problems {
+  const least = parseQuantity(objectAt(item, 'min')?.[name]);
+  const most = parseQuantity(objectAt(item, 'max')?.[name]);
+  if (!least || !most || least.nanos === 0n) return [];
+  const widest = Number(most.nanos) / Number(least.nanos);
+  return Number(ratio.nanos) / 1e9 > widest
+    ? [
+        invalidAs(
+          at,
+          shownQuantity(ratio),
+          `ratio ${formatQuantity(ratio)} is greater than max/min = ${widest.toFixed(6)}`,
+        ),
+      ]
+    : [];
 }
 
 function shownQuantity(quantity: Quantity): string {

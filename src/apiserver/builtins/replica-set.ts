@@ -10,6 +10,10 @@ import { defaultPodTemplate } from './pod-defaults.ts';
 import { workloadNameWarnings } from './pod-name-warnings.ts';
 import { validateTemplate } from './pod-validation.ts';
 import { withTemplateWarnings } from './pod-warnings.ts';
+import { replicaStatusProblems } from './replica-status.ts';
+
+/** What is counted of a workload's replicas. */
+const COUNTS: readonly string[] = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'];
 
 export const replicaSetStrategy: Strategy = strategy({
   warnings: withTemplateWarnings(workloadNameWarnings),
@@ -25,6 +29,7 @@ export const replicaSetStrategy: Strategy = strategy({
   },
   prepareForCreate: initialStatus({ replicas: 0 }),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: (object) => replicaStatusProblems(object, COUNTS),
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems = [
@@ -65,6 +70,7 @@ export const replicationControllerStrategy: Strategy = strategy({
   },
   prepareForCreate: initialStatus({ replicas: 0 }),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: (object) => replicaStatusProblems(object, COUNTS),
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems = notNegative(spec, 'spec', 'minReadySeconds', 'replicas');

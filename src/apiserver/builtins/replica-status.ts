@@ -4,8 +4,15 @@ import type { Problems } from './field-checks.ts';
 import { invalidValue } from './field-errors.ts';
 import { integer } from './fields.ts';
 
-/** Counts in the status of a workload: none negative, and none of `parts` above all replicas. */
-export function replicaStatusProblems(object: KubeObject, parts: readonly string[]): Problems {
+/**
+ * Counts in the status of a workload: none negative, and none of `parts` above all replicas. `ready` is how messages name the
+ * replicas that are ready.
+ */
+export function replicaStatusProblems(
+  object: KubeObject,
+  parts: readonly string[],
+  ready: string = 'readyReplicas',
+): Problems {
   const status = objectAt(object, 'status');
   if (status === undefined) return [];
   const count = (key: string): number => integer(status, key) ?? 0;
@@ -20,11 +27,7 @@ export function replicaStatusProblems(object: KubeObject, parts: readonly string
   }
   if (count('availableReplicas') > count('readyReplicas'))
     problems.push(
-      invalidValue(
-        'status.availableReplicas',
-        count('availableReplicas'),
-        'cannot be greater than readyReplicas',
-      ),
+      invalidValue('status.availableReplicas', count('availableReplicas'), `cannot be greater than ${ready}`),
     );
   return problems;
 }

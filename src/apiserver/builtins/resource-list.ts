@@ -105,6 +105,11 @@ export function amountProblems(name: string, value: unknown, path: string): Prob
   if (whole && quantity !== undefined && quantityMillis(quantity) % 1000n !== 0n) {
     problems.push(invalidValue(path, formatQuantity(quantity), 'must be an integer'));
   }
+  const page = name.startsWith('hugepages-') ? parseQuantity(name.slice('hugepages-'.length)) : undefined;
+  if (quantity && page && page.nanos > 0n && quantity.nanos % page.nanos !== 0n) {
+    const given = formatQuantity(quantity);
+    problems.push(invalidValue(path, given, `${given} is not positive integer multiple of ${name}`));
+  }
   return problems;
 }
 

@@ -1,5 +1,6 @@
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { isObject, stringsAt } from '../../schema/json.ts';
+import { jsonProblem } from '../../schema/json-problem.ts';
 import { validateConfigMapKey } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
@@ -30,11 +31,26 @@ export const secretStrategy: Strategy = strategy({
     problems.push(...typeProblems(secret, data));
     return problems;
   },
+  warnings: tlsWarnings,
   validateUpdate: (secret, old) => [
     ...immutable(asJson(secret), asJson(old), '', 'type'),
     ...frozenProblems(secret, old, ['data']),
   ],
 });
+
+/** A pair of certificate and key that nobody could serve with. */
+function tlsWarnings(secret: KubeObject): string[] {
+  if (text(asJson(secret), 'type') !== 'kubernetes.io/tls') return [];
+  const data = stringsAt(secret, 'data');
+  for (const [key, name] of [
+    ['tls.crt', 'certificate'],
+    ['tls.key', 'key'],
+  ] as const) {
+    const content = Buffer.from(data[key] ?? '', 'base64').toString('latin1');
+    if (!/-----BEGIN [^-]+-----/.test(content)) return [`tls: failed to find any PEM data in ${name} input`];
+  }
+  return [];
+}
 
 /** `stringData` is for writing only: its texts become values of `data`, over those that are there. */
 function mergeStringData(secret: KubeObject): void {
@@ -78,12 +94,13 @@ function typeProblems(secret: KubeObject, data: Readonly<Record<string, string>>
 function jsonProblems(data: Readonly<Record<string, string>>, key: string): Problems {
   const encoded = data[key];
   if (encoded === undefined) return [required(`data[${key}]`)];
+  const content = Buffer.from(encoded, 'base64').toString('utf8');
   try {
-    JSON.parse(Buffer.from(encoded, 'base64').toString('utf8'));
+    JSON.parse(content);
     return [];
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    // The parser's own message quotes the text, which is secret.
-    return [invalidValue(`data[${key}]`, REDACTED, 'unexpected end of JSON input')];
+    // The parser's own message quotes the text, which is secret; what follows shows no more than one character of it.
+    return [invalidValue(`data[${key}]`, REDACTED, jsonProblem(content) ?? error.message)];
   }
 }

@@ -27,6 +27,8 @@ export function allocateService(
   const spec = ensureObject(service, 'spec');
   const type = text(spec, 'type');
   if (type !== 'ClusterIP' && type !== 'NodePort' && type !== 'LoadBalancer') return;
+  // More addresses without a first one: validation tells.
+  if (text(spec, 'clusterIP') === '' && strings(spec, 'clusterIPs').length > 0) return;
   allocateFamilies(spec);
   const seed = hash(`${service.metadata.namespace ?? ''}/${service.metadata.name ?? ''}`);
   const needsAddress = text(spec, 'clusterIP') === '';

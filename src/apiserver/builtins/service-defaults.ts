@@ -73,11 +73,15 @@ export function dropFieldsOfOldType(spec: JsonObject, old: JsonObject): void {
   if (oldType === 'LoadBalancer' && type !== 'LoadBalancer') {
     for (const key of ['allocateLoadBalancerNodePorts', 'loadBalancerClass']) if (same(key)) delete spec[key];
   }
-  if (oldType === 'ExternalName' && type !== 'ExternalName' && same('externalName')) delete spec.externalName;
 }
 
 export function needsHealthCheckPort(spec: JsonObject): boolean {
   return text(spec, 'type') === 'LoadBalancer' && text(spec, 'externalTrafficPolicy') === 'Local';
+}
+
+function takesNodePorts(spec: JsonObject): boolean {
+  const type = text(spec, 'type');
+  return type === 'NodePort' || (type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false);
 }
 
 const WITH_CLUSTER_IP = ['ClusterIP', 'NodePort', 'LoadBalancer'];
@@ -89,7 +93,6 @@ export function syncClusterIP(spec: JsonObject, old: JsonObject | undefined): vo
   const all = strings(spec, 'clusterIPs');
   if (old === undefined) {
     if (first !== '' && all.length === 0) spec.clusterIPs = [first];
-    else if (first === '' && all.length > 0) spec.clusterIP = all[0];
     return;
   }
   const oldFirst = text(old, 'clusterIP');
@@ -120,7 +123,7 @@ export function keepAllocations(spec: JsonObject, old: JsonObject): void {
   if (strings(spec, 'ipFamilies').length === 0 && strings(old, 'ipFamilies').length > 0) {
     spec.ipFamilies = strings(old, 'ipFamilies');
   }
-  if (!WITH_NODE_PORTS.includes(text(spec, 'type')) || !WITH_NODE_PORTS.includes(text(old, 'type'))) return;
+  if (!takesNodePorts(spec) || !takesNodePorts(old)) return;
   const taken = new Set(objectsOf(spec, 'ports').map((port) => port.nodePort));
   for (const port of objectsOf(spec, 'ports')) {
     if (isSet(port.nodePort)) continue;

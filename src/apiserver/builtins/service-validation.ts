@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { isObject, type JsonObject, stringsAt } from '../../schema/json.ts';
 import { validateDns1123Label, validateLabels, validateQualifiedName } from '../../schema/names.ts';
+import { reservedProblems } from './endpoints.ts';
 import {
   cidr,
   dns1123Subdomain,
@@ -42,7 +43,9 @@ export function validateServiceSpec(spec: JsonObject): Problems {
   problems.push(...addressProblems(spec, type, addresses));
   problems.push(...affinityProblems(spec));
   for (const [index, address] of strings(spec, 'externalIPs').entries()) {
-    problems.push(...ipAddress(address, `spec.externalIPs[${index}]`));
+    const at = `spec.externalIPs[${index}]`;
+    const wrong = ipAddress(address, at);
+    problems.push(...(wrong.length > 0 ? wrong : reservedProblems(address, at)));
   }
   problems.push(...balancerProblems(spec, type));
   problems.push(...trafficProblems(spec));
@@ -52,9 +55,18 @@ export function validateServiceSpec(spec: JsonObject): Problems {
 export function validateServiceSpecUpdate(spec: JsonObject, old: JsonObject): Problems {
   const now = strings(spec, 'clusterIPs');
   const before = strings(old, 'clusterIPs');
+  const balanced = [spec, old].every((of) => text(of, 'type') === 'LoadBalancer');
+  const balancer = spec.loadBalancerClass ?? null;
+  const problems: Problems =
+    balanced && balancer !== (old.loadBalancerClass ?? null)
+      ? [invalidValue('spec.loadBalancerClass', balancer, 'may not change once set')]
+      : [];
   const external = text(spec, 'type') === 'ExternalName' || text(old, 'type') === 'ExternalName';
-  if (external || before.length === 0 || before[0] === now[0]) return [];
-  return [invalidValue('spec.clusterIPs[0]', now.length === 0 ? null : now, 'may not change once set')];
+  if (external || before.length === 0 || before[0] === now[0]) return problems;
+  return [
+    ...problems,
+    invalidValue('spec.clusterIPs[0]', now.length === 0 ? null : now, 'may not change once set'),
+  ];
 }
 
 function typeProblems(spec: JsonObject, type: string, headless: boolean): Problems {
@@ -151,7 +163,7 @@ function nodePortProblems(
     ];
   }
   const key = `${protocol}/${number}`;
-  if (seen.has(key)) return [duplicate(`${at}.nodePort`, number)];
+  if (seen.has(key)) return [invalidValue(`${at}.nodePort`, number, 'provided port is already allocated')];
   seen.add(key);
   return [];
 }
@@ -160,7 +172,11 @@ function addressProblems(spec: JsonObject, type: string, addresses: readonly str
   const problems: Problems = [];
   if (type === 'ExternalName') return problems;
   const first = text(spec, 'clusterIP');
-  if (first !== '' && addresses.length > 0 && addresses[0] !== first) {
+  if (first === '' && addresses.length > 0) {
+    problems.push(
+      invalidValue('spec.clusterIPs', addresses, 'must be empty when `clusterIP` is not specified'),
+    );
+  } else if (first !== '' && addresses.length > 0 && addresses[0] !== first) {
     problems.push(invalidValue('spec.clusterIPs', addresses, 'first value must match `clusterIP`'));
   }
   for (const [index, address] of addresses.entries()) {
@@ -174,11 +190,25 @@ function addressProblems(spec: JsonObject, type: string, addresses: readonly str
   if (addresses.length > 2) {
     problems.push(invalidValue('spec.clusterIPs', addresses, 'may only hold up to 2 values'));
   }
+  const families = addresses.map((address) => isIP(address));
+  if (addresses.length > 1 && !families.includes(0) && new Set(families).size < 2)
+    problems.push(
+      invalidValue('spec.clusterIPs', addresses, 'may specify no more than one IP for each IP family'),
+    );
   problems.push(
     ...oneOf(spec, 'spec', 'ipFamilyPolicy', ['PreferDualStack', 'RequireDualStack', 'SingleStack']),
   );
+  if (spec.ipFamilyPolicy === 'RequireDualStack')
+    problems.push(
+      invalidValue(
+        'spec.ipFamilyPolicy',
+        spec.ipFamilyPolicy,
+        'this cluster is not configured for dual-stack services',
+      ),
+    );
   for (const [index, family] of strings(spec, 'ipFamilies').entries()) {
     const at = `spec.ipFamilies[${index}]`;
+    if (strings(spec, 'ipFamilies').indexOf(family) < index) problems.push(duplicate(at, family));
     if (family !== 'IPv4' && family !== 'IPv6') problems.push(notSupported(at, family, ['IPv4', 'IPv6']));
     else if (
       family === 'IPv6' &&

@@ -1,8 +1,10 @@
+import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, objectAt } from '../../schema/json.ts';
 import { validateDns1035Label } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { ensureObject, text } from './fields.ts';
+import { defaultWhenNull, ensureObject, objectsOf, strings, text } from './fields.ts';
+import { loadBalancerProblems } from './load-balancer-status.ts';
 import { allocateService } from './service-allocation.ts';
 import {
   defaultServiceSpec,
@@ -22,7 +24,13 @@ export const serviceStrategy: Strategy = strategy({
     'spec.type': text(objectAt(service, 'spec'), 'type'),
   }),
   validateName: validateDns1035Label,
-  defaults: (service) => defaultServiceSpec(ensureObject(service, 'spec')),
+  defaults(service) {
+    const spec = ensureObject(service, 'spec');
+    defaultServiceSpec(spec);
+    if (text(spec, 'type') !== 'LoadBalancer') return;
+    for (const ingress of objectsOf(objectAt(service, 'status', 'loadBalancer'), 'ingress'))
+      if (text(ingress, 'ip') !== '') defaultWhenNull(ingress, 'ipMode', 'VIP');
+  },
   prepareForCreate(service) {
     syncClusterIP(ensureObject(service, 'spec'), undefined);
     initialStatus({ loadBalancer: {} })(service);
@@ -39,6 +47,8 @@ export const serviceStrategy: Strategy = strategy({
     }
   },
   prepareForStatusUpdate: keepSpec,
+  warnings: serviceWarnings,
+  validateStatusUpdate: loadBalancerProblems,
   validate: (service) => validateServiceSpec(objectAt(service, 'spec') ?? {}),
   validateUpdate: (service, old) =>
     validateServiceSpecUpdate(objectAt(service, 'spec') ?? {}, objectAt(old, 'spec') ?? {}),
@@ -47,3 +57,22 @@ export const serviceStrategy: Strategy = strategy({
     allocateService(service, old, lookup);
   },
 });
+
+/** Fields that say nothing for a service of its kind. */
+function serviceWarnings(service: KubeObject): string[] {
+  const spec = objectAt(service, 'spec');
+  const type = text(spec, 'type');
+  const external = strings(spec, 'externalIPs').length > 0;
+  const ignored: string[] = [];
+  if (text(spec, 'clusterIP') === 'None') {
+    if (text(spec, 'loadBalancerIP') !== '') ignored.push('spec.loadBalancerIP');
+    if (external) ignored.push('spec.externalIPs');
+    if (text(spec, 'sessionAffinity') === 'ClientIP') ignored.push('spec.SessionAffinity');
+  }
+  const warnings = ignored.map((field) => `${field} is ignored for headless services`);
+  if (type === 'ExternalName' && external)
+    warnings.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
+  if (type !== 'ExternalName' && text(spec, 'externalName') !== '')
+    warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');
+  return warnings;
+}

@@ -4,12 +4,14 @@ import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { isSoundSelector, matchesTemplate, selectorProblems } from './deployment.ts';
 import { notNegative, oneOf, type Problems } from './field-checks.ts';
-import { forbidden, invalidValue, required } from './field-errors.ts';
+import { forbidden, invalidAs, invalidValue, required } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, objectsOf, text } from './fields.ts';
+import { goDump } from './go-dump.ts';
 import { defaultClaim } from './persistent-volume.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { validateTemplate } from './pod-validation.ts';
 import { withTemplateWarnings } from './pod-warnings.ts';
+import { replicaStatusProblems } from './replica-status.ts';
 
 /** What messages say may change. */
 const NAMED_CHANGEABLE = [
@@ -51,6 +53,12 @@ export const statefulSetStrategy: Strategy = strategy({
   },
   prepareForCreate: initialStatus({ replicas: 0, availableReplicas: 0 }),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: (object) =>
+    replicaStatusProblems(
+      object,
+      ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'],
+      'status.readyReplicas',
+    ),
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems: Problems = [];
@@ -66,7 +74,7 @@ export const statefulSetStrategy: Strategy = strategy({
     problems.push(
       ...oneOf(retention, 'spec.persistentVolumeClaimRetentionPolicy', 'whenDeleted', policies),
       ...oneOf(retention, 'spec.persistentVolumeClaimRetentionPolicy', 'whenScaled', policies),
-      ...notNegative(spec, 'spec', 'replicas', 'minReadySeconds', 'revisionHistoryLimit'),
+      ...notNegative(spec, 'spec', 'replicas', 'minReadySeconds'),
       ...notNegative(objectAt(spec, 'ordinals'), 'spec.ordinals', 'start'),
       ...selectorProblems(spec, 'statefulset'),
     );
@@ -108,10 +116,23 @@ function updateProblems(update: JsonObject): Problems {
   const rolling = update.rollingUpdate;
   if (type === 'OnDelete') {
     return isObject(rolling)
-      ? [invalidValue(`${path}.rollingUpdate`, rolling, "only allowed for updateStrategy 'RollingUpdate'")]
+      ? [
+          invalidAs(
+            `${path}.rollingUpdate`,
+            goDump('apps.RollingUpdateStatefulSetStrategy', rolling),
+            "only allowed for updateStrategy 'RollingUpdate'",
+          ),
+        ]
       : [];
   }
   if (type === '') return [required(path)];
-  if (type !== 'RollingUpdate') return [invalidValue(path, update, "must be 'RollingUpdate' or 'OnDelete'")];
+  if (type !== 'RollingUpdate')
+    return [
+      invalidAs(
+        path,
+        goDump('apps.StatefulSetUpdateStrategy', update),
+        "must be 'RollingUpdate' or 'OnDelete'",
+      ),
+    ];
   return isObject(rolling) ? notNegative(rolling, `${path}.rollingUpdate`, 'partition') : [];
 }

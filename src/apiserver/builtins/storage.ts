@@ -1,8 +1,9 @@
 import { asJson } from '../../kube/object.ts';
-import { deepEqual, isObject, objectAt, stringsAt } from '../../schema/json.ts';
+import { deepEqual, isObject, type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { accessModeProblems } from './claim-validation.ts';
 import {
   dns1123Subdomain,
   immutable,
@@ -23,7 +24,7 @@ import {
   notSupported,
   required,
 } from './field-errors.ts';
-import { defaultWhenNull, ensureObject, integer, objectsOf, strings, text } from './fields.ts';
+import { defaultWhenNull, ensureObject, integer, isSet, objectsOf, strings, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
 import { canonicalField, notNegativeQuantity } from './resource-list.ts';
 import { driverName } from './volume-sources.ts';
@@ -117,7 +118,10 @@ export const csiDriverStrategy: Strategy = strategy({
     for (const [index, request] of objectsOf(spec, 'tokenRequests').entries()) {
       const at = `spec.tokenRequests[${index}]`;
       const audience = text(request, 'audience');
-      if (audiences.has(audience)) problems.push(duplicate(`${at}.audience`, audience));
+      if (audiences.has(audience)) {
+        problems.push(duplicate(`${at}.audience`, audience));
+        continue;
+      }
       audiences.add(audience);
       const seconds = integer(request, 'expirationSeconds');
       if (seconds === undefined) continue;
@@ -239,7 +243,11 @@ export const volumeAttachmentStrategy: Strategy = strategy({
     } else if (given) {
       const path = 'spec.source.persistentVolumeName';
       if (volume === '') problems.push(required(path, 'must specify non empty persistentVolumeName'));
-      else problems.push(...dns1123Subdomain(volume, path));
+      problems.push(...dns1123Subdomain(volume, path));
+    } else {
+      problems.push(
+        ...inlineVolumeProblems(objectAt(source, 'inlineVolumeSpec') ?? {}, 'spec.source.inlineVolumeSpec'),
+      );
     }
     return problems;
   },
@@ -248,6 +256,23 @@ export const volumeAttachmentStrategy: Strategy = strategy({
       ? []
       : [invalidAs('spec', goDump('storage.VolumeAttachmentSpec', object.spec), IMMUTABLE)],
 });
+
+/** What is said of a volume that has no object of its own. */
+function inlineVolumeProblems(volume: JsonObject, path: string): Problems {
+  const detail = 'may not be specified in the context of inline volumes';
+  const problems: Problems = [];
+  for (const key of [
+    'claimRef',
+    'capacity',
+    'persistentVolumeReclaimPolicy',
+    'nodeAffinity',
+    'storageClassName',
+  ])
+    if (isObject(volume[key]) || isSet(volume[key])) problems.push(forbidden(`${path}.${key}`, detail));
+  if (!isObject(volume.csi))
+    problems.push(required(`${path}.csi`, 'has to be specified in the context of inline volumes'));
+  return [...problems, ...accessModeProblems(volume, path)];
+}
 
 export const volumeAttributesClassStrategy: Strategy = strategy({
   returnsDeleted: true,

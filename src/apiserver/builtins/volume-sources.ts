@@ -130,13 +130,17 @@ const ISCSI_NAME = /^(iqn\.\d{4}-\d\d\.[-.a-zA-Z0-9]+(:.+)?|eui\.[0-9A-Fa-f]{16}
 const ISCSI_FORMAT = 'must be valid format starting with iqn, eui, or naa';
 const QUOBYTE_REGISTRY = 'must be a host:port pair or multiple pairs separated by commas';
 
-const SOURCES: Readonly<Record<string, SourceCheck>> = {
+/** Checks of sources that pods and volumes have alike. */
+export const SOURCES: Readonly<Record<string, SourceCheck>> = {
   hostPath(source, path) {
     const given = text(source, 'path');
-    const problems = given === '' ? [required(`${path}.path`)] : noBacksteps(given, `${path}.path`);
-    return [...problems, ...oneOf(source, path, 'type', HOST_PATH_TYPES)];
+    if (given === '') return [required(`${path}.path`)];
+    return [...noBacksteps(given, `${path}.path`), ...oneOf(source, path, 'type', HOST_PATH_TYPES)];
   },
-  gitRepo: need('repository'),
+  gitRepo: (source, path) => [
+    ...need('repository')(source, path),
+    ...noBacksteps(text(source, 'directory'), `${path}.directory`),
+  ],
   gcePersistentDisk: (source, path) => [...need('pdName')(source, path), ...partition(source, path)],
   awsElasticBlockStore: (source, path) => [...need('volumeID')(source, path), ...partition(source, path)],
   nfs(source, path) {

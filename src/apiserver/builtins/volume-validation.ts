@@ -16,10 +16,13 @@ import { driverName, noBacksteps, type SourceCheck, validateSources } from './vo
 const NOT_SOURCES: ReadonlySet<string> = new Set(['name']);
 const TOKEN_SECONDS = { least: 600, most: 2 ** 32 };
 
-/** Checks the volumes of a pod spec and tells the names of those that are in order. */
-export function validateVolumes(spec: JsonObject, path: string): { problems: Problems; names: Set<string> } {
+/** Checks the volumes of a pod spec and tells the names of those that are in order, each with its kind of source. */
+export function validateVolumes(
+  spec: JsonObject,
+  path: string,
+): { problems: Problems; names: Map<string, string> } {
   const problems: Problems = [];
-  const names = new Set<string>();
+  const names = new Map<string, string>();
   const seen = new Set<string>();
   for (const [index, volume] of objectsOf(spec, 'volumes').entries()) {
     const at = `${path}[${index}]`;
@@ -32,7 +35,7 @@ export function validateVolumes(spec: JsonObject, path: string): { problems: Pro
       seen.add(name);
     }
     // Only a volume that is in order can be mounted.
-    if (own.length === 0) names.add(name);
+    if (own.length === 0) names.set(name, Object.keys(volume).find((key) => isObject(volume[key])) ?? '');
     problems.push(...own);
   }
   return { problems, names };

@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
-import { validateDns1123Subdomain } from '../../schema/names.ts';
+import { validateDns1035Label, validateDns1123Subdomain } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { webhookConditionProblems } from './admission-policy.ts';
 import { strategy } from './base-strategy.ts';
@@ -72,6 +72,11 @@ function webhookProblems(webhook: JsonObject, at: string, mutating: boolean): Pr
       ),
     );
   }
+  for (const [index, version] of versions.entries()) {
+    const path = `${at}.admissionReviewVersions[${index}]`;
+    if (versions.indexOf(version) < index) problems.push(invalidValue(path, version, 'duplicate version'));
+    else problems.push(...invalidEach(path, version, validateDns1035Label(version)));
+  }
   for (const [index, rule] of objectsOf(webhook, 'rules').entries()) {
     problems.push(...validateRule(rule, `${at}.rules[${index}]`));
   }
@@ -119,39 +124,47 @@ export function validateClientConfig(config: JsonObject, path: string): Problems
       invalidValue(`${at}.port`, service.port, 'port is not valid: must be between 1 and 65535, inclusive'),
     );
   }
-  const target = text(service, 'path');
-  if (target !== '' && !target.startsWith('/')) {
-    problems.push(invalidValue(`${at}.path`, target, "must start with a '/'"));
+  problems.push(...pathProblems(text(service, 'path'), `${at}.path`));
+  return problems;
+}
+
+function pathProblems(target: string, path: string): Problems {
+  if (target === '' || target === '/') return [];
+  if (target === '//') return [invalidValue(path, target, 'segment[0] may not be empty')];
+  const problems: Problems = target.startsWith('/')
+    ? []
+    : [invalidValue(path, target, "must start with a '/'")];
+  for (const [index, segment] of target.slice(1).replace(/\/$/, '').split('/').entries()) {
+    const details =
+      segment === '' ? [' may not be empty'] : validateDns1123Subdomain(segment).map((text) => `: ${text}`);
+    problems.push(
+      ...invalidEach(
+        path,
+        target,
+        details.map((detail) => `segment[${index}]${detail}`),
+      ),
+    );
   }
   return problems;
 }
 
+/** Scheme, user, host, query and fragment of what may be relative. */
+const URL_PARTS =
+  /^(?:([a-zA-Z][-+.a-zA-Z0-9]*):)?(?:\/\/(?:([^@/?#]*)@)?([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/;
+
 function urlProblems(url: string, path: string): Problems {
   const form = '; desired format: https://host[/path]';
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
+  const parts = URL_PARTS.exec(url);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  if (parts === null || /[\u0000- \u007f]/.test(url) || /%(?![0-9a-fA-F]{2})/.test(url))
     return [required(path, `url must be a valid URL: ${url}${form}`)];
-  }
+  const [, scheme = '', user = '', host = '', query = '', fragment = ''] = parts;
   const problems: Problems = [];
-  if (parsed.protocol !== 'https:') {
-    problems.push(
-      invalidValue(path, parsed.protocol.slice(0, -1), `'https' is the only allowed URL scheme${form}`),
-    );
-  }
-  if (parsed.host === '') problems.push(invalidValue(path, '', `host must be specified${form}`));
-  if (parsed.username !== '' || parsed.password !== '') {
-    problems.push(invalidValue(path, parsed.username, 'user information is not permitted in the URL'));
-  }
-  if (parsed.hash.length > 1) {
-    problems.push(invalidValue(path, parsed.hash.slice(1), 'fragments are not permitted in the URL'));
-  }
-  if (parsed.search.length > 1) {
-    problems.push(
-      invalidValue(path, parsed.search.slice(1), 'query parameters are not permitted in the URL'),
-    );
-  }
+  if (scheme.toLowerCase() !== 'https')
+    problems.push(invalidValue(path, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`));
+  if (host === '') problems.push(invalidValue(path, '', `host must be specified${form}`));
+  if (user !== '') problems.push(invalidValue(path, user, 'user information is not permitted in the URL'));
+  if (fragment !== '') problems.push(invalidValue(path, fragment, 'fragments are not permitted in the URL'));
+  if (query !== '') problems.push(invalidValue(path, query, 'query parameters are not permitted in the URL'));
   return problems;
 }

@@ -18,15 +18,16 @@ import { versionErrors, versionsText } from './version-validation.ts';
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 
 /** What is wrong with a definition, apart from its metadata and types. */
-export function validateDefinition(definition: Definition): FieldError[] {
-  return [...validateContent(definition), ...approvalErrors(definition)];
+export function validateDefinition(definition: Definition, isNew: boolean = true): FieldError[] {
+  return [...validateContent(definition, isNew), ...approvalErrors(definition)];
 }
 
-function validateContent(definition: Definition): FieldError[] {
+function validateContent(definition: Definition, isNew: boolean): FieldError[] {
   const { spec, metadata, status } = definition;
   const names: Partial<DefinitionNames> = spec.names ?? {};
   const errors: FieldError[] = [];
-  if (metadata.name !== `${names.plural ?? ''}.${spec.group ?? ''}`)
+  // The name of one that is there is right for the group and the plural it has, which stay.
+  if (isNew && metadata.name !== `${names.plural ?? ''}.${spec.group ?? ''}`)
     errors.push(
       invalidValue('metadata.name', metadata.name ?? '', 'must be spec.names.plural+"."+spec.group'),
     );
@@ -176,7 +177,7 @@ function approvalErrors(definition: Definition, old?: Definition): FieldError[] 
 
 /** What an update may not change. */
 export function validateDefinitionUpdate(definition: Definition, old: Definition): FieldError[] {
-  const errors = [...validateContent(definition), ...approvalErrors(definition, old)];
+  const errors = [...validateContent(definition, false), ...approvalErrors(definition, old)];
   const immutable = (path: string, value: unknown, before: unknown): void => {
     if (!deepEqual(value ?? null, before ?? null))
       errors.push(invalidValue(path, value, 'field is immutable'));

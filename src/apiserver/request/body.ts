@@ -21,7 +21,11 @@ export interface Body {
 export function mediaType(headers: Readonly<Record<string, string>>): string {
   const header = headers['content-type'] ?? '';
   const semicolon = header.indexOf(';');
-  return (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
+  if (semicolon < 0) return header.trim().toLowerCase();
+  // Parameters have values; what is written otherwise is no media type.
+  const parameters = header.slice(semicolon + 1).split(';');
+  if (parameters.some((part) => part.trim() !== '' && !/^\s*[^\s=]+\s*=/.test(part))) return header;
+  return header.slice(0, semicolon).trim().toLowerCase();
 }
 
 export function unsupportedMediaType(accepted: string = ACCEPTED_TYPES): Error {
@@ -71,19 +75,27 @@ function unrecognized(problem: string, bytes: Uint8Array, kind: string | undefin
 
 /** A body that must be an object, or `null` for one without any field. */
 function wholeObject(body: Body, bytes: Uint8Array, kind: string | undefined): Body {
-  if (isObject(body.value)) return body;
+  if (isObject(body.value)) {
+    for (const key of ['apiVersion', 'kind']) {
+      const value = body.value[key];
+      if (value === undefined || value === null || typeof value === 'string') continue;
+      const found = Array.isArray(value) ? 'array' : goTypeOf(value);
+      const problem = `couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go struct field .${key} of type string`;
+      throw unrecognized(problem, bytes, kind);
+    }
+    return body;
+  }
   if (body.value === null) return { ...body, value: {} };
   const found = Array.isArray(body.value) ? 'array' : goTypeOf(body.value);
-  throw badRequest(
-    `the object provided is unrecognized (must be of type ${kind ?? 'object'}): couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" } (${summary(bytes)})`,
-  );
+  const problem = `couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`;
+  throw unrecognized(problem, bytes, kind);
 }
 
 function goTypeOf(value: JsonValue): string {
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
-const MAX_SUMMARY_BYTES = 1024;
+const MAX_SUMMARY_BYTES = 30;
 
 /** The beginning of a body as messages show it: text where it may be an object, otherwise hexadecimal. */
 function summary(bytes: Uint8Array): string {

@@ -148,7 +148,7 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
 }
 
 function parseDryRun(values: readonly unknown[], kind: string): boolean {
-  const given = values.filter((value) => value !== '' && value !== null && value !== undefined);
+  const given = values.filter((value) => value !== null && value !== undefined);
   for (const value of given) {
     if (value !== 'All')
       throw invalid('meta.k8s.io', kind, '', [
@@ -230,7 +230,13 @@ export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearc
   const fromQuery = body === undefined;
   const grace = fromQuery ? integer(query, 'gracePeriodSeconds') : source.gracePeriodSeconds;
   if (grace !== undefined && grace !== null && !Number.isSafeInteger(grace))
-    throw badRequest('gracePeriodSeconds must be an integer');
+    throw typeof grace === 'string' && !fromQuery
+      ? failure(
+          500,
+          '',
+          'json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64',
+        )
+      : badRequest('gracePeriodSeconds must be an integer');
   const orphan = fromQuery ? flag(query, 'orphanDependents') : source.orphanDependents;
   const policy = fromQuery ? (query.get('propagationPolicy') ?? undefined) : source.propagationPolicy;
   const errors: FieldError[] = [];

@@ -1,3 +1,4 @@
+import type * as Yaml from 'yaml';
 import type { Response } from '../../kube/exchange.ts';
 import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
 import { jsonText, parseJson } from '../../schema/json-text.ts';
@@ -33,6 +34,14 @@ export interface Rendering {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+type Tag = Yaml.Tags[number];
+
+/** A lone dot, which is in every record of owners, is no number and needs no quotes. */
+function plainDot(tag: Tag): Tag {
+  if (typeof tag === 'string' || !('test' in tag) || tag.test?.test('.') !== true) return tag;
+  return { ...tag, test: new RegExp(`(?!\\.$)(?:${tag.test.source})`) } as Tag;
+}
+
 /** A response of JSON text that is at hand as bytes. Re-encodes for all but plain JSON. */
 export function jsonResponse(status: number, json: Uint8Array, rendering: Rendering = {}): Response {
   const { representation } = rendering;
@@ -46,6 +55,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
         lineWidth: 0,
         indentSeq: false,
         sortMapEntries: true,
+        customTags: (tags) => tags.map(plainDot),
       }),
     );
   } else if (representation?.format === 'protobuf') {

@@ -122,7 +122,7 @@ export function prepareCreate(
     const decide = (): Decision => {
       for (const text of resource.strategy.warnings?.(object, undefined) ?? []) scope.warn(text);
       // Strategies and plugins may have added what has fields that are always there.
-      if (!resource.custom) bringIntoForm(asJson(object), resource.type);
+      if (!resource.custom) bringIntoForm(asJson(object), resource.type, true);
       return { action: 'put', object, ...admission.charge(request) };
     };
     return afterwards(admission.validate(request), decide, object);

@@ -114,6 +114,10 @@ function checkKind(
     const givenKind = typeof kind === 'string' && kind !== '' ? kind : resource.kind;
     if (givenVersion === expected && givenKind === resource.kind) return;
     const other = lookup?.byKind(givenVersion, givenKind);
+    if (isSameKind(resource, givenVersion, givenKind, other))
+      throw badRequest(
+        `the API version in the data (${givenVersion}) does not match the expected API version (${expected})`,
+      );
     // Its own type comes first: what is not even that is said to be so.
     const [misfit] = other && !other.custom ? typeCheck(value, other.type) : [];
     if (misfit) throw cannotBeHandled(resource, value, misfit.message);
@@ -122,16 +126,65 @@ function checkKind(
       value,
       other && !other.custom
         ? `converting (${externalType(other)}) to (${internalType(resource)}): unknown conversion`
-        : `no kind ${JSON.stringify(givenKind)} is registered for version ${JSON.stringify(givenVersion)} in scheme ${JSON.stringify(SCHEME)}`,
+        : isOfEveryGroup(givenKind, givenVersion, lookup)
+          ? `converting (${givenVersion.slice(givenVersion.indexOf('/') + 1)}.${givenKind}) to (${internalType(resource)}): unknown conversion`
+          : `no kind ${JSON.stringify(givenKind)} is registered for version ${JSON.stringify(givenVersion)} in scheme ${JSON.stringify(SCHEME)}`,
     );
   }
+}
+
+/** Versions that are served no more, whose objects are still understood. `extensions` had kinds that are elsewhere now. */
+const OLD_VERSIONS: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    extensions: ['v1beta1'],
+    apps: ['v1beta1', 'v1beta2'],
+    batch: ['v1beta1'],
+    autoscaling: ['v1', 'v2', 'v2beta1', 'v2beta2'],
+    policy: ['v1beta1'],
+    'networking.k8s.io': ['v1beta1'],
+    'rbac.authorization.k8s.io': ['v1alpha1', 'v1beta1'],
+    'scheduling.k8s.io': ['v1alpha1', 'v1beta1'],
+    'storage.k8s.io': ['v1beta1'],
+    'discovery.k8s.io': ['v1beta1'],
+    'events.k8s.io': ['v1', 'v1beta1'],
+    'coordination.k8s.io': ['v1beta1'],
+    'certificates.k8s.io': ['v1beta1'],
+    'node.k8s.io': ['v1beta1'],
+    'admissionregistration.k8s.io': ['v1beta1'],
+    'flowcontrol.apiserver.k8s.io': ['v1beta1', 'v1beta2', 'v1beta3'],
+  }),
+);
+const MOVED: readonly string[] = ['Deployment', 'DaemonSet', 'ReplicaSet', 'Ingress', 'NetworkPolicy'];
+
+/** Whether objects of that version and kind are, inside, of the same type as those of `resource`. */
+function isSameKind(
+  { group, storageGroup, kind }: Resource,
+  apiVersion: string,
+  givenKind: string,
+  other: Resource | undefined,
+): boolean {
+  if (givenKind !== kind) return false;
+  const slash = apiVersion.indexOf('/');
+  const givenGroup = slash < 0 ? '' : apiVersion.slice(0, slash);
+  if (other !== undefined && !other.custom && (other.storageGroup ?? other.group) === (storageGroup ?? group))
+    return true;
+  if (OLD_VERSIONS.get(givenGroup)?.includes(apiVersion.slice(slash + 1)) !== true) return false;
+  return givenGroup === group || (givenGroup === 'extensions' && MOVED.includes(kind));
+}
+
+/** Lists and the kinds that every version has: they are known, and are no objects. */
+function isOfEveryGroup(kind: string, apiVersion: string, lookup: ResourceLookup | undefined): boolean {
+  if (apiVersion === 'v1' && (kind === 'List' || kind === 'Status')) return true;
+  const item = kind.endsWith('List') ? lookup?.byKind(apiVersion, kind.slice(0, -4)) : undefined;
+  return item !== undefined && !item.custom;
 }
 
 function externalType({ version, kind }: Resource): string {
   return `${version}.${kind}`;
 }
 
-function internalType({ group, kind }: Resource): string {
+/** How messages name the type that objects of a built-in resource have inside. */
+export function internalType({ group, kind }: Resource): string {
   return `${group === '' ? 'core' : group.split('.')[0]}.${kind}`;
 }
 

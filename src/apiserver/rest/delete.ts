@@ -57,9 +57,23 @@ export function remove(scope: Scope, name: string, options: DeleteQuery): Promis
   });
 }
 
+/** Resources whose deletion is told of in words of their own. */
+const DELETES_ITSELF: ReadonlySet<string> = new Set([
+  '/namespaces',
+  'apiextensions.k8s.io/customresourcedefinitions',
+]);
+
 function checkPreconditions(resource: Resource, live: KubeObject, options: DeleteQuery): void {
   const name = live.metadata.name ?? '';
   const { uid, resourceVersion } = options.preconditions;
+  const own = DELETES_ITSELF.has(`${resource.group}/${resource.resource}`);
+  if (own && uid !== undefined && uid !== live.metadata.uid)
+    throw conflict(
+      resource.group,
+      resource.resource,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
+    );
   if (uid !== undefined && uid !== live.metadata.uid)
     throw conflict(
       resource.group,

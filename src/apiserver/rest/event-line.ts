@@ -32,7 +32,10 @@ function forgetOldLines(): void {
 const NEWLINE = Buffer.from('}\n');
 
 /** Writes events of a watch stream, lines or frames; each is encoded once for all who watch it in the same representation. */
-export function eventLines(representation: Representation): (type: EventType, view: View) => Uint8Array {
+export function eventLines(
+  representation: Representation,
+  derivedAnnotations?: readonly string[],
+): (type: EventType, view: View) => Uint8Array {
   const form = lineForm(representation);
   const keys = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` };
   return (type, view) => {
@@ -44,7 +47,7 @@ export function eventLines(representation: Representation): (type: EventType, vi
     }
     let line = known.get(key);
     if (!line) {
-      line = encodeEvent(type, view, representation);
+      line = encodeEvent(type, view, representation, derivedAnnotations);
       known.set(key, line);
       lineBytes += line.byteLength;
       forgetOldLines();
@@ -89,10 +92,11 @@ function encodeEvent(
   type: EventType,
   { object, bytes }: View,
   { format, as, metaVersion = 'v1' }: Representation,
+  derivedAnnotations: readonly string[] | undefined,
 ): Uint8Array {
-  if (format === 'protobuf')
-    return encodeWatchFrame(type, as === undefined ? object : partialObject(object, metaVersion));
-  const text = as === undefined ? bytes : Buffer.from(jsonText(partialObject(object, metaVersion)));
+  const shown = as === undefined ? object : partialObject(object, metaVersion, derivedAnnotations);
+  if (format === 'protobuf') return encodeWatchFrame(type, shown);
+  const text = as === undefined ? bytes : Buffer.from(jsonText(shown));
   return Buffer.concat([Buffer.from(`{"type":"${type}","object":`), text, NEWLINE]);
 }
 

@@ -37,7 +37,7 @@ import { scaleTable, tableOf } from '../table/index.ts';
 import { getComputed, listComputed } from './computed.ts';
 import { admitConnect, admitProxy } from './connect.ts';
 import { create } from './create.ts';
-import { decodeObject, reportStrict } from './decode.ts';
+import { decodeObject, internalType, reportStrict } from './decode.ts';
 import { deletedStatus, refusePreconditions, remove } from './delete.ts';
 import { get, type Listing, list, partialObject } from './list.ts';
 import { listHead, listText } from './list-text.ts';
@@ -85,7 +85,8 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     if (isBuiltIn(asked)) throw routeNotFound();
     return pathNotFound();
   }
-  if (resource.deprecation !== undefined) asked.warnings.push(resource.deprecation);
+  if (resource.deprecation !== undefined && (resource.custom || READING.has(info.verb)))
+    asked.warnings.push(resource.deprecation);
   const scope: Scope = {
     server,
     cluster: info.consumers ? ALL_CLUSTERS : info.cluster,
@@ -97,8 +98,16 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     warn: (text) => asked.warnings.push(text),
     ...(asked.annotate ? { annotate: asked.annotate } : {}),
   };
+  if (info.method === 'HEAD' && !resource.custom) throw methodNotAllowed();
+  if (!resource.custom && (info.name === '.' || info.name === '..') && info.parts.length > 1)
+    throw badRequest(`Name parameter invalid: ${JSON.stringify(info.name)}: may not be '${info.name}'`);
   if (info.subresource !== '') return handleSubresource(asked, scope);
+  // What is only made, such as a review, has no items; and there are none of all namespaces together.
+  const acrossNamespaces = resource.namespaced && info.namespace === '';
+  if (!resource.custom && isMadeOnly(resource) && (info.parts.length > 1 || acrossNamespaces))
+    throw routeNotFound();
   const misplaced = info.parts.length < 2 ? ITEM_VERBS.has(info.verb) : info.verb === 'create';
+  if (!resource.custom && acrossNamespaces && !READING.has(info.verb)) throw methodNotAllowed();
   if (misplaced || !resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
   if (!resource.custom) checkRoute(asked.request.headers, info.verb === 'list' || info.verb === 'watch');
   switch (info.verb) {
@@ -127,6 +136,12 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     default:
       throw methodNotAllowed();
   }
+}
+
+const READING: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+
+function isMadeOnly({ verbs }: Resource): boolean {
+  return verbs.length === 1 && verbs[0] === 'create';
 }
 
 /** Whether the group of the request has built-in resources: their router answers what it does not know in its own way. */
@@ -186,8 +201,13 @@ function respondView(
       ? valueResponse(status, view.object, how)
       : jsonResponse(status, view.bytes, how);
   if (as === 'PartialObjectMetadata')
-    return valueResponse(status, partialObject(view.object, metaVersion), how);
-  if (as === 'PartialObjectMetadataList') throw notAcceptable();
+    return valueResponse(
+      status,
+      partialObject(view.object, metaVersion, scope.resource.strategy.derivedAnnotations),
+      how,
+    );
+  if (as === 'PartialObjectMetadataList')
+    throw unfitView(as, `not a list (*${internalType(scope.resource)})`);
   return valueResponse(
     status,
     tableOf(scope.resource, [view.object], {
@@ -261,13 +281,27 @@ function respondList(
       ),
       how,
     );
-  if (as === 'PartialObjectMetadata') throw notAcceptable();
+  if (as === 'PartialObjectMetadata') throw unfitView(as, `a list (*${internalType(scope.resource)}List)`);
+  // A list that nothing was put into has none.
+  if (listing.views.length === 0)
+    return valueResponse(
+      200,
+      { kind: as, apiVersion: `meta.k8s.io/${metaVersion}`, metadata: listing.metadata, items: null },
+      how,
+    );
   const items = listing.views.map((view) => ({
-    bytes: Buffer.from(JSON.stringify(partialObject(view.object, metaVersion))),
+    bytes: Buffer.from(
+      JSON.stringify(partialObject(view.object, metaVersion, scope.resource.strategy.derivedAnnotations)),
+    ),
     from: 0,
   }));
   const head = listHead(`meta.k8s.io/${metaVersion}`, 'PartialObjectMetadataList', listing.metadata);
   return jsonResponse(200, listText(head, items), how);
+}
+
+/** 406 for a view that is for one object where there are many, or the other way round. */
+function unfitView(as: string, what: string): Error {
+  return failure(406, 'NotAcceptable', `you requested ${as}, but the requested object is ${what}`);
 }
 
 /** What is listed, but for the revision. */
@@ -437,6 +471,7 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
     case 'scale':
       return handleScale(asked, scope, subresource);
     case 'approval':
+    case 'ephemeralcontainers':
       if (info.verb === 'get') return getOne(asked, scope);
       return info.verb === 'update' ? updateOne(asked, scope) : patchOne(asked, scope);
     case 'finalize': {
@@ -555,6 +590,17 @@ async function admitted(
   return object;
 }
 
+/** An action takes its own kind, in any version of it. */
+function checkAction(subresource: Subresource, { apiVersion, kind }: JsonObject): void {
+  const expected = subresource.kind ?? subresource.name;
+  if (typeof kind !== 'string' || kind === '' || kind === expected) return;
+  const version = typeof apiVersion === 'string' ? apiVersion.slice(apiVersion.indexOf('/') + 1) : 'v1';
+  const group = subresource.group === undefined || subresource.group === '' ? 'core' : subresource.group;
+  throw badRequest(
+    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected}: converting (${version}.${kind}) to (${group}.${expected}): unknown conversion`,
+  );
+}
+
 async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
   const { request, info, server } = asked;
   const options = writeOptions(asked, 'CreateOptions');
@@ -562,6 +608,7 @@ async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subr
     decodeBody(request.headers, request.body),
     subresource.kind ?? subresource.name,
   );
+  checkAction(subresource, body);
   const how = statusRendering(asked);
   const action = await admitted({ ...scope, subresource }, info.name, body, options);
   if (subresource.name === 'binding')

@@ -1,5 +1,6 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
 import { notFound } from '../../kube/status-error.ts';
+import { ownMetadata } from '../derived-metadata.ts';
 import {
   decodeContinue,
   encodeContinue,
@@ -166,11 +167,15 @@ function readChunk(
   }
 }
 
-/** An object reduced to its metadata. */
-export function partialObject(object: KubeObject, metaVersion: 'v1' | 'v1beta1'): unknown {
+/** An object reduced to its metadata, without those annotations that are made when it is shown as a whole. */
+export function partialObject(
+  object: KubeObject,
+  metaVersion: 'v1' | 'v1beta1',
+  derivedAnnotations?: readonly string[],
+): unknown {
   return {
     kind: 'PartialObjectMetadata',
     apiVersion: `meta.k8s.io/${metaVersion}`,
-    metadata: object.metadata,
+    metadata: ownMetadata(object.metadata, derivedAnnotations),
   };
 }

@@ -28,6 +28,7 @@ export function patchedText(value: JsonObject, patch: Patch, type: TypeSchema, c
 }
 
 function touchedBy(patch: Patch): Touched {
+  if (patch.type === 'broken') return ALL;
   const { value } = patch.body;
   if (patch.type === 'merge') return touchedByMerge(value);
   if (patch.type !== 'json' || !Array.isArray(value)) return ALL;

@@ -1,7 +1,8 @@
 import { asJson, asObject, formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { badRequest, failure, hasCode, invalid, notFound } from '../../kube/status-error.ts';
+import { badRequest, failure, hasCode, invalid, notFound, StatusError } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { applyObject, formatConflicts, formatErrors, headProblem } from '../../schema/apply/index.ts';
+import { goValue } from '../../schema/go-value.ts';
 import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { applyJsonPatch } from '../../schema/json-patch.ts';
 import { plainText } from '../../schema/json-text.ts';
@@ -22,16 +23,18 @@ import { prepareCreate } from './create.ts';
 import { type Decoded, decodeObject, reportStrict } from './decode.ts';
 import { patchedText } from './patch-text.ts';
 import type { Scope, WriteOptions, Written } from './scope.ts';
-import { otherVersion } from './tracking.ts';
+import { otherVersion, resetFieldsOf } from './tracking.ts';
 import { prepareUpdate } from './update.ts';
 import { viewOf } from './view.ts';
 
 /** A patch as it arrived. */
 export type Patch =
   | { readonly type: 'json' | 'merge' | 'strategic'; readonly body: Body }
-  | { readonly type: 'apply'; readonly body: Body; readonly force: boolean };
+  | { readonly type: 'apply'; readonly body: Body; readonly force: boolean }
+  /** One that cannot be read, which is told of only where there is an object to patch. */
+  | { readonly type: 'broken'; readonly error: Error };
 
-const PATCH_TYPES: Readonly<Record<string, Patch['type']>> = {
+const PATCH_TYPES: Readonly<Record<string, Exclude<Patch['type'], 'broken'>>> = {
   'application/json-patch+json': 'json',
   'application/merge-patch+json': 'merge',
   'application/strategic-merge-patch+json': 'strategic',
@@ -66,13 +69,23 @@ export function decodePatch(
     throw invalid('meta.k8s.io', 'PatchOptions', '', [
       { type: 'Forbidden', path: 'force', detail: 'may not be specified for non-apply patch' },
     ]);
-  const parsed = parseJsonBody(body, (problem) => badRequest(`error decoding patch: ${problem}`));
+  const prefix = type === 'strategic' ? '' : 'error decoding patch: ';
+  let parsed: Body;
+  try {
+    parsed = parseJsonBody(body, (problem) => badRequest(`${prefix}${problem}`));
+  } catch (error) {
+    if (!(error instanceof StatusError) || !hasCode(error, 400)) throw error;
+    return { type: 'broken', error };
+  }
   if (type === 'json' && Array.isArray(parsed.value) && parsed.value.length > MAX_OPERATIONS)
-    throw failure(
-      413,
-      'RequestEntityTooLarge',
-      `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${parsed.value.length}`,
-    );
+    return {
+      type: 'broken',
+      error: failure(
+        413,
+        'RequestEntityTooLarge',
+        `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${parsed.value.length}`,
+      ),
+    };
   return { type, body: parsed };
 }
 
@@ -105,6 +118,7 @@ function mayTouchOwners(patch: JsonValue): boolean {
 
 /** The value that a patch makes of `live` (which is not changed). */
 export function patchedValue(live: JsonObject, patch: Patch, type: TypeSchema): JsonObject {
+  if (patch.type === 'broken') throw patch.error;
   let result: JsonValue;
   try {
     switch (patch.type) {
@@ -114,12 +128,12 @@ export function patchedValue(live: JsonObject, patch: Patch, type: TypeSchema): 
         break;
       case 'merge':
         result = apartFromOwners(live, patch.body, (target) =>
-          applyMergePatch(target, patchObject(patch.body)),
+          applyMergePatch(target, patchObject(patch.body, 'error decoding patch: ')),
         );
         break;
       case 'strategic':
         result = apartFromOwners(live, patch.body, (target) =>
-          applyStrategicMergePatch(target, patchObject(patch.body), type),
+          applyStrategicMergePatch(target, patchObject(patch.body, ''), type),
         );
         break;
       default:
@@ -138,14 +152,15 @@ export function patchedValue(live: JsonObject, patch: Patch, type: TypeSchema): 
   return result;
 }
 
-function patchObject(body: Body): JsonObject {
+function patchObject(body: Body, prefix: string): JsonObject {
   if (isObject(body.value)) return body.value;
-  throw wrongPatch(body.value, 'map[string]interface {}');
+  if (body.value === null && prefix !== '') throw badRequest('Invalid JSON Patch');
+  throw wrongPatch(body.value, 'map[string]interface {}', prefix);
 }
 
-function wrongPatch(value: JsonValue, type: string): Error {
+function wrongPatch(value: JsonValue, type: string, prefix: string = 'error decoding patch: '): Error {
   const found = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
-  return badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${type}`);
+  return badRequest(`${prefix}json: cannot unmarshal ${found} into Go value of type ${type}`);
 }
 
 /** Patches an object; only an apply creates it when it is absent. */
@@ -154,15 +169,19 @@ export function patch(scope: Scope, name: string, change: Patch, options: WriteO
   const { resource } = scope;
   return commit(scope, name, options.dryRun, (current): Decision => {
     if (!current) throw notFound(resource.group, resource.resource, name);
+    if (change.type === 'broken') throw change.error;
     const live = viewOf(resource, current).object;
     const value = patchedValue(live as unknown as JsonObject, change, resource.type);
     // Decoding changes the value, which a refusal quotes as it was: made again for the few that need it.
     const refuse = (why: string): Error => {
+      // Of a strategic merge patch it is the patch itself that is quoted, as Go prints values.
+      if (change.type === 'strategic') return invalidPatch(goValue(change.body.value), restoring(why));
       const quoted = patchedValue(live as unknown as JsonObject, change, resource.type);
       return invalidPatch(patchedText(quoted, change, resource.type, resource.custom), why);
     };
     checkIdentity(value, live);
-    const { object, strict } = decodePatched(scope, value, change, refuse);
+    const { object, strict: found } = decodePatched(scope, value, change, refuse);
+    const strict = inOrder(found);
     if (strict.length > 0 && options.fieldValidation === 'Strict')
       throw refuse(`strict decoding error: ${strict.join(', ')}`);
     reportStrict(resource, strict, options.fieldValidation, scope.warn);
@@ -174,7 +193,7 @@ export function patch(scope: Scope, name: string, change: Patch, options: WriteO
 function decodePatched(
   scope: Scope,
   value: JsonObject,
-  change: Patch,
+  change: Exclude<Patch, { type: 'broken' }>,
   refuse: (why: string) => Error,
 ): Decoded {
   const { resource } = scope;
@@ -185,6 +204,30 @@ function decodePatched(
     const prefix = / in version "[^"]*" cannot be handled as a [^:]*: /.exec(error.message);
     throw refuse(prefix ? error.message.slice(prefix.index + prefix[0].length) : error.message);
   }
+}
+
+const KINDS: Readonly<Record<string, string>> = { object: 'map', array: 'slice', number: 'int64' };
+
+/** What does not fit a type, as it is told of values that are no text of JSON. */
+function restoring(why: string): string {
+  const match = /^json: cannot unmarshal (\w+) into Go (?:struct field \S+|value) of type (.+)$/.exec(why);
+  if (match === null) return why;
+  const [, source = '', type = ''] = match;
+  const kind = KINDS[source] ?? source;
+  if (type.startsWith('[]')) return `cannot restore slice from ${kind}`;
+  if (type.startsWith('map[')) return `cannot restore map from ${kind}`;
+  return type.includes('.') ? `cannot restore struct from: ${kind}` : `unrecognized type: ${type}`;
+}
+
+/** What strictness finds in a patched object, whose members are in the order of their names. */
+function inOrder(found: readonly string[]): readonly string[] {
+  const place = (text: string): string => /^unknown field "(.*)"$/.exec(text)?.[1] ?? '';
+  return found.length < 2
+    ? found
+    : [...found].sort((a, b) => {
+        const [left, right] = [place(a), place(b)];
+        return left < right ? -1 : left > right ? 1 : 0;
+      });
 }
 
 function invalidPatch(value: string, detail: string): Error {
@@ -223,7 +266,6 @@ function apply(
   if (strict.length > 0 && options.fieldValidation === 'Strict')
     throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${strict.join(', ')}`);
   reportStrict(resource, strict, options.fieldValidation, scope.warn);
-  const status = scope.subresource?.name === 'status';
   const applied = identified(scope, given, name);
 
   return commit(scope, name, options.dryRun, (current): Decision => {
@@ -247,7 +289,7 @@ function apply(
       time: formatTime(server.runtime.clock.now()),
       type: resource.type,
       typeOf: (apiVersion) => otherVersion(scope, apiVersion),
-      resetFields: status ? resource.strategy.resetFields.status : resource.strategy.resetFields.main,
+      resetFields: resetFieldsOf(scope),
     });
     // Errors name the object as the body does.
     if ('errors' in result) throw failure(500, '', formatErrors(given, result.errors));
@@ -255,6 +297,11 @@ function apply(
       const { message, causes } = formatConflicts(result.conflicts);
       throw failure(409, 'Conflict', message, { causes: [...causes] });
     }
+    // An object that is there has its name.
+    if (!live && !isNamed(given))
+      throw badRequest(
+        `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+      );
     const { object } = decodeObject(resource, ownCopy(result.object));
     if (live) return prepareUpdate(scope, object, live, options, true);
     scope.mayCreate?.();
@@ -269,17 +316,17 @@ function checkApplied(scope: Scope, applied: JsonObject, name: string): void {
   if (problem !== undefined) throw badRequest(problem);
   const metadata = isObject(applied.metadata) ? applied.metadata : {};
   const given = metadata.name;
-  if (given === undefined || given === null || given === '')
-    throw badRequest(
-      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
-    );
-  if (given !== name)
+  if (isNamed(applied) && given !== name)
     throw badRequest(
       `the name of the object (${plainText(given)}) does not match the name on the URL (${name})`,
     );
   const { namespace } = metadata;
   if (resource.namespaced && namespace && namespace !== scope.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+function isNamed({ metadata }: JsonObject): boolean {
+  return isObject(metadata) && metadata.name !== undefined && metadata.name !== null && metadata.name !== '';
 }
 
 function identified(scope: Scope, given: JsonObject, name: string): JsonObject {

@@ -11,7 +11,7 @@ import {
 import { formatTime } from '../../runtime/index.ts';
 import { applyObject, formatConflicts, formatErrors } from '../../schema/apply/index.ts';
 import { at, clone, isObject, type JsonObject, numberAt } from '../../schema/json.ts';
-import { plainText } from '../../schema/json-text.ts';
+import { jsonText, plainText } from '../../schema/json-text.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { objectBody } from '../request/index.ts';
 import type { Resource, Subresource } from '../resource.ts';
@@ -124,7 +124,7 @@ export async function writeScale(
 ): Promise<KubeObject> {
   const { resource } = scope;
   const written = await commit(scope, name, options.dryRun, (current): Decision => {
-    if (!current) throw scaleNotFound(resource, name);
+    if (!current) throw notFound(resource.group, resource.resource, name);
     const live = viewOf(resource, current).object;
     const keys = keysOf(paths(subresource).specReplicasPath);
     if ('patch' in change && change.patch.type === 'apply') {
@@ -133,7 +133,8 @@ export async function writeScale(
       return withoutScaleTimes(applyReplicas(scope, live, keys, replicas, force, options));
     }
     const present = scaleOf(resource, subresource, live, false) as unknown as JsonObject;
-    const value = 'body' in change ? change.body : patchedValue(present, change.patch, UNTYPED);
+    const value =
+      'body' in change ? change.body : patchedScale(scope, present, live, change.patch, keys, options);
     const replicas = checkScale(resource, name, value, live);
     const object = clone(live);
     setAt(asJson(object), keys, replicas);
@@ -143,6 +144,61 @@ export async function writeScale(
     return tracked ? withoutScaleTimes(decision) : decision;
   });
   return scaleOf(resource, subresource, written.object, false);
+}
+
+/** What a patch makes of a Scale. What it makes that is none is the patch's fault. */
+function patchedScale(
+  { resource, warn }: Scope,
+  present: JsonObject,
+  live: KubeObject,
+  patch: Patch,
+  keys: readonly string[],
+  { fieldValidation }: WriteOptions,
+): JsonObject {
+  const value = patchedValue(present, patch, UNTYPED);
+  if (resource.custom) return value;
+  const refuse = (why: string): Error => {
+    const owners = ownersOf(live, keys);
+    const metadata: JsonObject = { ...(isObject(value.metadata) ? value.metadata : {}) };
+    if (owners.length > 0) metadata.managedFields = owners;
+    const { apiVersion = 'autoscaling/v1', kind = 'Scale', spec = {}, status = {} } = value;
+    const inOrder = isObject(spec)
+      ? Object.fromEntries(Object.entries(spec).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : spec;
+    const shown = jsonText({ apiVersion, kind, metadata, spec: inOrder, status });
+    return invalid('', '', '', [{ type: 'Invalid', path: 'patch', value: shown, detail: why }]);
+  };
+  const spec = isObject(value.spec) ? value.spec : {};
+  const { replicas } = spec;
+  if (replicas !== undefined && replicas !== null && !Number.isInteger(replicas)) {
+    const found =
+      typeof replicas === 'boolean' ? 'bool' : Array.isArray(replicas) ? 'array' : typeof replicas;
+    throw refuse(
+      `json: cannot unmarshal ${found} into Go struct field ScaleSpec.spec.replicas of type int32`,
+    );
+  }
+  const unknown = Object.keys(spec).filter((key) => key !== 'replicas');
+  const strict = unknown.map((key) => `unknown field "spec.${key}"`);
+  if (strict.length > 0 && fieldValidation === 'Strict')
+    throw refuse(`strict decoding error: ${strict.join(', ')}`);
+  if (fieldValidation === 'Warn') for (const text of strict) warn(text);
+  return value;
+}
+
+/** Who owns the replicas, as a Scale tells it. */
+function ownersOf(live: KubeObject, keys: readonly string[]): JsonObject[] {
+  const path = keys.map((key) => `f:${key}`);
+  return (live.metadata.managedFields ?? [])
+    .filter((entry) => at(entry, 'fieldsV1', ...path) !== undefined)
+    .map(({ manager, operation, time, subresource }) => ({
+      manager: manager ?? '',
+      operation: operation ?? '',
+      apiVersion: 'autoscaling/v1',
+      ...(time === undefined ? {} : { time }),
+      fieldsType: 'FieldsV1',
+      fieldsV1: { 'f:spec': { 'f:replicas': {} } },
+      ...(subresource === undefined ? {} : { subresource }),
+    }));
 }
 
 /** Sets the replicas that a Scale of the object shows. */
@@ -213,15 +269,33 @@ function withoutScaleTimes(decision: Decision): Decision {
 }
 
 function checkScale(resource: Resource, name: string, value: JsonObject, live: KubeObject): number {
-  const { kind } = value;
+  const { apiVersion, kind } = value;
+  if (kind === 'Scale' && typeof apiVersion === 'string' && apiVersion !== 'autoscaling/v1')
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (autoscaling/v1)`,
+    );
   if (kind !== undefined && kind !== 'Scale')
     throw badRequest(
       `${plainText(kind)} in version "v1" cannot be handled as a Scale: converting (v1.${plainText(kind)}) to (autoscaling.Scale): unknown conversion`,
     );
   const metadata = isObject(value.metadata) ? value.metadata : {};
   const given = metadata.name;
-  if (typeof given === 'string' && given !== '' && given !== name)
-    throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+  if (given === undefined || given === null || given === '')
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  if (given !== name)
+    throw badRequest(
+      `the name of the object (${plainText(given)}) does not match the name on the URL (${name})`,
+    );
+  const { uid } = metadata;
+  if (typeof uid === 'string' && uid !== '' && uid !== live.metadata.uid)
+    throw conflict(
+      resource.group,
+      resource.resource,
+      name,
+      `StorageError: invalid object, Code: 4, Key: /registry/${resource.group === '' ? 'controllers' : resource.resource}/${live.metadata.namespace ?? ''}/${name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
+    );
   const version = metadata.resourceVersion;
   if (typeof version === 'string' && version !== '' && version !== live.metadata.resourceVersion)
     throw conflict(

@@ -1,12 +1,5 @@
 import { asJson, type KubeObject } from '../../kube/object.ts';
-import {
-  badRequest,
-  conflict,
-  failure,
-  internalError,
-  notFound,
-  type Status,
-} from '../../kube/status-error.ts';
+import { badRequest, conflict, failure, notFound, type Status } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone, isObject, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../../schema/json.ts';
@@ -58,6 +51,11 @@ export function finalizeNamespace(
     throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
   return changeLive(scope, name, options, (object) => {
     checkVersion(scope, name, body, object);
+    for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
+      const given = body.metadata[key];
+      if (given === undefined) delete object.metadata[key];
+      else Object.assign(object.metadata, { [key]: given });
+    }
     const spec = isObject(object.spec) ? object.spec : {};
     const finalizers = listAt(body, 'spec', 'finalizers');
     if (finalizers.length > 0) spec.finalizers = finalizers;
@@ -75,12 +73,22 @@ export async function bindPod(
   options: WriteOptions,
 ): Promise<Status> {
   const node = stringAt(body, 'target', 'name') ?? '';
+  if ((body.metadata.name ?? '') !== name)
+    throw badRequest('name in URL does not match name in Binding object');
   checkTarget(stringAt(body, 'target', 'kind') ?? '', node);
   await commit(scope, name, options.dryRun, (current): Decision => {
     if (!current) throw notFound('', 'pods', name);
     const live = current.object;
     const object = clone(live);
     const spec = isObject(object.spec) ? object.spec : {};
+    const { uid } = body.metadata;
+    if (uid && uid !== live.metadata.uid)
+      throw conflict(
+        '',
+        'pods',
+        name,
+        `StorageError: invalid object, Code: 4, Key: /registry/pods/${scope.namespace}/${name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
+      );
     if (object.metadata.deletionTimestamp !== undefined)
       throw conflict('', 'pods/binding', name, `pod ${name} is being deleted, cannot be assigned to a host`);
     const present = spec.nodeName;
@@ -91,6 +99,8 @@ export async function bindPod(
         name,
         `pod ${name} is already assigned to node ${JSON.stringify(present)}`,
       );
+    if (listAt(spec, 'schedulingGates').length > 0)
+      throw conflict('', 'pods/binding', name, `pod ${name} has non-empty .spec.schedulingGates`);
     spec.nodeName = node;
     object.spec = spec;
     for (const field of ['labels', 'annotations'] as const) {
@@ -132,7 +142,7 @@ export async function evictPod(
   dryRun: boolean = false,
 ): Promise<Status> {
   const given = stringAt(body, 'metadata', 'name') ?? '';
-  if (given !== '' && given !== name) throw badRequest('name in URL does not match name in Eviction object');
+  if (given !== name) throw badRequest('name in URL does not match name in Eviction object');
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound('', 'pods', name);
   const pod = record.object;
@@ -142,7 +152,9 @@ export async function evictPod(
       return matchesSelector(selector, pod.metadata.labels);
     });
     if (concerned.length > 1)
-      throw internalError(
+      throw failure(
+        500,
+        '',
         'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
       );
     if (concerned[0]) await spendBudget(scope, concerned[0], name, dryRun);

@@ -1,6 +1,7 @@
 import { asJson, asObject, formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { type OtherVersion, trackUpdate } from '../../schema/apply/index.ts';
+import type { JsonObject } from '../../schema/json.ts';
 import type { Scope, WriteOptions } from './scope.ts';
 
 /** Another version of the scope's resource, for managers that wrote in it; conversion changes nothing but `apiVersion`. */
@@ -11,6 +12,13 @@ export function otherVersion(scope: Scope, apiVersion: string): OtherVersion | u
   return resource && { type: resource.type, convert: (object) => ({ ...object, apiVersion }) };
 }
 
+/** Paths that a writer of what the scope is about never comes to own. */
+export function resetFieldsOf({ resource, subresource }: Scope): JsonObject {
+  const { main, status, approval = main } = resource.strategy.resetFields;
+  if (subresource?.name === 'status') return status;
+  return subresource?.name === 'approval' ? approval : main;
+}
+
 /** `object` with managedFields as they are after this create or update. */
 export function track(
   scope: Scope,
@@ -19,7 +27,6 @@ export function track(
   options: WriteOptions,
 ): KubeObject {
   const { resource, server, subresource } = scope;
-  const { main, status } = resource.strategy.resetFields;
   const subject =
     live === undefined || subresource === undefined || live.metadata.managedFields === undefined
       ? object
@@ -35,7 +42,7 @@ export function track(
       time: formatTime(server.runtime.clock.now()),
       type: resource.type,
       typeOf: (apiVersion) => otherVersion(scope, apiVersion),
-      resetFields: subresource?.name === 'status' ? status : main,
+      resetFields: resetFieldsOf(scope),
     }),
   );
 }

@@ -123,8 +123,9 @@ export function prepareUpdate(
     tidyMetadata(updated);
     validateUpdate(resource, updated, live, subresource?.name);
     const decide = (): Decision => {
-      for (const text of strategy.warnings?.(updated, live) ?? []) scope.warn(text);
-      if (!resource.custom) bringIntoForm(asJson(updated), resource.type);
+      // Of a write of the status nothing is said of the rest.
+      if (!status) for (const text of strategy.warnings?.(updated, live) ?? []) scope.warn(text);
+      if (!resource.custom) bringIntoForm(asJson(updated), resource.type, true);
 
       if (live.metadata.resourceVersion !== undefined)
         updated.metadata.resourceVersion = live.metadata.resourceVersion;

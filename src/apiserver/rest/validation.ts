@@ -65,16 +65,31 @@ export function validateUpdate(
   const { strategy } = resource;
   const metadata = validateObjectMetaUpdate(object, old);
   const schema = schemaErrors(resource, object, subresource);
-  const own = strategy.validateUpdate?.(object, old) ?? strategy.validate?.(object) ?? [];
+  const own = ownProblems(resource, object, old, subresource);
   refuse(resource, object, [
     ...metadata,
     // Both the pipeline and the strategies of other servers check metadata, and clients see both causes.
     ...metadata,
     ...schema,
-    // A write of the status takes the spec as it stands: it may be older than a rule, and its status is still to be told.
-    ...(subresource === 'status' ? own.filter(({ path }) => !isOfSpec(path)) : own),
+    ...own,
     ...(strategy.rules?.(object, old, schema) ?? []),
   ]);
+}
+
+function ownProblems(
+  { strategy }: Resource,
+  object: KubeObject,
+  old: KubeObject,
+  subresource: string | undefined,
+): FieldError[] {
+  const ofStatus = subresource === 'status' ? strategy.validateStatusUpdate : undefined;
+  if (ofStatus) return ofStatus(object, old);
+  const ofOther =
+    subresource === undefined ? undefined : strategy.validateSubresourceUpdate?.(subresource, object, old);
+  if (ofOther) return ofOther;
+  const own = strategy.validateUpdate?.(object, old) ?? strategy.validate?.(object) ?? [];
+  // A write of the status takes the spec as it stands: it may be older than a rule, and its status is still to be told.
+  return subresource === 'status' ? own.filter(({ path }) => !isOfSpec(path)) : own;
 }
 
 function isOfSpec(path: string): boolean {

@@ -143,7 +143,8 @@ type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 type LineWriter = (type: EventType, view: View) => Uint8Array;
 
 function lineWriter(scope: Scope, query: ListQuery, representation: Representation): LineWriter {
-  if (representation.as !== 'Table') return eventLines(representation);
+  if (representation.as !== 'Table')
+    return eventLines(representation, scope.resource.strategy.derivedAnnotations);
   const row = rowWriter(scope.resource, scope.server.runtime.clock, query.includeObject, representation);
   return (type, view) => row(type, view.object);
 }

@@ -69,7 +69,7 @@ const endpoints: Cells = (object, now) => {
 
 const endpointSlice: Cells = (object, now) => {
   const ports = objectsAt(object, 'ports').map((item) =>
-    item.port === undefined ? '*' : String(countAt(item, 'port')),
+    item.port === undefined ? textAt(item, 'name') || '*' : String(countAt(item, 'port')),
   );
   const addresses = objectsAt(object, 'endpoints').flatMap((item) => textsAt(item, 'addresses'));
   return [

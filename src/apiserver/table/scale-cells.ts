@@ -8,7 +8,7 @@ function column(name: string, type: string, description = '', format = ''): Colu
 /** The table of a Scale, whatever resource it belongs to. */
 export const scaleTable: Pick<Resource, 'columns' | 'cells' | 'hasPrinter'> = {
   columns: [
-    column('Name', 'string', '', 'name'),
+    column('Name', 'string'),
     column('Desired', 'integer', 'How many are wanted.'),
     column('Available', 'integer', 'How many there are.'),
     column('Age', 'string'),

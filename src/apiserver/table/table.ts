@@ -1,6 +1,7 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
 import type { Status } from '../../kube/status-error.ts';
-import type { JsonObject } from '../../schema/json.ts';
+import { type JsonObject, stringAt } from '../../schema/json.ts';
+import { ownMetadata } from '../derived-metadata.ts';
 import type { Column, Resource } from '../resource.ts';
 import { type DescribeColumn, describeColumn } from './column-descriptions.ts';
 
@@ -21,7 +22,7 @@ export interface TableOptions {
 
 /** What a table has to know of a resource; without a name its columns are those of any kind. */
 export type TableResource = Pick<Resource, 'columns' | 'cells' | 'hasPrinter'> &
-  Partial<Pick<Resource, 'group' | 'resource'>>;
+  Partial<Pick<Resource, 'group' | 'resource' | 'strategy'>>;
 
 /** Objects as a Table, in their order. Parts of the objects are shared, not copied. */
 export function tableOf(
@@ -35,7 +36,8 @@ export function tableOf(
   const rowObject = (object: KubeObject): JsonObject | null => {
     if (includeObject === 'None') return null;
     if (includeObject === 'Object') return object as unknown as JsonObject;
-    return { kind: 'PartialObjectMetadata', apiVersion, metadata: object.metadata as JsonObject };
+    const metadata = ownMetadata(object.metadata, resource.strategy?.derivedAnnotations);
+    return { kind: 'PartialObjectMetadata', apiVersion, metadata: metadata as JsonObject };
   };
   return {
     kind: 'Table',
@@ -51,9 +53,24 @@ export function tableOf(
         ? null
         : objects.map((object) => ({
             cells: [...resource.cells(object, now)],
+            ...(kind === '/pods' ? podConditions(object) : {}),
             object: rowObject(object),
           })),
   };
+}
+
+/** What a row says of a pod that is over. */
+const ENDS: Readonly<Record<string, string>> = {
+  Succeeded: 'The pod has completed successfully.',
+  Failed: 'The pod failed.',
+};
+
+function podConditions(pod: KubeObject): JsonObject {
+  const phase = stringAt(pod, 'status', 'phase') ?? '';
+  const message = ENDS[phase];
+  return message === undefined
+    ? {}
+    : { conditions: [{ type: 'Completed', status: 'True', reason: phase, message }] };
 }
 
 function columnDefinition({ name, type, format, priority }: Column, description: string): JsonObject {

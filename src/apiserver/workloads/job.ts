@@ -130,6 +130,10 @@ function restartsOf(pods: readonly Pod[]): number {
 }
 
 function judge(job: Job, ledger: Ledger, pods: readonly Pod[], now: number): Verdict | undefined {
+  // What was decided stays decided, though the pods that it was decided by may be gone.
+  const target = conditionOf(job.status?.conditions, 'FailureTarget');
+  if (target?.status === 'True')
+    return { type: 'Failed', reason: target.reason ?? '', message: target.message ?? '' };
   const limit = job.spec.backoffLimit ?? 6;
   if (failedOf(ledger) > limit || restartsOf(pods) >= Math.max(1, limit))
     return {
@@ -241,6 +245,10 @@ function jobPod(job: Job, index: number | undefined): Pod {
   return pod;
 }
 
+function isTerminating(pod: Pod): boolean {
+  return isDeleting(pod) && pod.status?.phase !== 'Succeeded';
+}
+
 function statusOf(
   job: Job,
   ledger: Ledger,
@@ -269,7 +277,8 @@ function statusOf(
       message,
     });
     // The verdict is carried out when the last pod has stopped.
-    if (!mine.some((pod) => isActive(pod))) probed({ type: verdict.type, status: 'True', reason, message });
+    if (!mine.some((pod) => isActive(pod) || isTerminating(pod)))
+      probed({ type: verdict.type, status: 'True', reason, message });
   } else if (suspended || conditionOf(conditions, 'Suspended')) {
     probed({
       type: 'Suspended',
@@ -286,7 +295,7 @@ function statusOf(
     ...job.status,
     active: positive(active.length),
     ready: active.filter(isReady).length,
-    terminating: mine.filter((pod) => isDeleting(pod) && pod.status?.phase !== 'Succeeded').length,
+    terminating: mine.filter(isTerminating).length,
     succeeded: positive(succeededOf(ledger)),
     failed: positive(failedOf(ledger)),
     startTime: suspended && !over ? undefined : (job.status?.startTime ?? time),

@@ -369,7 +369,9 @@ describe('webhooks', () => {
       metadata: { name: 'p' },
     });
     expect(eviction.status).toBe(400);
-    expect((await server.post(`${pods}/p/binding`, { target: { name: 'n' } })).status).toBe(201);
+    expect(
+      (await server.post(`${pods}/p/binding`, { metadata: { name: 'p' }, target: { name: 'n' } })).status,
+    ).toBe(201);
     expect(server.calls.map(({ review }) => [review.request.subResource, review.request.kind.kind])).toEqual([
       ['eviction', 'Eviction'],
       ['binding', 'Binding'],

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { asObject } from '../../kube/object.ts';
+import type { JsonObject } from '../../schema/json.ts';
+import { inRelease } from './release-rules.ts';
+import { strategyFor } from './strategy-for.ts';
+
+function holding(spec: JsonObject): ReturnType<typeof asObject> {
+  return asObject({ apiVersion: 'v1', kind: 'K', metadata: { name: 'a' }, spec });
+}
+
+function of(minor: number, group: string, resource: string): ReturnType<typeof strategyFor> {
+  return inRelease(minor, group, resource, strategyFor(group, resource));
+}
+
+describe('older releases', () => {
+  it('take no field that they have switched off, unless it is there', () => {
+    const claim = holding({ volumeAttributesClassName: 'v' });
+    of(32, '', 'persistentvolumeclaims').prepareForUpdate?.(claim, claim, { now: 0, user: '' });
+    expect(claim.spec).toMatchObject({ volumeAttributesClassName: 'v' });
+    of(32, '', 'persistentvolumeclaims').prepareForUpdate?.(claim, holding({}), { now: 0, user: '' });
+    expect(claim.spec).toEqual({});
+  });
+
+  it('refuse what newer ones allow, in their words', () => {
+    const messages = (minor: number): string[] =>
+      (
+        of(minor, 'apps', 'statefulsets').validateUpdate?.(
+          holding({ revisionHistoryLimit: 2 }),
+          holding({}),
+        ) ?? []
+      )
+        .filter(({ path }) => path === 'spec')
+        .map(({ type }) => type);
+    expect(messages(32)).toEqual(['Forbidden']);
+    expect(messages(33)).toEqual([]);
+    const restarting = holding({ containers: [{ name: 'c', image: 'i', restartPolicy: 'Always' }] });
+    const paths = (minor: number): string[] =>
+      (of(minor, '', 'pods').validate?.(restarting) ?? []).map(({ path }) => path);
+    expect(paths(34)).toContain('spec.containers[0].restartPolicy');
+    expect(paths(35)).not.toContain('spec.containers[0].restartPolicy');
+  });
+});
