@@ -1,5 +1,5 @@
 import type { Plan } from '../engine/plan/plan.ts';
-import { refKey } from '../kube/object.ts';
+import { type ObjectRef, refKey } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Claims } from './claims/index.ts';
 import type { SpokeSession } from './fleet.ts';
@@ -70,6 +70,7 @@ export function createHoldingBack({
       const key = claims.heirOf(item.key, ref);
       if (key === undefined) return [];
       const heir = tracked.get(key);
+      if (heir === item) return isOutdated(item, order.plan, ref) ? [{ key }] : [];
       // One that was not looked at yet may want it here.
       if (!heir) return [{ key }];
       if (heir.retracting) return [];
@@ -100,6 +101,13 @@ export function createHoldingBack({
       ? { why: 'handOver', againMs: HAND_OVER_MS }
       : undefined;
   };
+}
+
+/** Whether an order takes away what its intent selects again since it was made: the next one leaves it where it is. */
+function isOutdated({ orders, latest }: Tracked, plan: Plan | undefined, ref: ObjectRef): boolean {
+  if (!plan) return false;
+  // What is known of it and not in the order is of another revision than the cluster is to have.
+  return orders === undefined || latest?.objects.some((one) => refKey(one) === refKey(ref)) !== true;
 }
 
 /** Why an order that is to come to a spoke does not come yet, and may not for long; undefined where it is on its way. */

@@ -142,12 +142,13 @@ export async function writeClusterStatus(
   await client.update(CLUSTERS, { ...present, status }, { subresource: 'status' });
 }
 
-/** What nobody asks for and nobody ordered away: named, so that the hub can. With its order gone that is everything. */
+/**
+ * What nobody asks for and nobody ordered away: named, so that the hub can. With its order gone that is everything. It may have
+ * been made without its UID being noted, so what was never made is named too, which costs a word.
+ */
 function keptOf(held: Held, ordered: boolean): { kept?: ObjectRef[] } {
   const named = new Set(held.accepted.tombstones.map(({ ref }) => refKey(ref)));
   for (const ref of held.accepted.objects) named.add(refKey(ref));
-  const kept = [...held.owned.values()].filter(
-    ({ ref, uid }) => !ordered || (uid !== '' && !named.has(refKey(ref))),
-  );
+  const kept = [...held.owned.values()].filter(({ ref }) => !ordered || !named.has(refKey(ref)));
   return ordered && kept.length === 0 ? {} : { kept: kept.slice(0, MAX_KEPT).map(({ ref }) => ref) };
 }

@@ -33,7 +33,7 @@ describe('who has an object next', () => {
     });
     for (const key of terms.keys()) claims.touch(key);
     expect(claims.heirOf('left', REF)).toBe('right');
-    expect(claims.heirOf('right', REF)).toBe(undefined);
+    expect(claims.heirOf('right', REF)).toBe('right');
     present = settings('nobody');
     expect(claims.heirOf('left', REF)).toBe(undefined);
     // It was deleted: nobody is to have it.

@@ -42,7 +42,7 @@ export interface Claims {
   isContested(ref: ObjectRef): boolean;
   /**
    * The other intent that has an object, or will have it, where this one lets it go: also one that selects it as it is now, and was
-   * not looked at since.
+   * not looked at since. That is this one itself where it selects it (again).
    */
   heirOf(key: string, ref: ObjectRef): string | undefined;
   /** What an intent has and others select as well. */
@@ -139,8 +139,11 @@ export function createClaims(options: ClaimsOptions): Claims {
     for (const rival of losers.get(object) ?? []) options.onChange(rival);
   }
 
-  function contendersFor(object: KubeObject, self: string): Contender[] {
-    return [...new Set([self, ...reach.of(object)])].flatMap((key): Contender[] => {
+  /** `self` had it selected, whatever it is now. */
+  function contendersFor(object: KubeObject, self?: string): Contender[] {
+    const all = new Set(reach.of(object));
+    if (self !== undefined) all.add(self);
+    return [...all].flatMap((key): Contender[] => {
       const terms = known.get(key);
       if (!terms) return [];
       // What was selected may have lost on its way what it was selected by; that it was is known.
@@ -220,12 +223,15 @@ export function createClaims(options: ClaimsOptions): Claims {
       takeIn();
       const object = refKey(ref);
       const holder = holders.get(object);
-      if (holder !== undefined) return holder === key ? undefined : holder;
-      const rival = [...(losers.get(object) ?? [])].find((loser) => loser !== key);
-      if (rival !== undefined) return rival;
+      if (holder !== undefined && holder !== key) return holder;
+      const rival = holder === undefined && [...(losers.get(object) ?? [])].find((loser) => loser !== key);
+      if (rival) return rival;
       const present = options.present?.(ref);
-      const contenders = present ? contendersFor(present, key).filter((other) => other.key !== key) : [];
-      return settleClaims(contenders)?.winner.key;
+      const contenders = present ? contendersFor(present) : [];
+      return settleClaims(
+        contenders,
+        contenders.find((claim) => claim.key === holder),
+      )?.winner.key;
     },
   };
 }
