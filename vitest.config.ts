@@ -13,6 +13,7 @@ export default defineConfig({
       { test: { name: 'conformance', include: ['test/conformance/**/*.test.ts'], testTimeout: 60_000 } },
       { test: { name: 'gate', include: ['test/bench/**/*.test.ts'], testTimeout: 300_000 } },
       'test/e2e/vitest.config.ts',
+      'test/e2e/vitest.real.config.ts',
     ],
   },
 });

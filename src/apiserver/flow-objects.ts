@@ -222,7 +222,7 @@ function flowSchema({ name, level, precedence, by, rules }: Schema): KubeObject 
           status: 'False',
           lastTransitionTime: '',
           reason: 'Found',
-          message: `The priority level ${JSON.stringify(level)} exists.`,
+          message: `This FlowSchema references the PriorityLevelConfiguration object named ${JSON.stringify(level)} and it exists`,
         },
       ],
     },

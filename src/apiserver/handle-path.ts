@@ -2,10 +2,12 @@ import type { Request, Response } from '../kube/exchange.ts';
 import { type Catalogue, NEWEST_RELEASE, type Release } from './catalogue/index.ts';
 import type { ClusterResources, ResourceRegistry } from './crd/index.ts';
 import { createDiscovery, type DiscoveredResource, type Discovery } from './discovery/index.ts';
+import { healthResponse } from './health.ts';
 import { createOpenApi, type OpenApi } from './openapi/index.ts';
 import {
+  checkRoute,
+  checkTypes,
   methodNotAllowed,
-  negotiate,
   pathNotFound,
   type RequestInfo,
   routeNotFound,
@@ -84,57 +86,45 @@ export function handlePath(
 ): Response {
   const { path, query } = info;
   const { headers } = request;
-  const health = healthOf(path, facts, query);
+  const health = healthResponse(path, query, facts);
   if (health) return health;
-  // The list of groups is answered whatever the method, as upstream's aggregator does.
-  if (info.method !== 'GET' && info.method !== 'HEAD' && !/^\/apis(\/[^/]*)?$/.test(path))
-    throw methodNotAllowed();
+  const isRouted = ROUTED.test(path);
+  if (isRouted && info.method !== 'GET') throw methodNotAllowed();
   switch (path) {
     case '/version':
     case '/version/':
-      return valueResponse(200, versionInfo(facts.version), {
-        representation: negotiate(headers, query, { views: false, protobuf: false }),
-      });
+      checkTypes(headers, ['application/json']);
+      return valueResponse(200, versionInfo(facts.version));
     case '/metrics':
       return textResponse(200, metricsText(facts), METRICS_HEADERS);
     case '/metrics/slis':
       return textResponse(200, healthMetrics(facts), METRICS_HEADERS);
     case '/':
-      return valueResponse(
-        200,
-        {
-          paths: [...documents.discovery.paths, ...documents.openApi().paths, ...OTHER_PATHS].sort(),
-        },
-        { representation: negotiate(headers, query, { views: false, protobuf: false }) },
-      );
+      return valueResponse(200, {
+        paths: [...documents.discovery.paths, ...documents.openApi().paths, ...OTHER_PATHS].sort(),
+      });
     default:
   }
   if (path.startsWith('/openapi'))
     return (
       documents.openApi().respond(path, query, headers.accept, headers['if-none-match']) ?? pathNotFound()
     );
+  // What answers in several forms looks at those of its route before it looks at parameters.
+  if (isRouted && documents.discovery.has(path)) checkRoute(headers, false);
   const document = documents.discovery.respond(path, headers.accept, headers['if-none-match']);
   if (document) return document;
   if (isBelowBuiltIn(path, documents)) throw routeNotFound();
   return pathNotFound();
 }
 
+/** Paths that have routes, which are for GET alone; what is around them answers any method alike. */
+const ROUTED = /^\/(version\/?|api\/?|api\/[^/]+\/?|apis\/[^/]+\/[^/]+\/?)$/;
+
 /** Whether a path is in a group whose router answers for all below it. */
 function isBelowBuiltIn(path: string, documents: Documents): boolean {
   const [, prefix, group] = path.split('/');
   if (prefix === 'api') return true;
   return prefix === 'apis' && group !== undefined && documents.builtInGroups.has(group);
-}
-
-function healthOf(path: string, facts: ServerFacts, query: URLSearchParams): Response | undefined {
-  const [, name, check, ...more] = path.split('/');
-  if ((name !== 'livez' && name !== 'readyz' && name !== 'healthz') || more.length > 0) return undefined;
-  if (check !== undefined && check !== '' && check !== 'ping') return undefined;
-  const fails = name === 'readyz' && !facts.ready();
-  const verbose = query.has('verbose');
-  if (fails)
-    return textResponse(500, `[+]ping ok\n[-]shutdown failed: reason withheld\n${name} check failed\n`);
-  return textResponse(200, verbose ? `[+]ping ok\n[+]shutdown ok\n${name} check passed\n` : 'ok');
 }
 
 /** What clients read from `/version`; they parse `gitVersion` as a semantic version. */

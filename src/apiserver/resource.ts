@@ -30,6 +30,8 @@ export interface Resource {
   readonly custom: boolean;
   /** Pruning, strict decoding, defaulting from the schema, validation, apply and strategic merge all read this. */
   readonly type: TypeSchema;
+  /** The types of all versions of a custom resource by their names: an object may be stored in any of them. */
+  readonly versionTypes?: ReadonlyMap<string, TypeSchema>;
   readonly strategy: Strategy;
   /** Who converts custom objects between versions. Without it they differ in nothing but `apiVersion`. */
   readonly conversion?: { readonly clientConfig: JsonObject; readonly reviewVersions: readonly string[] };
@@ -116,7 +118,13 @@ export interface Strategy {
    * Rules of the schema that are expressions, about the object and, on update, its change. Asked only where the form of the
    * object is right: `schemaErrors` is what its schema refuses.
    */
-  rules?(object: KubeObject, old: KubeObject | undefined, schemaErrors: readonly FieldError[]): FieldError[];
+  rules?(
+    object: KubeObject,
+    old: KubeObject | undefined,
+    schemaErrors: readonly FieldError[],
+    /** Hears of rules that are broken by what is as it was. */
+    warn?: (text: string) => void,
+  ): FieldError[];
   /** Checks the name; RFC 1123 subdomain by default. */
   validateName?(name: string): string[];
   /**

@@ -103,7 +103,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     store,
     inFlight: inFlight(),
     listTexts: listTexts(),
-    afterCreate: (resource, record) =>
+    afterWrite: (resource, record) =>
       isDefinitionResource(resource) ? actions.changeDefinition(record.key, clone) : Promise.resolve(),
     disabledAdmission: admission.disabled,
     resources: registry.of,

@@ -37,7 +37,7 @@ function run(expression: string, bindings: Record<string, unknown>, options?: Ev
 
 describe('issues', () => {
   it.each([
-    ['1 +', "1:4 Syntax error: mismatched input '<EOF>' expecting an expression"],
+    ['1 +', "1:4 Syntax error: mismatched input '<EOF>' expecting {'[', '{', '('"],
     ["'abc", "1:1 Syntax error: token recognition error at: ''abc'"],
     ['i + s', "1:3 found no matching overload for '_+_' applied to '(int, string)'"],
     ['\ns.foo(\n  b)', "3:3 undeclared reference to 'b' (in container '')"],

@@ -41,6 +41,8 @@ export interface Intent {
   readonly suspend: boolean;
   /** How many objects one change may take away from a cluster by no longer selecting them (`"50%"`, `3`). */
   readonly deletionBudget: number | string;
+  /** How many of its clusters may be left at once by no longer being chosen; any number where nothing is said. */
+  readonly clusterBudget?: number | string;
   /** Those of the objects that only come along with the others, and may come along with other intents as well. */
   readonly shared?: readonly ObjectRef[];
   /** What of the status of the objects comes back; what is needed to aggregate known kinds where nothing is said. */

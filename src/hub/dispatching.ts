@@ -4,6 +4,7 @@ import type { Result } from '../kube/controller.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
+import { isDeselected, leavesTooMany } from './cluster-budget.ts';
 import type { Deciding } from './deciding.ts';
 import { type Dispatcher, SpokeTimedOut } from './dispatcher.ts';
 import type { Fleet, SpokeSession } from './fleet.ts';
@@ -80,7 +81,9 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       noteProblem(item, spoke, undefined);
       return undefined;
     }
-    const blocked = session.misnamed() ?? order.plan?.blocked.get(spoke);
+    const kept =
+      !order.plan && isDeselected(item, inventory, spoke) ? leavesTooMany(item, inventory) : undefined;
+    const blocked = session.misnamed() ?? order.plan?.blocked.get(spoke) ?? kept;
     if (blocked !== undefined) {
       noteAwaits(session, key);
       noteProblem(item, spoke, blocked);

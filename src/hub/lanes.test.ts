@@ -48,3 +48,18 @@ it('does once what is asked for now and later, and nothing for a spoke that is g
   await settle();
   expect(done).toEqual(['a one']);
 });
+
+it('goes on where a spoke had nothing left to do for a while', async () => {
+  const { lanes, done, settle } = rig((own, so) => {
+    // Asked for while the last work of the lane is under way.
+    if (so.length === 2) own.enqueueLater('a', 'three');
+  });
+  lanes.enqueue('a', 'one');
+  await settle();
+  lanes.enqueue('a', 'two');
+  await settle();
+  lanes.enqueueLater('a', 'four');
+  await settle();
+  await lanes.stop();
+  expect(done).toEqual(['a one', 'a two', 'a three', 'a four']);
+});

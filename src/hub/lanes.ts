@@ -3,7 +3,10 @@ import { startController } from '../kube/controller-loop.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
-/** Work for spokes, one lane each: a spoke that is slow or hangs costs the others nothing. */
+/**
+ * Work for spokes, one lane each: a spoke that is slow or hangs costs the others nothing. A lane is there while it has work: most
+ * spokes are at rest.
+ */
 export interface Lanes {
   enqueue(spoke: string, key: string): void;
   /**
@@ -40,9 +43,13 @@ export function createLanes(
     let lane = lanes.get(spoke);
     if (!lane) {
       const work = (item: string): Promise<Result | undefined> => reconcile(spoke, item);
+      const later = new Set<string>();
+      const onIdle = (): void => {
+        if (later.size === 0) lanes.delete(spoke);
+      };
       lane = {
-        work: startController(runtime, { name, concurrency: LANE_WIDTH, reconcile: work }),
-        later: new Set(),
+        work: startController(runtime, { name, concurrency: LANE_WIDTH, reconcile: work, onIdle }),
+        later,
       };
       lanes.set(spoke, lane);
     }

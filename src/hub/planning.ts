@@ -66,9 +66,11 @@ export function createPlanning(options: PlanningOptions): Planning {
       named: (apiVersion, kind) => read(apiVersion, kind, false),
     });
     blockers.push(...compiled.problems);
+    const unread = overridePolicies.unread();
+    if (unread !== undefined) blockers.push(unread);
     item.compiled = compiled;
     item.selection = describeSelection(compiled, blockers);
-    if (blockers.length > 0) return {};
+    if (blockers.length > 0) return unread === undefined ? {} : { again: { requeueAfterMs: ASK_RIGHTS_MS } };
     if (source.selfContained) return { compiled };
     const authorized = await authorize(compiled.intent, policies, rights, (ref) => mayBeThere(item, ref));
     if (authorized.problem) item.selection = authorized.problem;

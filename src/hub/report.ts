@@ -11,6 +11,7 @@ import type { Result } from '../kube/controller.ts';
 import { type KubeObject, refKey, refOf } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Claims } from './claims/index.ts';
+import { leavesTooMany } from './cluster-budget.ts';
 import type { foreseenRefusals } from './contract/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentRecord, Intents } from './intents/index.ts';
@@ -115,6 +116,7 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
       observations,
       ...(leaving === undefined || leaving.length === 0 ? {} : { removing: observe(item, leaving) }),
       ...(item.plan === undefined ? {} : { blocked: item.plan.blocked }),
+      keeping: leavesTooMany(item, inventory),
       summary,
       conflicts: describeConflicts(item.lost ?? [], options.wanted(key), summary.conflicts ?? []),
       suspended: item.compiled?.intent.suspend ?? false,

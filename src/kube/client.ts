@@ -39,6 +39,12 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
   | { type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; object: T }
   | { type: 'ERROR'; object: { code?: number; reason?: string; message?: string } };
 
+/** Events as they come, to be asked for one at a time. */
+export interface WatchEvents<T extends KubeObject = KubeObject>
+  extends AsyncIterableIterator<WatchEvent<T>, void> {
+  return(): Promise<IteratorResult<WatchEvent<T>, void>>;
+}
+
 export interface WriteOptions extends ReadOptions {
   fieldManager?: string;
   dryRun?: boolean;
@@ -75,7 +81,7 @@ export interface Reader {
     resource: ResourceId,
     namespace: string,
     options?: WatchOptions,
-  ): AsyncGenerator<WatchEvent<T>, void, undefined>;
+  ): WatchEvents<T>;
 }
 
 export interface Writer {

@@ -24,6 +24,32 @@ describe('startController', () => {
     expect(controller.busy).toBe(0);
   });
 
+  it('tells when nothing is left to do, now or later', async () => {
+    const runtime = virtualRuntime(1);
+    const log: string[] = [];
+    let isFirst = true;
+    const controller = startController(runtime, {
+      name: 'test',
+      concurrency: 2,
+      reconcile: async (key) => {
+        await sleep(runtime.clock, key === 'slow' ? 50 : 10);
+        log.push(key);
+        if (key !== 'again' || !isFirst) return undefined;
+        isFirst = false;
+        return { requeueAfterMs: 1_000 };
+      },
+      onIdle: () => log.push('idle'),
+    });
+    for (const key of ['slow', 'again', 'quick']) controller.enqueue(key);
+    await runtime.clock.advance(900);
+    expect(log).toEqual(['again', 'quick', 'slow']);
+    await runtime.clock.advance(900);
+    expect(log).toEqual(['again', 'quick', 'slow', 'again', 'idle']);
+    controller.enqueue('quick');
+    await runtime.clock.advance(900);
+    expect(log.slice(5)).toEqual(['quick', 'idle']);
+  });
+
   it('works on several keys at a time, on one key never twice', async () => {
     const runtime = virtualRuntime(1);
     let running = 0;

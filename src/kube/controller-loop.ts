@@ -17,6 +17,8 @@ export interface ControllerOptions {
   backoff?: { baseMs: number; maxMs: number };
   /** Of keys that wait those with the highest number come first; 0 where nothing is said. It must be cheap. */
   priorityOf?: (key: string) => number;
+  /** Called when the work on a key has ended and there is nothing left to do, now or later. */
+  onIdle?: () => void;
 }
 
 /**
@@ -59,8 +61,10 @@ export function startController(runtime: Runtime, options: ControllerOptions): C
 
   function ended(): void {
     running -= 1;
-    if (!stopping.signal.aborted) dispatch();
-    else if (running === 0) idle.resolve();
+    if (!stopping.signal.aborted) {
+      dispatch();
+      if (queue.empty) options.onIdle?.();
+    } else if (running === 0) idle.resolve();
   }
 
   async function work(key: string): Promise<void> {

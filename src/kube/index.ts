@@ -20,6 +20,7 @@ export type {
   ReadOptions,
   ResourceId,
   WatchEvent,
+  WatchEvents,
   WatchOptions,
   WriteOptions,
   Writer,

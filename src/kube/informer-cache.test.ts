@@ -110,6 +110,29 @@ describe('startInformer', () => {
     expect(runtime.clock.pending()).toBe(0);
   });
 
+  it('keeps of objects what it is told to', async () => {
+    const runtime = virtualRuntime(1);
+    const { state, reader } = fakeReader();
+    const full = (name: string, version: string): KubeObject =>
+      ({ ...map(name, version), data: { large: 'x' } }) as KubeObject;
+    state.items = [full('a', '1')];
+    const informer = startInformer<KubeObject & { data?: unknown }>(runtime, reader, configMaps, {
+      keep: ({ data: _data, ...rest }) => rest,
+    });
+    const heard: unknown[] = [];
+    informer.onChange(({ type, object, previous }) => heard.push([type, object.data, previous?.data]));
+    await runtime.clock.settle();
+    state.watches[0]?.send({ type: 'MODIFIED', object: full('a', '2') });
+    state.watches[0]?.send({ type: 'DELETED', object: full('a', '3') });
+    await runtime.clock.settle();
+    expect(heard).toEqual([
+      ['added', undefined, undefined],
+      ['updated', undefined, undefined],
+      ['deleted', undefined, undefined],
+    ]);
+    informer.stop();
+  });
+
   it('resumes a broken stream from the last revision, bookmarks included, and tells of the break at once', async () => {
     const { runtime, state, informer, heard, liveness } = start();
     await runtime.clock.settle();

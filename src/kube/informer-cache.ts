@@ -22,6 +22,14 @@ export interface InformerOptions {
   onFailure?: (error: unknown) => void;
 }
 
+export interface KeepingOptions<T extends KubeObject> extends InformerOptions {
+  /**
+   * What is kept of an object, which is this informer's own: less than all of it, or parts that others share. Its metadata must
+   * stay.
+   */
+  keep?: (object: T) => T;
+}
+
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 5_000;
 /** A stream that lasts this long is no failure when it ends: servers end them now and then. */
@@ -39,7 +47,7 @@ export function startInformer<T extends KubeObject = KubeObject>(
   runtime: Runtime,
   client: Reader,
   resource: ResourceId,
-  options: InformerOptions = {},
+  options: KeepingOptions<T> = {},
 ): Informer<T> {
   const log = runtime.log.with({ informer: resource.resource });
   const cache: ObjectCache<T> = createObjectCache<T>();
@@ -60,6 +68,12 @@ export function startInformer<T extends KubeObject = KubeObject>(
   let resourceVersion: string | undefined;
   let failures = 0;
   let lastMessage = '';
+
+  /** The object is this informer's alone: it was parsed from the stream for it. */
+  function lean(object: T): T {
+    if (object.metadata.managedFields !== undefined) delete object.metadata.managedFields;
+    return options.keep?.(object) ?? object;
+  }
 
   function tell(change: Change<T>): void {
     for (const listener of changeListeners) {
@@ -222,12 +236,6 @@ async function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promis
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-}
-
-/** The object is this informer's alone: it was parsed from the stream for it. */
-function lean<T extends KubeObject>(object: T): T {
-  if (object.metadata.managedFields !== undefined) delete object.metadata.managedFields;
-  return object;
 }
 
 function streamError(object: { code?: number; reason?: string; message?: string }): StatusError {

@@ -5,6 +5,15 @@ const NEWLINE = 10;
 /** The longest line of a watch stream that is accepted: more than five times the largest object that is stored. */
 export const LINE_LIMIT: number = 8 * 1024 * 1024;
 
+export interface LineOptions {
+  /** The longest line that is accepted, in bytes. */
+  readonly limit?: number;
+  /** Once it is aborted nothing more comes, and what fails then is the end, no error. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const OVER: IteratorReturnResult<undefined> = { value: undefined, done: true };
+
 /**
  * The lines of a streamed body, without their ends. A line that comes in many chunks is joined once, when it is
  * complete. Throws RangeError when a line is longer than `limit` bytes.
@@ -12,34 +21,64 @@ export const LINE_LIMIT: number = 8 * 1024 * 1024;
 export function lines(
   response: Response,
   limit: number = LINE_LIMIT,
-): AsyncGenerator<string, void, undefined> {
-  return decodedLines(response, (line) => line, limit);
+): AsyncIterableIterator<string, undefined> {
+  return decodedLines(response, (line) => line, { limit });
 }
 
 /**
- * What `decode` makes of each line. A stream that waits for its next line, mostly for long, keeps neither the last line nor
- * its bytes: a generator that waits would keep what its variables hold, so that only calls which are over have seen them.
+ * What `decode` makes of each line. To be asked for one at a time. A stream mostly waits for its next line: it keeps neither the
+ * last one nor its bytes meanwhile, and no generators, which would keep their frames. A hub waits on thousands.
  */
-export async function* decodedLines<T>(
+export function decodedLines<T>(
   response: Response,
   decode: (line: string) => T,
-  limit: number = LINE_LIMIT,
-): AsyncGenerator<T, void, undefined> {
+  { limit = LINE_LIMIT, signal }: LineOptions = {},
+): AsyncIterableIterator<T, undefined> {
   const { body } = response;
   const chunks = (body instanceof Uint8Array ? bodyChunks(response) : body)[Symbol.asyncIterator]();
   const split = lineSplitter(decode, limit);
-  const more = async (): Promise<T[] | undefined> => {
-    const next = await chunks.next();
-    return next.done === true ? undefined : split.take(next.value);
-  };
+  /** What came with the last chunk and was not asked for yet, the next one last. */
+  let ready: T[] = [];
   let isOver = false;
-  try {
-    for (let batch = await more(); batch !== undefined; batch = await more()) yield* batch;
-    isOver = true;
-    yield* split.end();
-  } finally {
-    if (!isOver) await chunks.return?.();
+
+  function next(): Promise<IteratorResult<T, undefined>> {
+    if (signal?.aborted === true) return leave();
+    if (ready.length > 0) return Promise.resolve({ value: ready.pop() as T, done: false });
+    if (isOver) return Promise.resolve(OVER);
+    return chunks.next().then(taken, failed);
   }
+
+  function taken(chunk: IteratorResult<Uint8Array, unknown>): Promise<IteratorResult<T, undefined>> {
+    try {
+      isOver = chunk.done === true;
+      ready = (chunk.done === true ? split.end() : split.take(chunk.value)).reverse();
+    } catch (error) {
+      return failed(error);
+    }
+    return next();
+  }
+
+  async function failed(error: unknown): Promise<IteratorReturnResult<undefined>> {
+    await leave();
+    if (signal?.aborted !== true) throw error;
+    return OVER;
+  }
+
+  async function leave(): Promise<IteratorReturnResult<undefined>> {
+    const wasOver = isOver;
+    isOver = true;
+    ready = [];
+    if (!wasOver) await chunks.return?.();
+    return OVER;
+  }
+
+  return {
+    next,
+    return: leave,
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 function lineSplitter<T>(

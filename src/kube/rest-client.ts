@@ -8,6 +8,7 @@ import type {
   ReadOptions,
   ResourceId,
   WatchEvent,
+  WatchEvents,
   WatchOptions,
   WriteOptions,
 } from './client.ts';
@@ -31,6 +32,8 @@ const PATCH_CONTENT_TYPE: Readonly<Record<PatchType | 'apply', string>> = {
   strategic: 'application/strategic-merge-patch+json',
   apply: 'application/apply-patch+yaml', // JSON is YAML
 };
+
+const OVER: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /** The Kubernetes API behind a {@link Handler}. Failures that are answers are thrown as `StatusError`. */
 export function createClient(handler: Handler, options: ClientOptions = {}): Client {
@@ -67,24 +70,45 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
   const getJson = <T>(path: string, read: ReadOptions = {}): Promise<T> => call<T>('GET', path, read.signal);
   const discovery = createDiscovery(getJson, options.clock);
 
-  async function* watch<T extends KubeObject>(
+  /** Asked for when the first event is. No generator: what waits for thousands of events has to be small. */
+  function watch<T extends KubeObject>(
     resource: ResourceId,
     namespace: string,
     watchOptions: WatchOptions = {},
-  ): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  ): WatchEvents<T> {
     const { signal } = watchOptions;
-    const path = resourcePath(resource, namespace) + watchQuery(watchOptions);
-    try {
-      const response = await exchange('GET', path, signal);
-      if (response.status !== 200) throw await readFailure(response, path);
-      watchOptions.onOpen?.();
-      for await (const event of decodedLines(response, decodeEvent<T>)) {
-        yield event;
-        if (signal?.aborted === true) return;
+    let events: AsyncIterableIterator<WatchEvent<T>, undefined> | undefined;
+    let isOver = false;
+
+    async function open(): Promise<void> {
+      const path = resourcePath(resource, namespace) + watchQuery(watchOptions);
+      try {
+        const response = await exchange('GET', path, signal);
+        if (response.status !== 200) throw await readFailure(response, path);
+        events = decodedLines(response, decodeEvent<T>, { signal });
+        watchOptions.onOpen?.();
+      } catch (error) {
+        isOver = true;
+        if (signal?.aborted !== true) throw error;
       }
-    } catch (error) {
-      if (signal?.aborted !== true) throw error;
     }
+
+    function next(): Promise<IteratorResult<WatchEvent<T>, void>> {
+      if (isOver) return Promise.resolve(OVER);
+      return events?.next() ?? open().then(next);
+    }
+
+    return {
+      next,
+      async return() {
+        isOver = true;
+        await events?.return?.();
+        return OVER;
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
   }
 
   return {

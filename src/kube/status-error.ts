@@ -1,4 +1,6 @@
 import type { FieldIssue } from '../schema/field-issue.ts';
+import { goFloat, goSyntax } from '../schema/go-syntax.ts';
+import type { JsonObject } from '../schema/json.ts';
 import { jsonText } from '../schema/json-text.ts';
 
 /** `metav1.Status` causes: one per field or conflict. */
@@ -145,7 +147,9 @@ export function fieldErrorBody(error: FieldError): string {
 /** A value as messages print it: nothing at all is the text `"null"`. */
 function goValue(value: unknown): string {
   if (value === undefined || value === null) return '"null"';
-  return typeof value === 'string' ? goQuote(value) : jsonText(value);
+  if (typeof value === 'string') return goQuote(value);
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : goFloat(value);
+  return typeof value === 'object' ? goSyntax(value as JsonObject) : jsonText(value);
 }
 
 const GO_ESCAPES: Readonly<Record<string, string>> = { '07': '\\a', '0b': '\\v' };

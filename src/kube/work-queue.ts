@@ -14,6 +14,8 @@ export interface WorkQueue {
   waiting(key: string): boolean;
   /** Keys waiting or taken. */
   readonly busy: number;
+  /** Whether no key waits, is taken, or was asked for with a delay. */
+  readonly empty: boolean;
   /** Forgets all that waits and takes no more. */
   close(): void;
 }
@@ -75,6 +77,9 @@ export function createWorkQueue(
     waiting: (key) => ready.has(key) || again.has(key),
     get busy() {
       return ready.size + taken.size;
+    },
+    get empty() {
+      return ready.size + taken.size + delayed.size === 0;
     },
     close() {
       closed = true;

@@ -19,13 +19,10 @@ export function parseFieldSelector(text: string): readonly FieldRequirement[] | 
     const match = /^([^\\=!]*)(!=|==|=)(.*)$/s.exec(term);
     if (!match) return { error: `invalid selector: '${text}'; can't understand '${term}'` };
     const [, field = '', operator, raw = ''] = match;
-    const value = unescapeValue(raw);
-    if (value === undefined) {
-      return {
-        error: `invalid field selector: the value ${JSON.stringify(raw)} has a wrong escape or an unescaped ',' or '='`,
-      };
-    }
-    requirements.push({ field: field.trim(), operator: operator === '!=' ? '!=' : '=', value });
+    const problem = escapeProblem(raw);
+    if (problem !== undefined) return { error: `invalid field selector: ${problem}` };
+    const value = raw.replace(/\\([\\,=])/g, '$1');
+    requirements.push({ field, operator: operator === '!=' ? '!=' : '=', value });
   }
   return requirements;
 }
@@ -69,7 +66,14 @@ function splitTerms(text: string): string[] {
   return terms;
 }
 
-function unescapeValue(raw: string): string | undefined {
-  if (!/^(?:[^\\,=]|\\[\\,=])*$/s.test(raw)) return undefined;
-  return raw.replace(/\\([\\,=])/g, '$1');
+function escapeProblem(raw: string): string | undefined {
+  for (let at = 0; at < raw.length; at++) {
+    const char = raw[at];
+    if (char === '\\') {
+      const next = raw[++at];
+      if (next === undefined) return 'invalid escape sequence: \\';
+      if (!'\\,='.includes(next)) return `invalid escape sequence: \\${next}`;
+    } else if (char === ',' || char === '=') return `unescaped rune in: ${char}`;
+  }
+  return undefined;
 }

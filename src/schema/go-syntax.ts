@@ -14,3 +14,11 @@ export function goSyntax(value: JsonValue | undefined): string {
     .map((key) => `${JSON.stringify(key)}:${goSyntax(value[key])}`);
   return `map[string]interface {}{${parts.join(', ')}}`;
 }
+
+/** A number with a fraction, or beyond 64 bits, as Go prints it: `2.5`, `1e+06`. */
+export function goFloat(value: number): string {
+  const [digits = '', exponent = '0'] = value.toExponential().split('e');
+  const power = Number(exponent);
+  if (power >= -4 && power < 6) return String(value);
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}

@@ -241,9 +241,11 @@ export function parseLabelSelector(text: string): Selector | { readonly error: s
       return absent ? inside(found('identifier')) : found("identifier after ','");
     }
     at++;
-    const keyProblem = validateLabelKey(key.text)[0];
-    if (keyProblem !== undefined) {
-      return inside({ error: `<nil>: Invalid value: ${JSON.stringify(key.text)}: ${keyProblem}` });
+    const keyProblems = validateLabelKey(key.text);
+    if (keyProblems.length > 0) {
+      return inside({
+        error: `<nil>: Invalid value: ${JSON.stringify(key.text)}: ${keyProblems.join('; ')}`,
+      });
     }
     let operator: LabelOperator = absent ? '!' : 'exists';
     let values: string[] = [];
@@ -254,7 +256,9 @@ export function parseLabelSelector(text: string): Selector | { readonly error: s
       operator = binary;
       at++;
       if (operator === 'in' || operator === 'notin') {
-        if (!isSymbol(tokens[at], '(')) return inside(found("'('"));
+        // Other than all other messages, this one has no comma.
+        if (!isSymbol(tokens[at], '('))
+          return inside({ error: `found '${tokens[at]?.text ?? ''}' expected: '('` });
         const list = readValues(tokens, at + 1);
         at = list.next;
         if (list.expected !== undefined) return inside(found(list.expected));
@@ -341,13 +345,12 @@ function valuesProblem(key: string, operator: LabelOperator, values: readonly st
   const invalid = (path: string, value: string, why: string): string =>
     `${path}: Invalid value: ${JSON.stringify(value)}: ${why}`;
   if (operator === 'gt' || operator === 'lt') {
-    return isInteger(values[0])
-      ? undefined
-      : invalid('values[0]', values[0] ?? '', "for 'Gt', 'Lt' operators, the value must be an integer");
+    if (!isInteger(values[0]))
+      return invalid('values[0]', values[0] ?? '', "for 'Gt', 'Lt' operators, the value must be an integer");
   }
   for (const [index, value] of values.entries()) {
-    const problem = validateLabelValue(value)[0];
-    if (problem !== undefined) return invalid(`values[${index}][${key}]`, value, problem);
+    const problems = validateLabelValue(value);
+    if (problems.length > 0) return invalid(`values[${index}][${key}]`, value, problems.join('; '));
   }
   return undefined;
 }

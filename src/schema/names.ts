@@ -113,7 +113,7 @@ export function validateQualifiedName(value: string): string[] {
     else problems.push(...validateDns1123Subdomain(prefix).map((problem) => `prefix part ${problem}`));
   }
   if (name === '') problems.push(`name part ${EMPTY_NAME}`);
-  else if (name.length > MAX_LABEL) problems.push(`name part ${tooLong(MAX_LABEL)}`);
+  if (name.length > MAX_LABEL) problems.push(`name part ${tooLong(MAX_LABEL)}`);
   if (name.length <= MAX_SUBDOMAIN && !NAME_SYNTAX.test(name)) {
     problems.push(
       `name part ${syntaxMessage(

@@ -3,23 +3,29 @@ import { isDns1123Label, isDns1123Subdomain } from './names.ts';
 
 type Check = (text: string) => boolean;
 
-const HOST_LABEL = /^[\p{L}\p{N}\p{S}](?:[-_\p{L}\p{N}\p{S}]{0,61}[\p{L}\p{N}\p{S}])?$/u;
+/** One label, or several of which the last is a top-level domain: two letters at least. */
+const HOST_LABEL = /^[a-zA-Z0-9\p{S}\p{L}](?:-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?$/u;
+const HOST_NAME =
+  /^(?:[a-zA-Z0-9\p{S}\p{L}](?:[-a-zA-Z0-9\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?\.)+[a-zA-Z\p{L}]{2,63}$/u;
 const MAX_TEXT = 64 * 1024;
 
 /** The string formats that Kubernetes checks in custom resources. All others say something to people only. */
 const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['bsonobjectid', (text) => /^[0-9a-fA-F]{24}$/.test(text)],
-  ['byte', (text) => /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0],
+  ['byte', (text) => /^[A-Za-z0-9+/]+={0,2}$/.test(text) && text.length % 4 === 0],
   ['cidr', isCidr],
   ['creditcard', (text) => /^[0-9]{13,19}$/.test(text.replace(/[ -]/g, ''))],
   ['date', isDate],
   ['date-time', isDateTime],
   ['datetime', isDateTime],
   ['duration', isDuration],
-  ['email', (text) => text.length <= 320 && /^[^\s@<>()[\],;:\\"]+@[^\s@<>()[\],;:\\"]+$/.test(text)],
+  ['email', isEmail],
   ['hexcolor', (text) => /^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/.test(text)],
   ['hostname', isHostName],
   ['ipv4', isIPv4],
+  ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
+  ['isbn10', isIsbn10],
+  ['isbn13', isIsbn13],
   ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
   ['k8s-long-name', isDns1123Subdomain],
   ['k8s-short-name', isDns1123Label],
@@ -58,18 +64,41 @@ function isDateTime(text: string): boolean {
   return isDate(date) && hour <= '23' && minute <= '59' && second <= '59';
 }
 
-/** Go's durations (`1h30m`, `-1.5s`), and a number with a unit's name (`3 days`). */
+/** An address, as the header of a mail has it: with a name before it, or without. */
+function isEmail(text: string): boolean {
+  if (text.length > 320) return false;
+  const address = /^(?:[^<>@]*[^<>@\s])?\s*<([^<>]*)>$/.exec(text)?.[1] ?? text;
+  return /^[^\s@<>()[\],;:\\"]+@[^\s@<>()[\],;:\\"]+$/.test(address);
+}
+
+function isIsbn10(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, '');
+  if (!/^[0-9]{9}[0-9X]$/.test(digits)) return false;
+  let sum = 0;
+  for (let i = 0; i < 10; i++) sum += (i + 1) * (digits[i] === 'X' ? 10 : Number(digits[i]));
+  return sum % 11 === 0;
+}
+
+function isIsbn13(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, '');
+  if (!/^[0-9]{13}$/.test(digits)) return false;
+  let sum = 0;
+  for (let i = 0; i < 13; i++) sum += Number(digits[i]) * (i % 2 === 0 ? 1 : 3);
+  return sum % 10 === 0;
+}
+
+/** Go's durations (`1h30m`, `-1.5s`), and texts in which a number has the name of a unit (`3 days`, `P1D`). */
 function isDuration(text: string): boolean {
   return (
     /^[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text) ||
-    /^[0-9]+\s*(?:ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)$/i.test(
+    /[0-9]+\s*(?:ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-zµ])/i.test(
       text,
     )
   );
 }
 
 function isHostName(text: string): boolean {
-  return text.length <= 255 && text.split('.').every((label) => HOST_LABEL.test(label));
+  return text.length <= 255 && (HOST_LABEL.test(text) || HOST_NAME.test(text));
 }
 
 function isCidr(text: string): boolean {

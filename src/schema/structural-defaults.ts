@@ -29,7 +29,10 @@ function check(schema: OpenApiSchema, value: JsonValue, at: string, issues: Fiel
     });
   }
   for (const issue of validateValue(value, type)) {
-    const separator = issue.path === '' || issue.path.startsWith('[') ? '' : '.';
+    // Lists with keys are looked at when objects are written, and so are numbers that stand for text.
+    if (issue.type === 'Duplicate' || (issue.value === 'number' && schema['x-kubernetes-int-or-string']))
+      continue;
+    const separator = issue.path === '' ? '' : '.';
     issues.push({ ...issue, path: `${at}${separator}${issue.path}` });
   }
 }

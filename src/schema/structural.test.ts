@@ -143,9 +143,9 @@ describe('validateStructural', () => {
       /not\.default: Forbidden/,
     ],
     [
-      'a field only a junctor has',
-      root({ a: { type: 'object', properties: {}, oneOf: [{ properties: { b: { minimum: 1 } } }] } }),
-      /^properties\[a\]\.properties\[b\]: Required value: because it is defined in properties\[a\]\.oneOf/,
+      'rules in a junctor',
+      root({ a: { type: 'string', anyOf: [{ 'x-kubernetes-validations': [{ rule: 'true' }] }] } }),
+      /anyOf\[0\]\.x-kubernetes-validations: Forbidden: must be empty to be structural/,
     ],
     [
       'items only a junctor has',

@@ -28,6 +28,7 @@ const CORE_ONLY: readonly (readonly [keyof OpenApiSchema, 'empty' | 'undefined' 
   ['x-kubernetes-list-map-keys', 'empty'],
   ['x-kubernetes-list-type', 'undefined'],
   ['x-kubernetes-map-type', 'undefined'],
+  ['x-kubernetes-validations', 'empty'],
 ];
 
 /**
@@ -281,7 +282,8 @@ function completeBranch(
     completeBranch(
       issues,
       property,
-      propertyOf(core, name) ?? values,
+      // A field that the core does not have at all is let be; what is in it is not.
+      propertyOf(core, name) ?? values ?? {},
       childPath(corePath, `properties[${name}]`),
       childPath(path, `properties[${name}]`),
     );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from './json.ts';
 import type { OpenApiSchema } from './open-api-schema.ts';
-import { validateValue } from './validate.ts';
+import { validateChange, validateValue } from './validate.ts';
 
 const validate = (
   value: JsonValue,
@@ -154,5 +154,55 @@ describe('validateValue', () => {
         { type: 'array', items: { type: 'integer' } },
       ),
     ).toHaveLength(500);
+  });
+});
+
+describe('validateChange', () => {
+  const schema: OpenApiSchema = {
+    type: 'object',
+    required: ['needed'],
+    properties: {
+      short: { type: 'string', maxLength: 2 },
+      many: { type: 'array', items: { type: 'string', maxLength: 2 } },
+      keyed: {
+        type: 'array',
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['k'],
+        items: { type: 'object', properties: { k: { type: 'string' }, v: { type: 'integer', maximum: 1 } } },
+      },
+    },
+  };
+  const paths = (value: JsonValue, old: JsonValue): string[] =>
+    validateChange(value, old, { schema, resolve: () => undefined }).map(({ path }) => path);
+
+  it('lets be what was invalid before', () => {
+    const old = { needed: 1, short: 'long', many: ['long'] };
+    expect(paths({ ...old, more: true }, old)).toEqual([]);
+    expect(paths({ ...old, short: 'other' }, old)).toEqual(['short']);
+  });
+
+  it('knows items again by their keys only', () => {
+    const old = { needed: 1, many: ['long'], keyed: [{ k: 'a', v: 2 }] };
+    expect(
+      paths(
+        {
+          ...old,
+          keyed: [
+            { k: 'b', v: 1 },
+            { k: 'a', v: 2 },
+          ],
+        },
+        old,
+      ),
+    ).toEqual([]);
+    expect(paths({ ...old, keyed: [{ k: 'a', v: 3 }] }, old)).toEqual(['keyed[0].v']);
+    expect(paths({ ...old, many: ['long', 'ok'] }, old)).toEqual(['many[0]']);
+  });
+
+  it('asks for what is missing from an object that changes, and lets be lists with duplicates from before', () => {
+    expect(paths({ short: 'b' }, { short: 'a' })).toEqual(['needed']);
+    const twice = { needed: 1, keyed: [{ k: 'a' }, { k: 'a' }] };
+    expect(paths({ ...twice, short: 'b' }, twice)).toEqual([]);
+    expect(paths(twice, { needed: 1, keyed: [{ k: 'a' }] })).toEqual(['keyed[1]']);
   });
 });

@@ -12,6 +12,8 @@ const MAX_ISSUES = 500;
 /** Steps that one match of a pattern may take. */
 const MAX_MATCH_STEPS = 50_000_000;
 const NO_FIELD = '<nil>';
+const MAX_INT64 = 2n ** 63n - 1n;
+const MAX_INT64_AS_FLOAT = 2 ** 63;
 
 /**
  * Validates a value against an OpenAPI v3 schema as Kubernetes does with custom resources: keywords and formats first, then
@@ -25,17 +27,56 @@ export function validateValue(value: JsonValue, type: TypeSchema, rootPath = '')
   return issues.slice(0, MAX_ISSUES);
 }
 
+/**
+ * Validates a value that replaces `old`: what was invalid before may stay as it was, so that a stricter schema does not
+ * stand in the way of changes elsewhere. Fields, and items of lists with keys, are compared with what they were.
+ */
+export function validateChange(
+  value: JsonValue,
+  old: JsonValue,
+  type: TypeSchema,
+  rootPath = '',
+): FieldIssue[] {
+  const issues: FieldIssue[] = [];
+  check(value, type.schema, type.resolve, rootPath, issues, old);
+  if (issues.length >= MAX_ISSUES) return issues.slice(0, MAX_ISSUES);
+  const lists: FieldIssue[] = [];
+  checkLists(value, type.schema, type.resolve, rootPath, lists);
+  if (lists.length > 0) {
+    const before: FieldIssue[] = [];
+    checkLists(old, type.schema, type.resolve, rootPath, before);
+    if (before.length === 0) issues.push(...lists);
+  }
+  return issues.slice(0, MAX_ISSUES);
+}
+
+/** `old` is what the value was, where that is known. */
 function check(
   value: JsonValue,
   written: OpenApiSchema,
   resolve: Resolve,
   path: string,
   issues: FieldIssue[],
+  old?: JsonValue,
 ): void {
-  if (issues.length >= MAX_ISSUES) return;
+  const known = issues.length;
+  if (known >= MAX_ISSUES) return;
+  checkAll(value, written, resolve, path, issues, old);
+  if (old !== undefined && issues.length > known && deepEqual(value, old)) issues.length = known;
+}
+
+function checkAll(
+  value: JsonValue,
+  written: OpenApiSchema,
+  resolve: Resolve,
+  path: string,
+  issues: FieldIssue[],
+  old: JsonValue | undefined,
+): void {
   const schema = resolved(written, resolve);
   if (value === null && schema.nullable) return;
   const type = typeProblem(value, schema);
+  // What is said of other types holds nevertheless, as with the API server.
   if (type !== undefined) {
     const found = typeName(value);
     issues.push({
@@ -44,7 +85,6 @@ function check(
       value: found,
       detail: `${path} in body must be of type ${type}: ${JSON.stringify(found)}`,
     });
-    return;
   }
   if (schema.enum && !schema.enum.some((item) => deepEqual(item, value))) {
     const supported = schema.enum.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
@@ -52,9 +92,9 @@ function check(
   }
   if (typeof value === 'string') checkString(value, schema, path, issues);
   else if (typeof value === 'number' || typeof value === 'bigint') checkNumber(value, schema, path, issues);
-  else if (Array.isArray(value)) checkList(value, schema, resolve, path, issues);
-  else if (isObject(value)) checkObject(value, schema, resolve, path, issues);
-  checkJunctors(value, schema, resolve, path, issues);
+  else if (Array.isArray(value)) checkList(value, schema, resolve, path, issues, old);
+  else if (isObject(value)) checkObject(value, schema, resolve, path, issues, old);
+  if (value !== null) checkJunctors(value, schema, resolve, path, issues, old);
 }
 
 /** The expected type where the value has another. */
@@ -85,8 +125,7 @@ function hasType(value: JsonValue, type: NonNullable<OpenApiSchema['type']>): bo
 export function typeName(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return 'array';
-  if (typeof value === 'bigint') return 'integer';
-  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  if (typeof value === 'bigint' || typeof value === 'number') return isInteger(value) ? 'integer' : 'number';
   return typeof value;
 }
 
@@ -96,16 +135,19 @@ function invalid(issues: FieldIssue[], path: string, value: unknown, problem: st
 
 function checkString(value: string, schema: OpenApiSchema, path: string, issues: FieldIssue[]): void {
   const { minLength, maxLength, pattern, format } = schema;
+  // Of length and pattern, the first problem is told.
+  let wrong = false;
   if (minLength !== undefined || maxLength !== undefined) {
     const length = characters(value);
     if (maxLength !== undefined && length > maxLength) {
       issues.push({ type: 'TooLong', path, value, detail: `may not be more than ${maxLength} bytes` });
-    }
-    if (minLength !== undefined && length < minLength) {
+      wrong = true;
+    } else if (minLength !== undefined && length < minLength) {
       invalid(issues, path, value, `should be at least ${minLength} chars long`);
+      wrong = true;
     }
   }
-  if (pattern !== undefined) {
+  if (pattern !== undefined && !wrong) {
     const problem = patternProblem(value, schema, pattern);
     if (problem !== undefined) invalid(issues, path, value, problem);
   }
@@ -146,8 +188,10 @@ function patternProblem(value: string, schema: OpenApiSchema, pattern: string): 
   return expression.test(value) ? undefined : `should match '${pattern}'`;
 }
 
+/** Integers beyond 64 bits are read as numbers with a fraction, and so are those that are written with one. */
 function isInteger(value: JsonValue): boolean {
-  return typeof value === 'bigint' || Number.isInteger(value);
+  if (typeof value === 'bigint') return value >= -MAX_INT64 - 1n && value <= MAX_INT64;
+  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= MAX_INT64_AS_FLOAT;
 }
 
 function checkNumber(
@@ -202,6 +246,7 @@ function checkList(
   resolve: Resolve,
   path: string,
   issues: FieldIssue[],
+  old: JsonValue | undefined,
 ): void {
   const { minItems, maxItems } = schema;
   if (maxItems !== undefined && value.length > maxItems) {
@@ -219,8 +264,26 @@ function checkList(
     invalid(issues, path, value, "shouldn't contain duplicates");
   }
   if (!schema.items) return;
+  const before = oldItems(old, schema, resolve);
   for (const [index, item] of value.entries())
-    check(item, schema.items, resolve, `${path}[${index}]`, issues);
+    check(item, schema.items, resolve, `${path}[${index}]`, issues, before?.(item));
+}
+
+/** Finds what an item was before: by its keys, where the list has any. */
+function oldItems(
+  old: JsonValue | undefined,
+  schema: OpenApiSchema,
+  resolve: Resolve,
+): ((item: JsonValue) => JsonValue | undefined) | undefined {
+  if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(old)) return undefined;
+  const keys = schema['x-kubernetes-list-map-keys'] ?? [];
+  const items = schema.items && resolved(schema.items, resolve);
+  const keyOf = (item: JsonValue): string => canonicalJson(mapKey(item, keys, items, resolve) ?? null);
+  let byKey: Map<string, JsonValue> | undefined;
+  return (item) => {
+    byKey ??= new Map(old.map((before) => [keyOf(before), before]));
+    return byKey.get(keyOf(item));
+  };
 }
 
 function checkObject(
@@ -229,7 +292,9 @@ function checkObject(
   resolve: Resolve,
   path: string,
   issues: FieldIssue[],
+  old: JsonValue | undefined,
 ): void {
+  const was = isObject(old) ? old : undefined;
   const { minProperties, maxProperties, required } = schema;
   const keys = Object.keys(value);
   if (maxProperties !== undefined && keys.length > maxProperties) {
@@ -252,8 +317,10 @@ function checkObject(
     const item = value[key];
     if (item === undefined) continue;
     const member = propertyOf(schema, key) ?? schema.additionalProperties;
-    if (typeof member === 'object') check(item, member, resolve, childPath(path, key), issues);
-    else if (member === false) {
+    if (typeof member === 'object') {
+      const before = was !== undefined && Object.hasOwn(was, key) ? was[key] : undefined;
+      check(item, member, resolve, childPath(path, key), issues, before);
+    } else if (member === false) {
       const detail = `${childPath(path, key)} in body is a forbidden property`;
       issues.push({ type: 'Invalid', path, value: '', detail });
     }
@@ -266,11 +333,12 @@ function checkJunctors(
   resolve: Resolve,
   path: string,
   issues: FieldIssue[],
+  old: JsonValue | undefined,
 ): void {
   const { allOf, anyOf, oneOf, not } = schema;
   const against = (branch: OpenApiSchema): FieldIssue[] => {
     const found: FieldIssue[] = [];
-    check(value, branch, resolve, path, found);
+    check(value, branch, resolve, path, found, old);
     return found;
   };
   const complain = (problem: string, found: readonly FieldIssue[] = []): void => {
@@ -281,8 +349,10 @@ function checkJunctors(
     );
   };
   if (allOf && allOf.length > 0) {
-    const found = allOf.flatMap(against);
-    if (found.length > 0) complain('validate all the schemas (allOf)', found);
+    const found = allOf.map(against);
+    const valid = found.filter((branch) => branch.length === 0).length;
+    if (valid < allOf.length)
+      complain(`validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`, found.flat());
   }
   if (anyOf && anyOf.length > 0) {
     const closest = closestBranch(anyOf, against);

@@ -18,7 +18,7 @@ import { deepEqual } from '../schema/json.ts';
 import { type Conflict, createContests } from './conflicts.ts';
 import { ContentMissing, type ContentStore } from './content.ts';
 import { type Held, type LocalState, madeBy, newState, type Refusal } from './held.ts';
-import { claim, type SpokeMemory } from './memory.ts';
+import { claim, type SpokeMemory, tooMuchToRemember } from './memory.ts';
 import { isShared } from './sharing.ts';
 
 /** What a spoke holds: the dispatches that it took, and which of them wants which object. */
@@ -167,6 +167,11 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     newestEpoch = Math.max(newestEpoch, dispatch.spec.position.epoch);
     const content = contentOf(objects, dispatch.spec, options.facts?.());
     const owned = claim(current?.owned.values() ?? before?.owned ?? [], dispatch.spec, content.strategies);
+    const tooMuch = tooMuchToRemember(dispatch.spec, owned);
+    if (tooMuch !== undefined) {
+      refuse(dispatch, { reason: 'TooManyObjects', message: `${tooMuch}; ${keptText(before?.accepted)}` });
+      return undefined;
+    }
     await memory.save(name, { accepted: dispatch.spec, owned });
     log.info('accepted a dispatch', { dispatch: name, generation, objects: objects.length });
     hold(name, dispatch, content);

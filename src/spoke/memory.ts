@@ -109,6 +109,18 @@ export function spokeMemory(client: Client): SpokeMemory {
   };
 }
 
+/** API servers refuse objects of 1.5 MiB; beside what is counted there are metadata, and notes of what has finished. */
+const MAX_RECORD_BYTES = 1_500_000;
+const UID_BYTES = 36;
+
+/** Why what is to be remembered of an order cannot be: all of it is one object, which grows by the UIDs of what is made. */
+export function tooMuchToRemember(accepted: DispatchSpec, owned: readonly OwnedObject[]): string | undefined {
+  const unmade = owned.filter(({ uid }) => uid === '').length;
+  const bytes = Buffer.byteLength(JSON.stringify({ accepted, owned })) + unmade * UID_BYTES;
+  if (bytes <= MAX_RECORD_BYTES) return undefined;
+  return `what a spoke has to remember of its ${owned.length} objects is ${bytes} bytes, and one object of the API holds ${MAX_RECORD_BYTES} of it; select them by several intents`;
+}
+
 /**
  * Ownership after accepting a dispatch: what was owned stays until it is removed, what is new is claimed before it is made.
  * What becomes of an object in the end is noted now: the order to remove it may not say so any more.

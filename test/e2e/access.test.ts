@@ -3,14 +3,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { formatTime, systemClock } from '../../src/runtime/index.ts';
-import {
-  type ApiServerProcess,
-  type Kubectl,
-  kubectlOf,
-  startApiServerProcess,
-} from './harness/api-server.ts';
+import { type Kubectl, kubectlOf } from './harness/api-server.ts';
 import type { Outcome } from './harness/command.ts';
 import { describeFleet, type Fleet, startFleet } from './harness/fleet.ts';
+import { type PlainServer, startPlainServer } from './harness/plain-server.ts';
 import { until } from './harness/until.ts';
 
 /** Everything here goes by way of the hub: no context of a spoke itself is used but to prepare it. */
@@ -91,9 +87,9 @@ describeFleet('a spoke through the hub', () => {
     const watching = untilSaid(BY_HUB, ['get', 'pods', '-w', '-o', 'name'], /pod\/second/);
     await fleet.apply('spoke-1', POD.replace('name: web,', 'name: second,'));
     await watching;
-    const server = `--server=${await serverOf('hub')}/apis/cluster.core.oam.dev/v1alpha1/clustergateways/spoke-1/proxy`;
-    expect(await fleet.kubectl('hub', server, 'get', 'pod', 'web', '-o', 'name')).toBe('pod/web\n');
-    const gateway = untilSaid('hub', [server, 'get', 'pods', '-w', '-o', 'name'], /pod\/third/);
+    const server = `--server=${await serverOf(fleet.door)}/apis/cluster.core.oam.dev/v1alpha1/clustergateways/spoke-1/proxy`;
+    expect(await fleet.kubectl(fleet.door, server, 'get', 'pod', 'web', '-o', 'name')).toBe('pod/web\n');
+    const gateway = untilSaid(fleet.door, [server, 'get', 'pods', '-w', '-o', 'name'], /pod\/third/);
     await fleet.apply('spoke-1', POD.replace('name: web,', 'name: third,'));
     await gateway;
   });
@@ -166,12 +162,12 @@ describeFleet('a spoke through the hub', () => {
     const one = await fleet.mustAtoll('get', 'cm', '--clusters', 'atoll.dev/cluster=spoke-2', '-o', 'name');
     expect(one).toBe('spoke-2/default/configmap/kube-root-ca.crt\n');
 
-    const server = `--server=${await serverOf('hub')}/fleet`;
-    expect(await fleet.kubectl('hub', server, 'get', 'pods', '-A')).toMatch(
+    const server = `--server=${await serverOf(fleet.door)}/fleet`;
+    expect(await fleet.kubectl(fleet.door, server, 'get', 'pods', '-A')).toMatch(
       /NAMESPACE +NAME +CLUSTER +READY/,
     );
-    expect(await fleet.kubectl('hub', server, 'logs', 'web')).toContain('two');
-    const watching = untilSaid('hub', [server, 'get', 'pods', '-w'], /elsewhere +spoke-2/);
+    expect(await fleet.kubectl(fleet.door, server, 'logs', 'web')).toContain('two');
+    const watching = untilSaid(fleet.door, [server, 'get', 'pods', '-w'], /elsewhere +spoke-2/);
     await fleet.apply('spoke-2', POD.replace('name: web,', 'name: elsewhere,'));
     await watching;
 
@@ -200,17 +196,17 @@ async function serverOf(context: string): Promise<string> {
 }
 
 describeFleet('a hub on an API server of someone else', () => {
-  let api: ApiServerProcess;
+  let api: PlainServer;
   let kubectl: Kubectl;
   let hub: ChildProcess | undefined;
   let said = '';
   beforeAll(async () => {
-    api = await startApiServerProcess({ memory: true });
+    api = await startPlainServer();
     const newest = inject('kubectls').at(-1);
     if (newest === undefined) throw new Error('no kubectl');
     kubectl = kubectlOf(api, newest, 'default');
     const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
-    const flags = ['--data', join(api.directory, 'hub'), '--access-port', '0', '--allow-loopback'];
+    const flags = ['--data', join(api.home, 'hub'), '--access-port', '0', '--allow-loopback'];
     hub = spawn(process.execPath, [main, 'hub', '--kubeconfig', api.kubeconfig, ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -269,7 +265,7 @@ describeFleet('a hub on an API server of someone else', () => {
 
     await kubectl.run('-n', 'default', 'create', 'serviceaccount', 'ci');
     const token = (await kubectl.run('-n', 'default', 'create', 'token', 'ci')).trim();
-    const kubeconfig = join(api.directory, 'ci.kubeconfig');
+    const kubeconfig = join(api.home, 'ci.kubeconfig');
     writeFileSync(
       kubeconfig,
       JSON.stringify({

@@ -13,12 +13,12 @@ import {
   sleep,
   systemClock,
 } from '../../src/runtime/index.ts';
-import { describeFleet, type Fleet, newFleet, startFleet } from './harness/fleet.ts';
+import { describeFleet, type Fleet, newFleet, onRealServers, startFleet } from './harness/fleet.ts';
 import { waitReady } from './harness/manifests.ts';
 import { until } from './harness/until.ts';
 
 const SEED = Number(process.env['ATOLL_E2E_SEED'] ?? 20260801);
-const ROUNDS = Number(process.env['ATOLL_E2E_ROUNDS'] ?? 4);
+const ROUNDS = Number(process.env['ATOLL_E2E_ROUNDS'] ?? (onRealServers ? 2 : 4));
 const WRITERS = 6;
 
 let fleet: Fleet;
@@ -134,7 +134,8 @@ describeFleet(`kill -9 under load (seed ${SEED})`, () => {
           await sleep(clock, random.next() * 350);
           await fleet.kill(member);
           await load.ended;
-          if (round % 2 === 1) {
+          // How kube-apiserver comes up is nothing of ours.
+          if (round % 2 === 1 && !onRealServers) {
             // And once more while it comes up.
             const starting = fleet.atoll(['start', member]);
             const pidFile = join(fleet.directory, 'run', `${member}.pid`);
@@ -173,7 +174,7 @@ describeFleet(`kill -9 under load (seed ${SEED})`, () => {
     expect(Object.keys(await dataOf('hub')).length).toBeGreaterThan(0);
   });
 
-  it('`up` that is killed at any moment can be run again', async () => {
+  it.skipIf(onRealServers)('`up` that is killed at any moment can be run again', async () => {
     const random = seededRandom(SEED);
     const clock = systemClock();
     const other = newFleet();

@@ -1,81 +1,54 @@
-import { spawn } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { endpointFromKubeconfig } from '../../src/kube/kubeconfig-endpoint.ts';
-import { type ApiServerProcess, startApiServerProcess } from './harness/api-server.ts';
+import { authored } from './harness/authors.ts';
 import { must, type Outcome, run } from './harness/command.ts';
-import { describeFleet, startFleet } from './harness/fleet.ts';
+import { type EngineProcess, startEngineProcess } from './harness/engine-process.ts';
+import { describeFleet, describeOwnFleet, startFleet } from './harness/fleet.ts';
 import { waitReady } from './harness/manifests.ts';
-import { until, within } from './harness/until.ts';
+import { PLAIN_CONTEXT, type PlainServer, startPlainServer } from './harness/plain-server.ts';
+import { until } from './harness/until.ts';
 
 /** Hubs and spokes on API servers that were there before, joined by hand as their owners would. */
-const CONTEXT = 'atoll';
 const kubectlPath = inject('kubectls').at(-1)?.path ?? 'kubectl';
 const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
-const servers: ApiServerProcess[] = [];
-const engines: Engine[] = [];
-let hub: ApiServerProcess;
+const servers: PlainServer[] = [];
+const engines: EngineProcess[] = [];
+let hub: PlainServer;
 
-interface Engine {
-  readonly pid: number;
-  log(): string;
-  stop(): Promise<void>;
-}
-
-async function server(): Promise<ApiServerProcess> {
-  const started = await startApiServerProcess({ memory: true });
+async function server(): Promise<PlainServer> {
+  const started = await startPlainServer();
   servers.push(started);
   return started;
 }
 
 /** Resolves when it is ready; what it says is its log. */
-async function engine(role: 'hub' | 'spoke', kubeconfig: string, ...args: string[]): Promise<Engine> {
-  const child = spawn(process.execPath, [main, role, '--kubeconfig', kubeconfig, ...args], {
-    cwd: inject('temporaryRoot'),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-    });
-  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
-  const made: Engine = {
-    pid: child.pid ?? 0,
-    log: () => text,
-    async stop(): Promise<void> {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-      await within(`the end of a ${role}`, 15_000, closed);
-    },
-  };
+async function engine(role: 'hub' | 'spoke', kubeconfig: string, ...args: string[]): Promise<EngineProcess> {
+  const made = await startEngineProcess(role, kubeconfig, args);
   engines.push(made);
-  await until(`the ${role} to be ready`, () => {
-    if (!text.includes('"msg":"ready"')) throw new Error(text.slice(-1000));
-    return true;
-  });
   return made;
 }
 
-function startHub(on: ApiServerProcess): Promise<Engine> {
-  const data = join(on.directory, '..', 'hub-data');
+function startHub(on: PlainServer): Promise<EngineProcess> {
+  const data = join(on.home, 'hub-data');
   return engine('hub', on.kubeconfig, '--data', data, '--link-port', '0', '--allow-loopback');
 }
 
-function kubectl(on: ApiServerProcess, ...args: string[]): Promise<string> {
+function kubectl(on: PlainServer, ...args: string[]): Promise<string> {
   return must(kubectlPath, ['--kubeconfig', on.kubeconfig, ...args]);
 }
 
-function apply(on: ApiServerProcess, text: string): Promise<string> {
-  return must(kubectlPath, ['--kubeconfig', on.kubeconfig, 'apply', '-f', '-'], { input: text });
+function apply(on: PlainServer, text: string): Promise<string> {
+  return must(kubectlPath, ['--kubeconfig', on.kubeconfig, 'apply', '-f', '-'], { input: authored(text) });
 }
 
 /** A command at a hub; it must succeed. */
-async function atHub(on: ApiServerProcess, ...args: string[]): Promise<Outcome> {
+async function atHub(on: PlainServer, ...args: string[]): Promise<Outcome> {
   const outcome = await run(
     process.execPath,
-    [main, ...args, '--kubeconfig', on.kubeconfig, '--context', CONTEXT],
+    [main, ...args, '--kubeconfig', on.kubeconfig, '--context', PLAIN_CONTEXT],
     { cwd: inject('temporaryRoot'), timeoutMs: 90_000 },
   );
   if (outcome.code !== 0)
@@ -83,20 +56,15 @@ async function atHub(on: ApiServerProcess, ...args: string[]): Promise<Outcome> 
   return outcome;
 }
 
-async function joinWord(on: ApiServerProcess, name: string, ...args: string[]): Promise<string> {
+async function joinWord(on: PlainServer, name: string, ...args: string[]): Promise<string> {
   const { stdout } = await atHub(on, 'join', name, ...args);
   return /^npx atoll spoke --join (\S+)$/m.exec(stdout)?.[1] ?? '';
 }
 
-const connected = (on: ApiServerProcess, name: string): Promise<string> =>
+const connected = (on: PlainServer, name: string): Promise<string> =>
   kubectl(on, 'wait', `spokecluster/${name}`, '--for=condition=Connected', '--timeout=30s');
 
-async function propagate(
-  on: ApiServerProcess,
-  name: string,
-  clusters: string[],
-  kind: string,
-): Promise<void> {
+async function propagate(on: PlainServer, name: string, clusters: string[], kind: string): Promise<void> {
   const placement = JSON.stringify({ clusterNames: clusters });
   await apply(
     on,
@@ -104,7 +72,7 @@ async function propagate(
   );
 }
 
-const ready = (on: ApiServerProcess, name: string): Promise<string> =>
+const ready = (on: PlainServer, name: string): Promise<string> =>
   kubectl(on, 'wait', `propagation/${name}`, '--for=condition=Ready', '--timeout=30s');
 
 beforeAll(async () => {
@@ -169,7 +137,7 @@ describeFleet('a cluster that joins', () => {
     await apply(spoke, stdout);
     // What its Deployment's pod would run, with the same account.
     const token = await kubectl(spoke, '-n', 'atoll-system', 'create', 'token', 'atoll-spoke');
-    const own = join(spoke.directory, '..', 'engine.kubeconfig');
+    const own = join(spoke.home, 'engine.kubeconfig');
     const config = ['config', `--kubeconfig=${own}`];
     const { url, ca = '' } = endpointFromKubeconfig(readFileSync(spoke.kubeconfig, 'utf8'), {
       stored: false,
@@ -237,7 +205,7 @@ rules: [{apiGroups: [example.org], resources: [widgets], verbs: [get, list, watc
   it('[S14] waits until it is accepted where it comes with a token for many', async () => {
     const spoke = await server();
     const { stdout } = await atHub(hub, 'join', '--bootstrap', '-o', 'file');
-    const file = join(spoke.directory, '..', 'join.json');
+    const file = join(spoke.home, 'join.json');
     writeFileSync(file, stdout);
     const running = await engine('spoke', spoke.kubeconfig, '--name', 'stranger', '--join', file);
     await until('the refusal', () => running.log().includes('waits for approval'));
@@ -264,7 +232,7 @@ rules: [{apiGroups: [example.org], resources: [widgets], verbs: [get, list, watc
       await kubectl(hub, 'get', 'secret', 'direct-kubeconfig', '-o', 'jsonpath={.data.kubeconfig}'),
       'base64',
     ).toString('utf8');
-    const own = join(spoke.directory, '..', 'kept.kubeconfig');
+    const own = join(spoke.home, 'kept.kubeconfig');
     writeFileSync(own, kept);
     const may = (...what: string[]): Promise<Outcome> =>
       run(kubectlPath, ['--kubeconfig', own, 'auth', 'can-i', ...what]);
@@ -412,7 +380,7 @@ describeFleet('a spoke whose owner lets it switch to another hub', () => {
   }, 150_000);
 });
 
-describeFleet('a fleet whose hub is lost for good', () => {
+describeOwnFleet('a fleet whose hub is lost for good', () => {
   it('[S19] goes on under a new hub: recovered from its spokes, taken over, with the same pods', async () => {
     const fleet = await startFleet(2);
     try {
@@ -440,5 +408,5 @@ describeFleet('a fleet whose hub is lost for good', () => {
     } finally {
       await fleet.stop();
     }
-  });
+  }, 120_000);
 });

@@ -7,6 +7,9 @@ const config: UserWorkspaceConfig = {
   test: {
     name: 'e2e',
     include: ['**/*.test.ts'],
+    // Whatever is about kube-apiservers only.
+    exclude: ['real-apiserver.test.ts'],
+    provide: { servers: 'embedded' },
     globalSetup: ['harness/global-setup.ts'],
     fileParallelism: false,
     testTimeout: 60_000,

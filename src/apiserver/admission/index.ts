@@ -6,9 +6,11 @@
  * changed meanwhile. Quotas are charged last, at the moment of the write. Writes that concern no webhook never wait.
  */
 export { claimResize } from './claim-resize.ts';
+export { defaultIngressClass, defaultStorageClass } from './default-classes.ts';
 export { limitRanger } from './limit-ranger.ts';
 export { namespaceLifecycle } from './namespace-lifecycle.ts';
 export { type Accountant, type AdmissionPlugin, admissionChain, type RemoteAdmission } from './plugin.ts';
+export { podSecurity } from './pod-security/index.ts';
 export {
   mutatingAdmissionPolicies,
   policyTypeChecking,

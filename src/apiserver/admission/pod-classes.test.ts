@@ -19,15 +19,19 @@ describe('priorities of pods', () => {
     expect(system.body.spec.priority).toBe(2_000_001_000);
   });
 
-  it('are zero without a class, or those of the lowest default class', async () => {
+  it('are zero without a class, or those of the default class, of which there is one', async () => {
     const { post } = await startServer();
     expect((await post(PODS, pod('a'))).body.spec).toMatchObject({
       priority: 0,
       preemptionPolicy: 'PreemptLowerPriority',
     });
     await post(PRIORITIES, { metadata: { name: 'many' }, value: 9, globalDefault: true });
-    await post(PRIORITIES, { metadata: { name: 'few' }, value: 3, globalDefault: true });
-    expect((await post(PODS, pod('b'))).body.spec).toMatchObject({ priority: 3, priorityClassName: 'few' });
+    const second = await post(PRIORITIES, { metadata: { name: 'few' }, value: 3, globalDefault: true });
+    expect([second.status, second.body.message]).toEqual([
+      403,
+      'priorityclasses.scheduling.k8s.io "few" is forbidden: PriorityClass many is already marked as default. Only one default can exist',
+    ]);
+    expect((await post(PODS, pod('b'))).body.spec).toMatchObject({ priority: 9, priorityClassName: 'many' });
   });
 
   it('are not for the client to say, and classes must exist', async () => {
@@ -70,7 +74,7 @@ describe('runtime classes of pods', () => {
     const conflict = await post(PODS, pod('q', { runtimeClassName: 'vm', nodeSelector: { vm: 'no' } }));
     expect([conflict.status, conflict.body.message]).toEqual([
       403,
-      'pods "q" is forbidden: pod rejected: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no',
+      'pods "q" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no',
     ]);
   });
 

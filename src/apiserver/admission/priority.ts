@@ -17,6 +17,23 @@ interface Rank {
 /** Gives a new pod the priority of its class, which must exist, or of the class that is the default. */
 export const priority: AdmissionPlugin = {
   name: 'Priority',
+  validate({ operation, scope, name, object }): void {
+    const { resource, subresource } = scope;
+    if (resource.group !== GROUP || resource.resource !== RESOURCE || subresource !== undefined) return;
+    if (operation === 'DELETE') {
+      if (Object.hasOwn(SYSTEM_PRIORITIES, name))
+        throw forbiddenStatus(GROUP, RESOURCE, name, 'this is a system priority class and cannot be deleted');
+      return;
+    }
+    if (object?.globalDefault !== true) return;
+    for (const { object: other } of scope.server.store.list(
+      namespacePrefix(GROUP, RESOURCE, scope.cluster, ''),
+    ).records) {
+      if (other.globalDefault !== true || other.metadata.name === name) continue;
+      const why = `PriorityClass ${other.metadata.name ?? ''} is already marked as default. Only one default can exist`;
+      throw forbiddenStatus(GROUP, RESOURCE, name, why);
+    }
+  },
   mutate(request): void {
     const { operation, scope, object } = request;
     const { resource, subresource } = scope;

@@ -62,8 +62,10 @@ function setScheduling(request: AdmissionRequest, spec: JsonObject, scheduling: 
   const selector = stringsAt(spec, 'nodeSelector');
   for (const key of Object.keys(wanted)) {
     if (selector[key] === undefined || selector[key] === wanted[key]) continue;
-    throw rejected(
-      request,
+    throw forbiddenStatus(
+      '',
+      'pods',
+      request.name,
       `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${wanted[key]}; pod.spec.nodeSelector[${key}] = ${selector[key]}`,
     );
   }

@@ -1,6 +1,6 @@
+import { failure } from '../../kube/status-error.ts';
 import type { Resource } from '../resource.ts';
 import type { AdmissionPlugin } from './plugin.ts';
-import { forbiddenStatus } from './refusal.ts';
 
 /** No instances are created while their definition is being deleted. */
 export function terminatingDefinition(
@@ -8,14 +8,14 @@ export function terminatingDefinition(
 ): AdmissionPlugin {
   return {
     name: 'TerminatingDefinition',
-    validate({ operation, scope, name }): void {
+    validate({ operation, scope }): void {
       const { resource, cluster } = scope;
       if (operation !== 'CREATE' || !resource.custom || !isTerminating(cluster, resource)) return;
-      throw forbiddenStatus(
-        resource.group,
-        resource.resource,
-        name,
+      throw failure(
+        405,
+        'MethodNotAllowed',
         'create not allowed while custom resource definition is terminating',
+        { group: resource.group, kind: resource.resource },
       );
     },
   };

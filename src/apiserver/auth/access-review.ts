@@ -1,6 +1,8 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { badRequest, type FieldError, invalid } from '../../kube/status-error.ts';
 import { isObject, type JsonObject, type JsonValue, listAt, objectAt, stringAt } from '../../schema/json.ts';
+import { validateQualifiedName } from '../../schema/names.ts';
+import { goDump } from '../builtins/go-dump.ts';
 import { type Authorizer, pathAttributes, type RequestAttributes, resourceAttributes } from './attributes.ts';
 import type { PolicyRule } from './policy-rule.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
@@ -47,7 +49,7 @@ export function localSubjectAccessReview(
     errors.push(pathError(body, 'disallowed on this kind of request'));
   }
   const asked = stringAt(body, 'spec', 'resourceAttributes', 'namespace') ?? '';
-  if (asked !== context.namespace) {
+  if (objectAt(body, 'spec', 'resourceAttributes') !== undefined && asked !== context.namespace) {
     errors.push(
       fieldError('Invalid', 'spec.resourceAttributes.namespace', 'must match metadata.namespace', asked),
     );
@@ -78,14 +80,25 @@ export function selfSubjectRulesReview(
     if ((rule.resources ?? []).length > 0) add(resourceRules, resourceRule(rule));
     if (path.nonResourceURLs.length > 0) add(nonResourceRules, path);
   }
-  return { ...body, status: { resourceRules, nonResourceRules, incomplete: false } };
+  // The question is not repeated in the answer.
+  const { apiVersion, kind } = body;
+  return {
+    apiVersion,
+    kind,
+    metadata: {},
+    spec: {},
+    status: { resourceRules, nonResourceRules, incomplete: false },
+  };
 }
 
 /** Who am I? Answers a SelfSubjectReview (`kubectl auth whoami`). */
 export function selfSubjectReview(context: ReviewContext, body: KubeObject): KubeObject {
   const { name, uid, groups, extra } = context.user;
+  const { apiVersion, kind } = body;
   return {
-    ...body,
+    apiVersion,
+    kind,
+    metadata: {},
     status: {
       userInfo: {
         username: name,
@@ -146,7 +159,7 @@ function subjectErrors(body: KubeObject): FieldError[] {
 function checkQuestion(body: KubeObject, errors: FieldError[]): void {
   const resource = isObject(objectAt(body, 'spec', 'resourceAttributes'));
   const path = isObject(objectAt(body, 'spec', 'nonResourceAttributes'));
-  const all = [...errors];
+  const all = [...errors, ...selectorErrors(body, 'labelSelector'), ...selectorErrors(body, 'fieldSelector')];
   if (resource && path) {
     all.push(pathError(body, 'cannot be specified in combination with resourceAttributes'));
   }
@@ -159,8 +172,70 @@ function checkQuestion(body: KubeObject, errors: FieldError[]): void {
       ),
     );
   }
+  all.push(...metadataErrors(body));
   // Kubernetes names no kind here.
   if (all.length > 0) throw invalid(GROUP, '', '', all);
+}
+
+/** A question is no object: it has a namespace at most. */
+function metadataErrors({ metadata }: KubeObject): FieldError[] {
+  const { namespace: _namespace, managedFields: _managedFields, ...given } = metadata;
+  if (Object.keys(given).length === 0) return [];
+  return [
+    { type: 'Invalid', path: 'metadata', valueText: goDump('v1.ObjectMeta', given), detail: 'must be empty' },
+  ];
+}
+
+/** A selector is either text, which is for the authorizer to read, or requirements, which are checked. */
+function selectorErrors(body: KubeObject, which: 'labelSelector' | 'fieldSelector'): FieldError[] {
+  const selector = objectAt(body, 'spec', 'resourceAttributes', which);
+  if (selector === undefined) return [];
+  const path = `spec.resourceAttributes.${which}`;
+  const raw = stringAt(selector, 'rawSelector') ?? '';
+  const requirements = listAt(selector, 'requirements').filter(isObject);
+  if (raw !== '' && requirements.length > 0)
+    return [
+      fieldError('Invalid', `${path}.rawSelector`, 'may not specified at the same time as requirements', raw),
+    ];
+  if (raw === '' && requirements.length === 0)
+    return [
+      fieldError(
+        'Required',
+        `${path}.requirements`,
+        `when ${path} is specified, requirements or rawSelector is required`,
+      ),
+    ];
+  return requirements.flatMap((requirement, index) =>
+    requirementErrors(requirement, `${path}.requirements[${index}]`, which === 'labelSelector'),
+  );
+}
+
+function requirementErrors(requirement: JsonObject, path: string, isLabel: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  const key = stringAt(requirement, 'key') ?? '';
+  const values = listAt(requirement, 'values');
+  if (!isLabel && key === '') errors.push(fieldError('Required', `${path}.key`, 'must be specified'));
+  const operator = stringAt(requirement, 'operator') ?? '';
+  if (operator === 'In' || operator === 'NotIn') {
+    if (values.length === 0)
+      errors.push(
+        fieldError('Required', `${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"),
+      );
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (values.length > 0)
+      errors.push(
+        fieldError(
+          'Forbidden',
+          `${path}.values`,
+          "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        ),
+      );
+  } else if (isLabel)
+    errors.push(fieldError('Invalid', `${path}.operator`, 'not a valid selector operator', operator));
+  if (isLabel)
+    for (const detail of validateQualifiedName(key))
+      errors.push(fieldError('Invalid', `${path}.key`, detail, key));
+  return errors;
 }
 
 /** The question is printed in Go's syntax, as clients have it in their tests. */

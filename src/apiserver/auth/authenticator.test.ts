@@ -68,7 +68,8 @@ describe('authentication', () => {
       name: 'admin',
       groups: ['system:masters', 'system:authenticated'],
     });
-    expect(await authenticator(request({ authorization: 'bearer  secret ' }), {})).toEqual(admin);
+    expect(await authenticator(request({ authorization: ' bearer secret more' }), {})).toEqual(admin);
+    expect(await authenticator(request({ authorization: 'Bearer  secret' }), {})).toBeUndefined();
     for (const headers of [
       { authorization: 'Bearer secre' },
       { authorization: 'Bearer secret2' },

@@ -17,8 +17,9 @@ const PUBLIC_PATHS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/versio
 
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
-export function unauthorized(): StatusError {
-  return failure(401, 'Unauthorized', 'Unauthorized');
+/** `why` is for reviews of tokens: who asks with a bad one is not told. */
+export function unauthorized(why?: string): StatusError {
+  return new StatusError(failure(401, 'Unauthorized', 'Unauthorized').status, { cause: why });
 }
 
 /** `path` may hold a query. */
@@ -128,8 +129,9 @@ export async function authenticate(
 
 /** The token of `Authorization: Bearer`, `undefined` without one. */
 export function bearerToken(request: Request): string | undefined {
-  const match = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '');
-  return match?.[1];
+  // What stands behind the token is not looked at.
+  const [scheme = '', token = ''] = (request.headers.authorization ?? '').trim().split(' ', 2);
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
 }
 
 function digest(token: string): Buffer {

@@ -41,11 +41,16 @@ export function roleEscalation(
   const ask = { verb: 'escalate', group: GROUP, version: 'v1', resource, name, namespace: where };
   if (authorizer.authorize(resourceAttributes(user, cluster, ask)).allowed) return undefined;
   const held = authorizer.rulesFor(user, cluster, where);
-  const wanted = aggregated ? [...rulesOf(role), ...UNLIMITED] : rulesOf(role);
-  const missing = uncoveredRules(held, wanted);
-  return missing.length === 0
-    ? undefined
-    : forbiddenBecause({ group: GROUP, resource, name }, escalationText(user, missing));
+  const missing = uncoveredRules(held, rulesOf(role));
+  if (missing.length > 0)
+    return forbiddenBecause({ group: GROUP, resource, name }, escalationText(user, missing));
+  // Whatever such a role may come to hold, its author holds.
+  return aggregated && uncoveredRules(held, UNLIMITED).length > 0
+    ? forbiddenBecause(
+        { group: GROUP, resource, name },
+        'must have cluster-admin privileges to use the aggregationRule',
+      )
+    : undefined;
 }
 
 /**

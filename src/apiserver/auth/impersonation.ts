@@ -1,5 +1,4 @@
 import type { Request } from '../../kube/exchange.ts';
-import { badRequest } from '../../kube/status-error.ts';
 import { type Authorizer, forbidden, type RequestAttributes, resourceAttributes } from './attributes.ts';
 import {
   ANONYMOUS_USER,
@@ -48,8 +47,11 @@ export function impersonate(
       .filter((header) => header.startsWith(EXTRA_PREFIX))
       .map((header) => [extraKey(header.slice(EXTRA_PREFIX.length)), listOf(headers[header])]),
   );
-  if (name === '')
-    throw badRequest('the request impersonates groups, a uid or extras without impersonating a user');
+  if (name === '') {
+    const whom = described(asked, extra, uid);
+    if (whom === '') return undefined;
+    throw new UnnamedImpersonation(`requested [${whom}] without impersonating a user`);
+  }
 
   const check = (attributes: RequestAttributes): void => {
     const decision = authorizer.authorize(attributes);
@@ -89,10 +91,30 @@ export function impersonate(
   };
 }
 
+/** Groups, a uid or extras of nobody. Other servers answer that with a bare 500, before it comes to handling the request. */
+export class UnnamedImpersonation extends Error {}
+
+/** Whom headers without a user speak of, in Go's words for references; empty for nobody. */
+function described(
+  groups: readonly string[],
+  extra: Readonly<Record<string, readonly string[]>>,
+  uid: string,
+): string {
+  const version = `${AUTHENTICATION_GROUP}/v1`;
+  return [
+    ...groups.map((group) => `{Group  ${group}    }`),
+    ...Object.keys(extra)
+      .sort()
+      .flatMap((key) => (extra[key] ?? []).map((value) => `{UserExtra  ${value}  ${version}  ${key}}`)),
+    ...(uid === '' ? [] : [`{UID  ${uid}  ${version}  }`]),
+  ].join(' ');
+}
+
 /** Everyone is either authenticated or not; the group that says so need not be asked for. */
 function withStanding(name: string, groups: readonly string[]): string[] {
-  if (groups.includes(AUTHENTICATED_GROUP) || groups.includes(UNAUTHENTICATED_GROUP)) return [...groups];
-  return [...groups, name === ANONYMOUS_USER ? UNAUTHENTICATED_GROUP : AUTHENTICATED_GROUP];
+  if (groups.includes(UNAUTHENTICATED_GROUP)) return [...groups];
+  if (name === ANONYMOUS_USER) return [...groups, UNAUTHENTICATED_GROUP];
+  return groups.includes(AUTHENTICATED_GROUP) ? [...groups] : [...groups, AUTHENTICATED_GROUP];
 }
 
 function listOf(header: string | undefined): string[] {

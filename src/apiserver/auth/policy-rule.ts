@@ -143,11 +143,13 @@ function split(resource: string): [string, string] {
   return slash < 0 ? [resource, ''] : [resource.slice(0, slash), resource.slice(slash + 1)];
 }
 
-/** Joins broken-down rules that differ in their verb only, and sorts them, for messages. */
+/** Joins broken-down rules for resources that differ in their verb only, and sorts them, for messages. */
 export function compactRules(rules: readonly PolicyRule[]): PolicyRule[] {
   const joined = new Map<string, { rule: PolicyRule; verbs: string[] }>();
   for (const rule of rules) {
-    const key = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames, rule.nonResourceURLs]);
+    const { apiGroups, resources, resourceNames, nonResourceURLs } = rule;
+    const apart = isEmpty(nonResourceURLs) ? undefined : rule.verbs;
+    const key = JSON.stringify([apiGroups, resources, resourceNames, nonResourceURLs, apart]);
     const entry = joined.get(key);
     if (entry === undefined) joined.set(key, { rule, verbs: [...rule.verbs] });
     else for (const verb of rule.verbs) if (!entry.verbs.includes(verb)) entry.verbs.push(verb);

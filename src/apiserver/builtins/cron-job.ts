@@ -18,8 +18,6 @@ export const cronJobStrategy: Strategy = strategy({
   warnings: withTemplateWarnings(workloadNameWarnings, 'jobTemplate', 'spec'),
   generation: 'spec',
   resetFields: statusResetFields('spec'),
-  fieldLabelNames: ['status.successful'],
-  fieldLabels: () => ({ 'status.successful': '' }),
   validateName: (name) => [
     ...validateDns1123Subdomain(name),
     ...(name.length > NAME_LIMIT ? [`must be no more than ${NAME_LIMIT} characters`] : []),

@@ -218,6 +218,8 @@ function requestProblems(request: string): Problems {
   const bytes = Buffer.from(request, 'base64');
   const match = PEM.exec(bytes.toString('latin1'));
   if (match?.[1] === 'CERTIFICATE REQUEST') return [];
+  if (bytes.length === 0)
+    return [invalidAs('spec.request', '[]byte(nil)', 'PEM block type must be CERTIFICATE REQUEST')];
   const list = [...bytes.subarray(0, 64)].map((byte) => `0x${byte.toString(16)}`).join(', ');
   return [invalidAs('spec.request', `[]byte{${list}}`, 'PEM block type must be CERTIFICATE REQUEST')];
 }

@@ -12,37 +12,22 @@ const REASON_LIMIT = 128;
 const NOTE_LIMIT = 1024;
 const REFERENCE = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
 
+const FIELDS = [
+  ...REFERENCE.map((key) => `involvedObject.${key}`),
+  'reason',
+  'type',
+  'reportingComponent',
+  'source',
+];
+const NEW_FIELDS = [...REFERENCE.map((key) => `regarding.${key}`), 'reason', 'type', 'reportingController'];
+
 /** One storage under two names: `events.k8s.io/v1` calls the object `regarding`, `v1` `involvedObject`. */
 export const eventStrategy: Strategy = strategy({
   // Names are not looked at.
   validateName: () => [],
   allowCreateOnUpdate: true,
-  fieldLabelNames: [
-    ...REFERENCE.map((key) => `involvedObject.${key}`),
-    ...REFERENCE.map((key) => `regarding.${key}`),
-    'reason',
-    'reportingComponent',
-    'reportingController',
-    'source',
-    'type',
-  ],
-  fieldLabels(event) {
-    const json = asJson(event);
-    const object = subject(json);
-    const labels: Record<string, string> = {};
-    for (const key of REFERENCE) {
-      labels[`involvedObject.${key}`] = text(object, key);
-      labels[`regarding.${key}`] = text(object, key);
-    }
-    const reporter = text(json, 'reportingComponent') || text(json, 'reportingController');
-    labels.reason = text(json, 'reason');
-    labels.reportingComponent = reporter;
-    labels.reportingController = reporter;
-    labels.source =
-      text(objectAt(json, 'source') ?? objectAt(json, 'deprecatedSource'), 'component') || reporter;
-    labels.type = text(json, 'type');
-    return labels;
-  },
+  fieldLabelNames: FIELDS,
+  fieldLabels: (event) => labelsOf(event, FIELDS),
   prepareForCreate: fillUp,
   prepareForUpdate: fillUp,
   validate,
@@ -120,9 +105,30 @@ function renamed(event: KubeObject, names: Readonly<Record<string, string>>): Ku
   return out;
 }
 
+/** The fields of an event by which it can be selected. */
+function labelsOf(event: KubeObject, names: readonly string[]): Record<string, string> {
+  const json = asJson(event);
+  const object = subject(json);
+  const labels: Record<string, string> = {};
+  for (const key of REFERENCE) {
+    labels[`involvedObject.${key}`] = text(object, key);
+    labels[`regarding.${key}`] = text(object, key);
+  }
+  const reporter = text(json, 'reportingComponent') || text(json, 'reportingController');
+  labels.reason = text(json, 'reason');
+  labels.reportingComponent = reporter;
+  labels.reportingController = reporter;
+  labels.source =
+    text(objectAt(json, 'source') ?? objectAt(json, 'deprecatedSource'), 'component') || reporter;
+  labels.type = text(json, 'type');
+  return Object.fromEntries(names.map((name) => [name, labels[name] ?? '']));
+}
+
 /** Events of `events.k8s.io` are those of the core group by other names: each API shows what was written to the other. */
 export const newEventStrategy: Strategy = {
   ...eventStrategy,
+  fieldLabelNames: NEW_FIELDS,
+  fieldLabels: (event) => labelsOf(event, NEW_FIELDS),
   storedForm: {
     to: (event) => filled(renamed(event, OLD_NAMES), OLD_ZERO),
     from(stored) {

@@ -15,6 +15,7 @@
 export {
   type ObjectMetaRules,
   validateObjectMeta,
+  validateObjectMetaForm,
   validateObjectMetaUpdate,
 } from './object-meta.ts';
 export { SYSTEM_PRIORITIES } from './pod-admission.ts';

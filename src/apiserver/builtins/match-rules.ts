@@ -54,19 +54,15 @@ function resourceProblems(rule: JsonObject, path: string): Problems {
   if (all && resources.length > 1) {
     return [invalidValue(path, resources, "if '*/*' is present, must not specify other resources")];
   }
+  const isPlain = (resource: string): boolean => resource !== '*' && !resource.includes('/');
+  if (resources.includes('*') && resources.some(isPlain)) {
+    const detail = "if '*' is present, must not specify other resources without subresources";
+    problems.push(invalidValue(path, resources, detail));
+  }
   for (const [index, resource] of resources.entries()) {
     const at = `${path}[${index}]`;
     if (resource === '') problems.push(required(at));
     const [name = '', sub] = resource.split('/');
-    if (resources.includes('*') && sub === undefined && name !== '*') {
-      problems.push(
-        invalidValue(
-          at,
-          resource,
-          "if '*' is present, must not specify other resources without subresources",
-        ),
-      );
-    }
     if (sub !== undefined && sub !== '*' && resources.includes(`${name}/*`)) {
       problems.push(invalidValue(at, resource, `if '${name}/*' is present, must not specify ${resource}`));
     }

@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../kube/object.ts';
 import { type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1123Label, validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
@@ -13,11 +14,8 @@ const STANDARD = [FINALIZER, 'orphan', 'foregroundDeletion'];
 export const namespaceStrategy: Strategy = strategy({
   returnsDeleted: true,
   resetFields: statusResetFields('spec'),
-  fieldLabelNames: ['status.phase', 'name'],
-  fieldLabels: (namespace) => ({
-    'status.phase': text(objectAt(namespace, 'status'), 'phase'),
-    name: namespace.metadata.name ?? '',
-  }),
+  fieldLabelNames: ['status.phase'],
+  fieldLabels: (namespace) => ({ 'status.phase': text(objectAt(namespace, 'status'), 'phase') }),
   validateName: (name) =>
     // Dots are told apart from other mistakes: they are fine in the names of most kinds.
     name.includes('.') ? ['must not contain dots'] : validateDns1123Label(name),
@@ -56,23 +54,36 @@ export const namespaceStrategy: Strategy = strategy({
   prepareForDelete(namespace) {
     ensureObject(namespace, 'status').phase = 'Terminating';
   },
+  // A change tells which finalizer is wrong.
   validateCreate: (namespace) => finalizerProblems(objectAt(namespace, 'spec'), () => 'spec.finalizers'),
-  validateUpdate: (namespace) =>
-    finalizerProblems(objectAt(namespace, 'spec'), (index) => `spec.finalizers[${index}]`),
+  validateUpdate: (namespace) => [
+    ...finalizerProblems(objectAt(namespace, 'spec'), (index) => `spec.finalizers[${index}]`),
+    ...phaseProblems(namespace),
+  ],
 });
 
-function finalizerProblems(spec: JsonObject | undefined, at: (index: number) => string): Problems {
+/** A namespace is going away if, and only if, its deletion has begun. */
+function phaseProblems(namespace: KubeObject): Problems {
+  const phase = text(objectAt(namespace, 'status'), 'phase');
+  const deleting = namespace.metadata.deletionTimestamp !== undefined;
+  if (deleting && phase !== 'Terminating')
+    return [
+      invalidValue('status.Phase', phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"),
+    ];
+  if (!deleting && phase !== '' && phase !== 'Active')
+    return [invalidValue('status.Phase', phase, "may only be 'Active' if `deletionTimestamp` is empty")];
+  return [];
+}
+
+function finalizerProblems(spec: JsonObject | undefined, pathOf: (index: number) => string): Problems {
   const problems: Problems = [];
   for (const [index, finalizer] of strings(spec, 'finalizers').entries()) {
+    const at = pathOf(index);
     const messages = validateQualifiedName(finalizer);
-    problems.push(...invalidEach(at(index), finalizer, messages));
+    problems.push(...invalidEach(at, finalizer, messages));
     if (!finalizer.includes('/') && !STANDARD.includes(finalizer)) {
       problems.push(
-        invalidValue(
-          at(index),
-          finalizer,
-          'name is neither a standard finalizer name nor is it fully qualified',
-        ),
+        invalidValue(at, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'),
       );
     }
   }

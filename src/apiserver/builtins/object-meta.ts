@@ -15,6 +15,7 @@ import {
   invalidEach,
   invalidValue,
   required,
+  tooLong,
 } from './field-errors.ts';
 import { goDump } from './go-dump.ts';
 
@@ -78,10 +79,19 @@ export function validateObjectMetaUpdate(object: KubeObject, old: KubeObject): P
     );
   }
   problems.push(...formProblems(now));
-  if (!deepEqual(now.finalizers ?? [], before.finalizers ?? [])) {
-    // Finalizers without a domain are refused when an object is made; those of custom resources stay possible.
-    problems.push(...finalizerProblems(now.finalizers ?? [], true));
-  }
+  return problems;
+}
+
+/** The form of metadata that is updated, which may be looked at more often than the update itself. */
+export function validateObjectMetaForm(
+  object: KubeObject,
+  old: KubeObject,
+  custom: boolean = false,
+): Problems {
+  const { finalizers = [] } = object.metadata;
+  const problems = formProblems(object.metadata);
+  if (!deepEqual(finalizers, old.metadata.finalizers ?? []))
+    problems.push(...finalizerProblems(finalizers, custom));
   return problems;
 }
 
@@ -90,7 +100,22 @@ function formProblems(meta: ObjectMeta): Problems {
     ...validateLabels(meta.labels ?? {}, 'metadata.labels'),
     ...validateAnnotations(meta.annotations ?? {}, 'metadata.annotations'),
     ...ownerProblems(meta.ownerReferences ?? []),
+    ...managerProblems(meta),
   ];
+}
+
+const MAX_MANAGER = 128;
+const MAX_SUBRESOURCE = 256;
+
+function managerProblems({ managedFields = [] }: ObjectMeta): Problems {
+  const problems: Problems = [];
+  for (const [index, { manager = '', subresource = '' }] of managedFields.entries()) {
+    const path = `metadata.managedFields[${index}]`;
+    if (Buffer.byteLength(manager) > MAX_MANAGER) problems.push(tooLong(`${path}.manager`, MAX_MANAGER));
+    if (Buffer.byteLength(subresource) > MAX_SUBRESOURCE)
+      problems.push(tooLong(`${path}.subresource`, MAX_SUBRESOURCE));
+  }
+  return problems;
 }
 
 function generationProblems(meta: ObjectMeta): Problems {

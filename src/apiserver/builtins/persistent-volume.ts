@@ -47,8 +47,6 @@ export const persistentVolumeStrategy: Strategy = strategy({
   validateTwice: true,
   returnsDeleted: true,
   resetFields: statusResetFields('spec'),
-  fieldLabelNames: ['name'],
-  fieldLabels: (volume) => ({ name: volume.metadata.name ?? '' }),
   defaults(volume) {
     const spec = ensureObject(volume, 'spec');
     defaultWhenEmpty(spec, 'persistentVolumeReclaimPolicy', 'Retain');
@@ -133,8 +131,6 @@ export const persistentVolumeStrategy: Strategy = strategy({
 export const persistentVolumeClaimStrategy: Strategy = strategy({
   returnsDeleted: true,
   resetFields: statusResetFields('spec'),
-  fieldLabelNames: ['name'],
-  fieldLabels: (claim) => ({ name: claim.metadata.name ?? '' }),
   defaults: (claim) => defaultClaim(asJson(claim)),
   prepareForCreate(claim, context) {
     protect(claim, 'kubernetes.io/pvc-protection', context.disabledAdmission);

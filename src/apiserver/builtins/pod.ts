@@ -55,6 +55,8 @@ export const podStrategy: Strategy = strategy({
   prepareForCreate(pod, context) {
     const spec = ensureObject(pod, 'spec');
     admit(spec, context);
+    // As soon as it can: a time that is over before it begins means nothing else.
+    if ((integer(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
     const status: JsonObject = { phase: 'Pending', qosClass: qosClassOf(spec) };
     if (objectsOf(spec, 'schedulingGates').length > 0) {
       status.conditions = [

@@ -18,9 +18,10 @@ export const priorityClassStrategy: Strategy = strategy({
     if (old.metadata.generation !== undefined) object.metadata.generation = old.metadata.generation;
   },
   defaults: (object) => defaultWhenNull(asJson(object), 'preemptionPolicy', 'PreemptLowerPriority'),
+  validateCreate: nameProblems,
   validate(object) {
     const json = asJson(object);
-    const problems = nameProblems(object);
+    const problems: Problems = [];
     const value = integer(json, 'value') ?? 0;
     if (value > USER_LIMIT && !isSystem(object)) {
       problems.push(forbidden('value', `maximum allowed value of a user defined priority is ${USER_LIMIT}`));

@@ -20,8 +20,6 @@ export const replicaSetStrategy: Strategy = strategy({
   validateTwice: true,
   generation: 'spec',
   resetFields: statusResetFields('spec'),
-  fieldLabelNames: ['status.replicas'],
-  fieldLabels: replicasLabel,
   defaults(object) {
     const spec = ensureObject(object, 'spec');
     defaultWhenNull(spec, 'replicas', 1);

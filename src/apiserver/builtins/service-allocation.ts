@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import type { KubeObject } from '../../kube/object.ts';
-import { type FieldError, invalid } from '../../kube/status-error.ts';
+import { type FieldError, internalError, invalid } from '../../kube/status-error.ts';
 import { type JsonObject, objectAt } from '../../schema/json.ts';
 import type { AllocationLookup } from '../resource.ts';
 import { invalidValue } from './field-errors.ts';
 import { ensureObject, integer, isSet, objectsOf, strings, text } from './fields.ts';
 import { needsHealthCheckPort } from './service-defaults.ts';
 
-/** Cluster addresses are those of kubeadm, `10.96.0.0/12`, and are given out of its first /16; `.0.1` is the API server's own and `.0.10` the DNS server's by custom. */
+/** Cluster addresses are those of `10.96.0.0/16`, which kubeadm's are too; `.0.1` is the API server's own and `.0.10` the DNS server's by custom. */
 const NETWORK = '10.96';
 const FIRST_ADDRESS = 256;
 const LAST_ADDRESS = 0xfffe;
@@ -38,7 +38,10 @@ export function allocateService(
       ? objectsOf(spec, 'ports').filter((port) => !isSet(port.nodePort))
       : [];
   const needsHealth = needsHealthCheckPort(spec) && !isSet(spec.healthCheckNodePort);
-  const chosen = !needsAddress || objectsOf(spec, 'ports').some((port) => isSet(port.nodePort));
+  const chosen =
+    !needsAddress ||
+    isSet(spec.healthCheckNodePort) ||
+    objectsOf(spec, 'ports').some((port) => isSet(port.nodePort));
   if (!needsAddress && ports.length === 0 && !needsHealth && !chosen) return;
   const used = usedBy(service, lookup);
   if (chosen) refuseTaken(service, objectAt(old, 'spec'), used);
@@ -71,7 +74,7 @@ function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Use
       ? 'provided IP is already allocated'
       : inRange(address)
         ? ''
-        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${NETWORK}.0.0/12`;
+        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${NETWORK}.0.0/16`;
     if (why !== '') {
       problems.push(invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: ${why}`));
     }
@@ -79,23 +82,36 @@ function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Use
   const kept = new Set(objectsOf(old, 'ports').map((port) => port.nodePort));
   for (const [index, port] of objectsOf(spec, 'ports').entries()) {
     const number = integer(port, 'nodePort') ?? 0;
-    if (number === 0 || kept.has(number) || !used.has(number, text(port, 'protocol'))) continue;
+    // A port is one Service's, whatever the protocol: only its own ports may share it.
+    if (number === 0 || kept.has(number) || !used.anyProtocol.has(number)) continue;
     problems.push(
       invalidValue(`spec.ports[${index}].nodePort`, number, 'provided port is already allocated'),
     );
   }
   if (problems.length > 0) throw invalid('', 'Service', service.metadata.name ?? '', problems);
+  const health = integer(spec ?? {}, 'healthCheckNodePort') ?? 0;
+  if (health !== 0 && health !== integer(old ?? {}, 'healthCheckNodePort') && used.anyProtocol.has(health))
+    throw internalError(
+      `failed to allocate requested HealthCheck NodePort ${health}: provided port is already allocated`,
+    );
 }
 
 function inRange(address: string): boolean {
-  const [first = 0, second = 0] = address.split('.').map(Number);
-  return first === 10 && second >= 96 && second <= 111;
+  // The first and the last address of a network are nobody's.
+  const isEdge = address === `${NETWORK}.0.0` || address === `${NETWORK}.255.255`;
+  return address.startsWith(`${NETWORK}.`) && !isEdge;
 }
 
 /** This server has one network, of IPv4 addresses. */
 function allocateFamilies(spec: JsonObject): void {
-  if (!isSet(spec.ipFamilyPolicy)) spec.ipFamilyPolicy = 'SingleStack';
+  // Without addresses, and without pods that are selected, a Service may be of any family.
+  const isAnything = text(spec, 'clusterIP') === 'None' && objectAt(spec, 'selector') === undefined;
+  if (!isSet(spec.ipFamilyPolicy)) spec.ipFamilyPolicy = isAnything ? 'RequireDualStack' : 'SingleStack';
   if (strings(spec, 'ipFamilies').length > 0) return;
+  if (isAnything) {
+    spec.ipFamilies = spec.ipFamilyPolicy === 'SingleStack' ? ['IPv4'] : ['IPv4', 'IPv6'];
+    return;
+  }
   const given = strings(spec, 'clusterIPs').filter((item) => item !== 'None');
   spec.ipFamilies =
     given.length > 0 ? given.map((address) => (address.includes(':') ? 'IPv6' : 'IPv4')) : ['IPv4'];

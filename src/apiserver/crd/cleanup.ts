@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { errorText, formatTime, type Runtime } from '../../runtime/index.ts';
-import { clone } from '../../schema/json.ts';
+import { clone, deepEqual } from '../../schema/json.ts';
 import { clusterPrefix, parseKey, resourcePrefix } from '../store/key.ts';
-import type { Store, StoreRecord, Watch } from '../store/store.ts';
+import type { Store, StoreEvent, StoreRecord, Watch } from '../store/store.ts';
 import {
   asDefinition,
   CLEANUP_FINALIZER,
@@ -119,6 +119,7 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
         waiting.delete(key);
         runtime.clock.defer(() => retryNames(parseKey(key).cluster));
       } else if (isTerminating(asDefinition(event.record.object))) runtime.clock.defer(() => start(key));
+      else if (givesUpNames(event)) runtime.clock.defer(() => retryNames(parseKey(key).cluster));
     }
   });
   for (const record of store.list(prefix).records) {
@@ -136,6 +137,12 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
       waiting.clear();
     },
   };
+}
+
+/** Whether a change leaves names to others. */
+function givesUpNames({ record, previous }: StoreEvent): boolean {
+  const before = previous && asDefinition(previous.object).status?.acceptedNames;
+  return before !== undefined && !deepEqual(before, asDefinition(record.object).status?.acceptedNames);
 }
 
 function instancePrefix(key: string, definition: Definition): string {

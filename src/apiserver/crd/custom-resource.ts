@@ -1,5 +1,5 @@
 import { asJson, formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import type { FieldError } from '../../kube/status-error.ts';
+import { type FieldError, fieldErrorBody } from '../../kube/status-error.ts';
 import { at, type JsonObject } from '../../schema/json.ts';
 import { plainText } from '../../schema/json-text.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
@@ -31,22 +31,25 @@ export function customResources(
 ): Resource[] {
   const { versions } = definition.spec;
   const storageVersion = versions.find((version) => version.storage)?.name ?? versions[0]?.name ?? '';
+  const types = new Map(versions.map((version) => [version.name, typeOf(schemaOf(version), definitionOf)]));
   return versions
     .filter((version) => version.served)
-    .map((version) => customResource(definition, version, storageVersion, definitionOf));
+    .map((version) => customResource(definition, version, storageVersion, types, definitionOf));
+}
+
+function schemaOf(version: DefinitionVersion): OpenApiSchema {
+  return version.schema?.openAPIV3Schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 }
 
 function customResource(
   definition: Definition,
   version: DefinitionVersion,
   storageVersion: string,
+  types: ReadonlyMap<string, TypeSchema>,
   definitionOf: (name: string) => OpenApiSchema | undefined,
 ): Resource {
   const { group, names, scope } = definition.spec;
-  const schema = version.schema?.openAPIV3Schema ?? {
-    type: 'object',
-    'x-kubernetes-preserve-unknown-fields': true,
-  };
+  const schema = schemaOf(version);
   const { columns, cells } = crdColumns(version.additionalPrinterColumns);
   const deprecation = deprecationOf(definition, version);
   const { conversion } = definition.spec;
@@ -65,7 +68,8 @@ function customResource(
     categories: names.categories ?? [],
     subresources: subresourcesOf(version),
     custom: true,
-    type: typeOf(schema, definitionOf),
+    type: types.get(version.name) ?? typeOf(schema, definitionOf),
+    versionTypes: types,
     strategy: customStrategy(version, schema),
     ...(deprecation === undefined ? {} : { deprecation }),
     ...(webhook === undefined
@@ -134,12 +138,19 @@ function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Stra
   ];
   // Compiled when the first object comes: most servers hold many more definitions than kinds in use.
   let compiled: { readonly tree: RuleNode | undefined } | undefined;
-  const rules: Strategy['rules'] = (object, old, schemaErrors) => {
+  const rules: Strategy['rules'] = (object, old, schemaErrors, warn) => {
     compiled ??= { tree: ruleTree(schema, '') };
     const { tree } = compiled;
     if (!tree) return [];
     const blocked = blockedErrors(schemaErrors);
-    return blocked.length > 0 ? blocked : ruleErrors(tree, asJson(object), old && asJson(old));
+    return blocked.length > 0
+      ? blocked
+      : ruleErrors(
+          tree,
+          asJson(object),
+          old && asJson(old),
+          warn && ((error) => warn(`${error.path}: ${fieldErrorBody(error)}`)),
+        );
   };
   return {
     generation: 'all-but-metadata',
@@ -162,7 +173,22 @@ function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Stra
     },
     validate,
     rules,
+    warnings: finalizerWarnings,
   };
+}
+
+const STANDARD_FINALIZERS: readonly string[] = ['kubernetes', 'orphan', 'foregroundDeletion'];
+
+/** Custom resources may have finalizers without a domain, and better have not. */
+function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
+  const before = old?.metadata.finalizers ?? [];
+  return (metadata.finalizers ?? [])
+    .filter((name) => !before.includes(name) && !name.includes('/') && !STANDARD_FINALIZERS.includes(name))
+    .sort()
+    .map(
+      (name) =>
+        `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
+    );
 }
 
 const MAX_INT32 = 2 ** 31 - 1;

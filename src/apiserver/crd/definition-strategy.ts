@@ -3,13 +3,17 @@ import { formatTime } from '../../runtime/index.ts';
 import type { Strategy } from '../resource.ts';
 import { approvalOf } from './api-approval.ts';
 import { asDefinition, CLEANUP_FINALIZER, conditionOf, type Definition, setCondition } from './definition.ts';
-import { validateDefinition, validateDefinitionUpdate } from './definition-validation.ts';
+import {
+  validateDefinition,
+  validateDefinitionStatus,
+  validateDefinitionUpdate,
+} from './definition-validation.ts';
 import { completeNames, decideNames } from './names.ts';
 
 /**
  * How definitions behave: what separate controllers of other servers do after a write (accept names, establish) is decided
- * within an update, and for a new definition in a write of its own that follows before its creation is answered. So it is
- * served from then on, though the answer shows it as it was made.
+ * in a write of its own that follows before the first one is answered. So a definition is served from then on, though the
+ * answer shows it as it was made.
  */
 export function definitionStrategy(base: Strategy): Strategy {
   return {
@@ -48,7 +52,8 @@ export function definitionStrategy(base: Strategy): Strategy {
     },
     validate: (object) => validateDefinition(asDefinition(object)),
     validateUpdate: (object, old) => validateDefinitionUpdate(asDefinition(object), asDefinition(old)),
-    allocate(object, old, lookup): void {
+    validateStatusUpdate: (object) => validateDefinitionStatus(asDefinition(object)),
+    allocate(object, old): void {
       const definition = asDefinition(object);
       if (!definition.spec) return; // validation refuses it
       if (old === undefined) {
@@ -59,10 +64,26 @@ export function definitionStrategy(base: Strategy): Strategy {
         };
         return;
       }
-      if (!definition.spec.names?.plural || !definition.spec.versions) return; // likewise
-      establish(definition, [...lookup.all()].map(asDefinition), formatTime(lookup.now ?? 0));
+      keepStorageVersion(definition);
     },
   };
+}
+
+/**
+ * What the controllers of other servers do after a write: decides on names among all definitions of the cluster, and on
+ * whether the definition is served. Changes its status.
+ */
+export function decideOnDefinition(object: KubeObject, all: readonly KubeObject[], now: number): void {
+  const definition = asDefinition(object);
+  establish(definition, all.map(asDefinition), formatTime(now));
+}
+
+/** Notes the version in which objects are stored from now on. */
+function keepStorageVersion(definition: Definition): void {
+  const storage = definition.spec.versions?.find((version) => version.storage)?.name;
+  const stored = definition.status?.storedVersions ?? [];
+  if (storage !== undefined && !stored.includes(storage))
+    definition.status = { ...definition.status, storedVersions: [...stored, storage] };
 }
 
 /** Writes into status whether the group's owners approved; whether the definition may be established. */
@@ -102,8 +123,5 @@ function establish(definition: Definition, others: readonly Definition[], now: s
         now,
       );
   }
-  const storage = definition.spec.versions.find((version) => version.storage)?.name;
-  const stored = definition.status.storedVersions ?? [];
-  if (storage !== undefined && !stored.includes(storage))
-    definition.status.storedVersions = [...stored, storage];
+  keepStorageVersion(definition);
 }

@@ -18,19 +18,25 @@ import { versionErrors, versionsText } from './version-validation.ts';
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 
 /** What is wrong with a definition, apart from its metadata and types. */
-export function validateDefinition(definition: Definition, isNew: boolean = true): FieldError[] {
-  return [...validateContent(definition, isNew), ...approvalErrors(definition)];
-}
-
-function validateContent(definition: Definition, isNew: boolean): FieldError[] {
-  const { spec, metadata, status } = definition;
-  const names: Partial<DefinitionNames> = spec.names ?? {};
+export function validateDefinition(definition: Definition): FieldError[] {
+  const { spec, metadata } = definition;
   const errors: FieldError[] = [];
-  // The name of one that is there is right for the group and the plural it has, which stay.
-  if (isNew && metadata.name !== `${names.plural ?? ''}.${spec.group ?? ''}`)
+  if (metadata.name !== `${spec.names?.plural ?? ''}.${spec.group ?? ''}`)
     errors.push(
       invalidValue('metadata.name', metadata.name ?? '', 'must be spec.names.plural+"."+spec.group'),
     );
+  return [...errors, ...validateContent(definition), ...approvalErrors(definition)];
+}
+
+/** What is wrong with the status that a client writes. */
+export function validateDefinitionStatus({ status }: Definition): FieldError[] {
+  return nameErrors(status?.acceptedNames ?? {}, 'status.acceptedNames');
+}
+
+function validateContent(definition: Definition): FieldError[] {
+  const { spec } = definition;
+  const names: Partial<DefinitionNames> = spec.names ?? {};
+  const errors: FieldError[] = [];
   errors.push(...groupErrors(spec.group));
   if (!spec.scope) errors.push(required('spec.scope'));
   else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced')
@@ -48,7 +54,7 @@ function validateContent(definition: Definition, isNew: boolean): FieldError[] {
         'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
       ),
     );
-  errors.push(...nameErrors(status?.acceptedNames ?? {}, 'status.acceptedNames'));
+  errors.push(...validateDefinitionStatus(definition));
   errors.push(...storedVersionErrors(definition));
   return errors;
 }
@@ -177,7 +183,7 @@ function approvalErrors(definition: Definition, old?: Definition): FieldError[] 
 
 /** What an update may not change. */
 export function validateDefinitionUpdate(definition: Definition, old: Definition): FieldError[] {
-  const errors = [...validateContent(definition, false), ...approvalErrors(definition, old)];
+  const errors = [...validateContent(definition), ...approvalErrors(definition, old)];
   const immutable = (path: string, value: unknown, before: unknown): void => {
     if (!deepEqual(value ?? null, before ?? null))
       errors.push(invalidValue(path, value, 'field is immutable'));

@@ -1,6 +1,7 @@
 import type { FieldError } from '../../kube/status-error.ts';
 import { childPath } from '../../schema/field-issue.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
+import { isObject, type JsonObject, type JsonValue, objectAt } from '../../schema/json.ts';
+import { validateLabels } from '../../schema/names.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
 import { memberSchema, resolved } from '../../schema/schema-lookup.ts';
 
@@ -20,6 +21,16 @@ export function embeddedErrors(object: JsonObject, type: TypeSchema): FieldError
     for (const key of ['apiVersion', 'kind'] as const)
       if (!embedded[key])
         errors.push({ type: 'Required', path: childPath(path, key), detail: 'must not be empty' });
+    const { apiVersion } = embedded;
+    if (typeof apiVersion === 'string' && apiVersion.split('/').length > 2)
+      errors.push({
+        type: 'Invalid',
+        path: childPath(path, 'apiVersion'),
+        value: apiVersion,
+        detail: `unexpected GroupVersion string: ${apiVersion}`,
+      });
+    const labels = objectAt(embedded, 'metadata', 'labels');
+    if (labels) errors.push(...validateLabels(labels as Record<string, string>, `${path}.metadata.labels`));
   });
   return errors;
 }

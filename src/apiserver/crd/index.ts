@@ -16,6 +16,6 @@ export {
   isDefinitionResource,
   isEstablished,
 } from './definition.ts';
-export { definitionStrategy } from './definition-strategy.ts';
+export { decideOnDefinition, definitionStrategy } from './definition-strategy.ts';
 export { validateDefinition, validateDefinitionUpdate } from './definition-validation.ts';
 export { type ClusterResources, type ResourceRegistry, resourceRegistry } from './registry.ts';

@@ -38,7 +38,13 @@ export function decideNames(definition: Definition, others: readonly Definition[
     for (const name of [kind, listKind]) if (name) kinds.add(name);
   }
   const { names } = definition.spec;
-  const accepted: Partial<DefinitionNames> = {};
+  const before = definition.status?.acceptedNames;
+  // Names that were accepted stay until others are.
+  const accepted: Partial<DefinitionNames> = {
+    ...before,
+    plural: before?.plural ?? '',
+    kind: before?.kind ?? '',
+  };
   let conflict: NameConflict | undefined;
   const check = (used: boolean, reason: NameConflict['reason'], name: string, accept: () => void): void => {
     // Of several conflicts the last one is told, as Kubernetes does.
@@ -58,7 +64,7 @@ export function decideNames(definition: Definition, others: readonly Definition[
     check(taken !== undefined, 'ShortNamesConflict', taken ?? '', () => {
       accepted.shortNames = [...shortNames];
     });
-  }
+  } else delete accepted.shortNames;
   check(kinds.has(names.kind), 'KindConflict', names.kind, () => {
     accepted.kind = names.kind;
   });
@@ -67,5 +73,6 @@ export function decideNames(definition: Definition, others: readonly Definition[
       accepted.listKind = listKind;
     });
   if (categories) accepted.categories = [...categories];
+  else delete accepted.categories;
   return { accepted, conflict };
 }

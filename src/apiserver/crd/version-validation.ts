@@ -122,7 +122,7 @@ function subresourceErrors(
     else errors.push(required(`${path}.scale.${field}`));
   }
   if (scale.labelSelectorPath)
-    check('labelSelectorPath', ['.spec.', '.status.'], 'should be a json path under either .status or .spec');
+    check('labelSelectorPath', ['.spec.', '.status.'], 'should be a json path under either .spec or .status');
   return errors;
 }
 
@@ -160,6 +160,11 @@ function selectableErrors(
       errors.push(required(at));
       continue;
     }
+    const wrong = pathProblem(jsonPath);
+    if (wrong !== undefined) {
+      errors.push(invalidValue(at, jsonPath, `is an invalid path: ${wrong}`));
+      continue;
+    }
     const found = schema && fieldAt(schema, jsonPath);
     if (!found) {
       errors.push(invalidValue(at, jsonPath, 'is an invalid path: does not refer to a valid field'));
@@ -180,6 +185,14 @@ function selectableErrors(
   }
   if (seen.size > MAX_SELECTABLE) errors.push(tooMany(path, seen.size, MAX_SELECTABLE));
   return errors;
+}
+
+/** What keeps a text from being the path of a field. */
+function pathProblem(path: string): string | undefined {
+  if (/\[(?!['"])/.test(path)) return 'array notation is not allowed';
+  const first = /^[^.[]+/.exec(path)?.[0];
+  if (first !== undefined) return `expected [ or . but got: ${first}`;
+  return path.endsWith('.') ? 'unexpected end of JSON path' : undefined;
 }
 
 /** The schema of a field that a path without indices names: `.spec.color`, `.spec['a-b']`. */

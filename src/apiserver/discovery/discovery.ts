@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Response } from '../../kube/exchange.ts';
 import { failure } from '../../kube/status-error.ts';
 import type { JsonObject } from '../../schema/json.ts';
-import { yamlLibrary } from '../../schema/yaml-library.ts';
+import { yamlText } from '../../schema/yaml-text.ts';
 import type { Release } from '../catalogue/index.ts';
+import { encodeProtobuf, PROTOBUF } from '../protobuf/index.ts';
 import { mediaRanges } from './accept.ts';
 import { type AggregatedVersion, aggregatedContentType, aggregatedDiscovery } from './aggregated.ts';
 import { type DiscoveredResource, groupResources } from './groups.ts';
@@ -12,11 +13,13 @@ import { apiGroup, apiGroupList, apiResourceList, apiVersions } from './legacy.t
 export interface Discovery {
   /** The answer to a GET, or `undefined` when the path is no discovery document of this server. */
   respond(path: string, accept: string | undefined, ifNoneMatch: string | undefined): Response | undefined;
+  /** Whether a path is that of a document. */
+  has(path: string): boolean;
   /** Paths of all documents, for the list at `/`. */
   readonly paths: readonly string[];
 }
 
-type Form = 'json' | 'yaml' | AggregatedVersion;
+type Form = 'json' | 'yaml' | 'protobuf' | AggregatedVersion;
 
 interface Document {
   readonly make: () => JsonObject;
@@ -65,8 +68,9 @@ export function createDiscovery(
 
   return {
     paths: [...documents.keys()],
+    has: (path) => documents.has(keyOf(path)),
     respond(path, accept, ifNoneMatch): Response | undefined {
-      const key = path.endsWith('/') ? path.slice(0, -1) : path;
+      const key = keyOf(path);
       const document = documents.get(key);
       if (!document) return undefined;
       const form = chooseForm(accept, document.aggregated !== undefined);
@@ -82,25 +86,33 @@ export function createDiscovery(
   };
 }
 
-/** The first alternative that can be had; an unknown aggregated version is passed over. */
+function keyOf(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+/**
+ * The form that is asked for. The aggregated one of the two root documents comes before any other, wherever it stands; of the
+ * rest it is the first that can be had, and an unknown view can not.
+ */
 function chooseForm(accept: string | undefined, aggregated: boolean): Form | undefined {
-  for (const { type, parameters } of mediaRanges(accept)) {
-    const json = type === 'application/json' || type === '*/*' || type === 'application/*';
-    if (parameters.as !== undefined) {
+  const ranges = mediaRanges(accept);
+  if (aggregated)
+    for (const { type, parameters } of ranges) {
       const { g, v, as } = parameters;
-      if (!aggregated) {
-        // Only the two root documents have an aggregated form; the others answer in their own.
-        if (json) return 'json';
-      } else if (json && g === 'apidiscovery.k8s.io' && as === 'APIGroupDiscoveryList') {
-        if (v === 'v2' || v === 'v2beta1') return v;
-      }
-    } else if (json) {
-      return 'json';
-    } else if (type === 'application/yaml') {
-      return 'yaml';
+      if (!isJson(type) || g !== 'apidiscovery.k8s.io' || as !== 'APIGroupDiscoveryList') continue;
+      if (v === 'v2' || v === 'v2beta1') return v;
     }
+  for (const { type, parameters } of ranges) {
+    if (['as', 'g', 'v'].some((name) => Object.hasOwn(parameters, name))) continue;
+    if (isJson(type)) return 'json';
+    if (type === 'application/yaml') return 'yaml';
+    if (type === PROTOBUF) return 'protobuf';
   }
   return undefined;
+}
+
+function isJson(type: string): boolean {
+  return type === 'application/json' || type === '*/*' || type === 'application/*';
 }
 
 function render(document: Document, form: Form): Rendered {
@@ -116,24 +128,20 @@ function render(document: Document, form: Form): Rendered {
     return { headers, body, etag };
   }
   const value = document.make();
-  const text =
-    form === 'json'
-      ? JSON.stringify(value)
-      : yamlLibrary().stringify(value, {
-          indentSeq: false,
-          sortMapEntries: true,
-          lineWidth: 0,
-          version: '1.1',
-        });
   return {
     headers: {
-      'content-type': form === 'json' ? 'application/json' : 'application/yaml',
+      'content-type': TYPES[form],
       'cache-control': 'no-cache, private',
       ...(document.aggregated ? { vary: 'Accept' } : {}),
     },
-    body: Buffer.from(text),
+    body:
+      form === 'protobuf'
+        ? encodeProtobuf(value)
+        : Buffer.from(form === 'json' ? JSON.stringify(value) : yamlText(value)),
   };
 }
+
+const TYPES = { json: 'application/json', yaml: 'application/yaml', protobuf: PROTOBUF };
 
 /** RFC 9110: a list of tags or `*`; the weak form is equal for this comparison. */
 export function matchesETag(ifNoneMatch: string | undefined, etag: string): boolean {

@@ -3,17 +3,19 @@ import { notFound } from '../../kube/status-error.ts';
 import {
   type Authorizer,
   forbidden,
+  type Impersonated,
   impersonate,
   pathAttributes,
   type RbacAuthorizer,
   type RequestAttributes,
   resourceAttributes,
+  UnnamedImpersonation,
   type UserInfo,
 } from '../auth/index.ts';
 import type { ResourceRegistry } from '../crd/index.ts';
 import type { FairQueue } from '../fairness/index.ts';
 import type { Identity } from '../identity.ts';
-import { ALL_CLUSTERS, type RequestInfo } from '../request/index.ts';
+import { ALL_CLUSTERS, type RequestInfo, textResponse } from '../request/index.ts';
 import { handleResource } from '../rest/handle-resource.ts';
 import type { WatchRegister } from '../rest/open-watches.ts';
 import type { RestServer } from '../rest/scope.ts';
@@ -67,7 +69,13 @@ export async function serveKnown(
 ): Promise<Response> {
   const space = backends.space(asked.path);
   const authority = space ? ROOT_CLUSTER : info.cluster;
-  const acting = impersonate(backends.authorizer, requester, authority, asked);
+  let acting: Impersonated | undefined;
+  try {
+    acting = impersonate(backends.authorizer, requester, authority, asked);
+  } catch (error) {
+    if (!(error instanceof UnnamedImpersonation)) throw error;
+    return textResponse(500, `Internal Server Error: ${JSON.stringify(asked.path)}: ${error.message}\n`);
+  }
   const user = acting?.user ?? requester;
   const request = acting?.request ?? asked;
   if (acting) track.impersonated = acting.user;

@@ -56,7 +56,8 @@ function planOf(table: ProtobufTable, index: number): Plan {
 }
 
 function messageOf(table: ProtobufTable, apiVersion: string, kind: string): number | undefined {
-  return table.meta[kind] ?? table.kinds[`${apiVersion}/${kind}`];
+  // Documents of discovery are of v1, and do not say so.
+  return table.meta[kind] ?? table.kinds[`${apiVersion === '' ? 'v1' : apiVersion}/${kind}`];
 }
 
 /** Whether objects of a kind can be written in protobuf. Custom kinds and lists of them cannot. */

@@ -87,8 +87,11 @@ function wholeObject(body: Body, bytes: Uint8Array, kind: string | undefined): B
   }
   if (body.value === null) return { ...body, value: {} };
   const found = Array.isArray(body.value) ? 'array' : goTypeOf(body.value);
-  const problem = `couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`;
-  throw unrecognized(problem, bytes, kind);
+  throw unrecognized(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+    bytes,
+    kind,
+  );
 }
 
 function goTypeOf(value: JsonValue): string {

@@ -15,8 +15,10 @@ export {
   unsupportedMediaType,
 } from './body.ts';
 export { type ContinueToken, decodeContinue, encodeContinue, foreignContinue } from './continue-token.ts';
+export { type DeleteQuery, parseDeleteOptions } from './delete-options.ts';
 export {
   checkRoute,
+  checkTypes,
   negotiate,
   negotiateStatus,
   negotiateStream,
@@ -25,10 +27,8 @@ export {
   type Representation,
 } from './negotiation.ts';
 export {
-  type DeleteQuery,
   expired,
   type ListQuery,
-  parseDeleteOptions,
   parseListQuery,
   parseRevision,
   parseWriteQuery,

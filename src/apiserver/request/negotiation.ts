@@ -103,9 +103,18 @@ export function checkRoute(
   streams: boolean,
   more: readonly string[] = [],
 ): void {
+  const offered = [...more, ...RESOURCE_TYPES];
+  checkTypes(headers, offered, streams ? [...offered, ...STREAM_TYPES] : offered);
+}
+
+/** Refuses requests for other media types than those of a route, as {@link checkRoute} does. `listed` are told. */
+export function checkTypes(
+  headers: Readonly<Record<string, string>>,
+  offered: readonly string[],
+  listed: readonly string[] = offered,
+): void {
   const { accept = '' } = headers;
   if (accept === '') return;
-  const offered = [...more, ...RESOURCE_TYPES];
   const fits = accept
     .slice(0, MAX_HEADER)
     .split(',')
@@ -114,7 +123,6 @@ export function checkRoute(
       return type === '*/*' || offered.includes(type);
     });
   if (fits) return;
-  const listed = streams ? [...offered, ...STREAM_TYPES] : offered;
   throw failure(
     406,
     'NotAcceptable',

@@ -1,6 +1,5 @@
 import { badRequest, type FieldError, failure, invalid } from '../../kube/status-error.ts';
-import { isObject, type JsonObject } from '../../schema/json.ts';
-import { jsonText } from '../../schema/json-text.ts';
+import { dryRunProblems, flag, integer } from './query-values.ts';
 
 /** `metav1.ListOptions` as the query of a list, watch or deletecollection has them, checked. */
 export interface ListQuery {
@@ -30,14 +29,6 @@ export interface WriteQuery {
   readonly force: boolean;
 }
 
-/** `metav1.DeleteOptions`. */
-export interface DeleteQuery {
-  readonly gracePeriodSeconds: number | undefined;
-  readonly propagation: 'Background' | 'Foreground' | 'Orphan' | undefined;
-  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly dryRun: boolean;
-}
-
 const MANAGER_LIMIT = 128;
 
 /** A revision in a query or in `metadata.resourceVersion`; undefined when it is not one. */
@@ -49,20 +40,6 @@ export function parseRevision(text: string): number | undefined {
 
 function listInvalid(errors: FieldError[]): Error {
   return invalid('meta.k8s.io', 'ListOptions', '', errors);
-}
-
-function flag(query: URLSearchParams, name: string): boolean | undefined {
-  const value = query.get(name);
-  if (value === null) return undefined;
-  return value !== 'false' && value !== '0';
-}
-
-function integer(query: URLSearchParams, name: string): number | undefined {
-  const value = query.get(name);
-  if (value === null || value === '') return undefined;
-  if (!/^-?\d{1,15}$/.test(value))
-    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
-  return Number(value);
 }
 
 /** Reads and checks list options; `watch` has rules of its own. Throws 400 and 422. */
@@ -84,44 +61,34 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
       '',
       `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`,
     );
-  if (match !== '') {
-    if (watch && sendInitialEvents === undefined)
-      forbid(
-        'resourceVersionMatch',
-        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-      );
-    if (!watch && resourceVersion === '')
-      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided');
-    if (!watch && continueToken !== '')
-      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided');
-    if (match !== 'Exact' && match !== 'NotOlderThan')
-      errors.push({
-        type: 'NotSupported',
-        path: 'resourceVersionMatch',
-        value: match,
-        detail: '',
-        supported: ['Exact', 'NotOlderThan', ''],
-      });
-    if (match === 'Exact' && resourceVersion === '0')
-      forbid('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
-  }
-  if (sendInitialEvents !== undefined) {
-    if (!watch) forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list');
-    else if (match !== 'NotOlderThan') {
+  const unsupported = (supported: readonly string[]): void => {
+    errors.push({ type: 'NotSupported', path: 'resourceVersionMatch', value: match, detail: '', supported });
+  };
+  if (watch) {
+    if (sendInitialEvents !== undefined && match !== 'NotOlderThan')
       forbid(
         'resourceVersionMatch',
         'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
       );
-      if (match !== '')
-        errors.push({
-          type: 'NotSupported',
-          path: 'resourceVersionMatch',
-          value: match,
-          detail: '',
-          supported: ['NotOlderThan'],
-        });
-    }
+    if (match !== '' && sendInitialEvents === undefined)
+      forbid(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      );
+    if (match !== '' && match !== 'NotOlderThan') unsupported(['NotOlderThan']);
+    if (continueToken !== '')
+      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided');
+  } else if (match !== '') {
+    if (resourceVersion === '')
+      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided');
+    if (continueToken !== '')
+      forbid('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided');
+    if (match !== 'Exact' && match !== 'NotOlderThan') unsupported(['Exact', 'NotOlderThan', '']);
+    if (match === 'Exact' && resourceVersion === '0')
+      forbid('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
   }
+  if (sendInitialEvents !== undefined && !watch)
+    forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list');
   if (errors.length > 0) throw listInvalid(errors);
   if (continueToken !== '' && !watch && (revision ?? 0) > 0)
     throw badRequest('specifying resource version is not allowed when using continue');
@@ -145,23 +112,6 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
     fieldSelector: query.get('fieldSelector') ?? '',
     includeObject,
   };
-}
-
-function parseDryRun(values: readonly unknown[], kind: string): boolean {
-  const given = values.filter((value) => value !== null && value !== undefined);
-  for (const value of given) {
-    if (value !== 'All')
-      throw invalid('meta.k8s.io', kind, '', [
-        {
-          type: 'NotSupported',
-          path: 'dryRun',
-          valueText: `[]string{${given.map((item) => JSON.stringify(item)).join(', ')}}`,
-          detail: '',
-          supported: ['All'],
-        },
-      ]);
-  }
-  return given.length > 0;
 }
 
 /** The first character of a manager's name that cannot be printed. */
@@ -205,84 +155,15 @@ export function parseWriteQuery(query: URLSearchParams, userAgent: string, kind:
       detail: '',
       supported: ['', 'Ignore', 'Strict', 'Warn'],
     });
+  const dryRun = query.getAll('dryRun');
+  errors.push(...dryRunProblems(dryRun));
   if (errors.length > 0) throw invalid('meta.k8s.io', kind, '', errors);
   return {
-    dryRun: parseDryRun(query.getAll('dryRun'), kind),
+    dryRun: dryRun.length > 0,
     fieldManager: manager === '' ? managerOfAgent(userAgent) : manager,
     namedManager: manager !== '',
     fieldValidation: validation === 'Ignore' || validation === 'Strict' ? validation : 'Warn',
     force: flag(query, 'force') ?? false,
-  };
-}
-
-/** Reads delete options from a decoded body (undefined when the request had none), otherwise from the query. */
-export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearchParams): DeleteQuery {
-  const source = body ?? {};
-  if (body !== undefined) {
-    const kind = body.kind;
-    if (kind !== undefined && kind !== 'DeleteOptions')
-      throw failure(
-        500,
-        '',
-        `no kind ${jsonText(kind)} is registered for version ${jsonText(body.apiVersion ?? '')} in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`,
-      );
-  }
-  const fromQuery = body === undefined;
-  const grace = fromQuery ? integer(query, 'gracePeriodSeconds') : source.gracePeriodSeconds;
-  if (grace !== undefined && grace !== null && !Number.isSafeInteger(grace))
-    throw typeof grace === 'string' && !fromQuery
-      ? failure(
-          500,
-          '',
-          'json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64',
-        )
-      : badRequest('gracePeriodSeconds must be an integer');
-  const orphan = fromQuery ? flag(query, 'orphanDependents') : source.orphanDependents;
-  const policy = fromQuery ? (query.get('propagationPolicy') ?? undefined) : source.propagationPolicy;
-  const errors: FieldError[] = [];
-  if (orphan !== undefined && orphan !== null && policy !== undefined && policy !== null && policy !== '')
-    errors.push({
-      type: 'Invalid',
-      path: 'propagationPolicy',
-      value: policy,
-      detail: 'orphanDependents and deletionPropagation cannot be both set',
-    });
-  if (
-    policy !== undefined &&
-    policy !== null &&
-    policy !== '' &&
-    policy !== 'Background' &&
-    policy !== 'Foreground' &&
-    policy !== 'Orphan'
-  )
-    errors.push({
-      type: 'NotSupported',
-      path: 'propagationPolicy',
-      value: policy,
-      detail: '',
-      supported: ['Foreground', 'Background', 'Orphan', 'nil'],
-    });
-  if (errors.length > 0) throw invalid('meta.k8s.io', 'DeleteOptions', '', errors);
-
-  const preconditions = isObject(source.preconditions) ? source.preconditions : {};
-  const uid = preconditions.uid;
-  const resourceVersion = preconditions.resourceVersion;
-  const dryRun = Array.isArray(source.dryRun) ? source.dryRun : [];
-  return {
-    gracePeriodSeconds: typeof grace === 'number' ? Math.max(grace, grace < 0 ? 1 : 0) : undefined,
-    propagation:
-      policy === 'Background' || policy === 'Foreground' || policy === 'Orphan'
-        ? policy
-        : orphan === true
-          ? 'Orphan'
-          : orphan === false
-            ? 'Background'
-            : undefined,
-    preconditions: {
-      ...(typeof uid === 'string' ? { uid } : {}),
-      ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
-    },
-    dryRun: parseDryRun([...dryRun, ...query.getAll('dryRun')], 'DeleteOptions'),
   };
 }
 

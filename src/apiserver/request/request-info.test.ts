@@ -30,7 +30,7 @@ const RESOURCES: readonly (readonly [string, string, readonly string[]])[] = [
   [
     'DELETE',
     '/api/v1/pods?fieldSelector=metadata.name%3Da',
-    ['deletecollection', '', 'v1', '', 'pods', '', 'a'],
+    ['deletecollection', '', 'v1', '', 'pods', '', ''],
   ],
   ['GET', '/api/v1/nodes/n%2Fx', ['get', '', 'v1', '', 'nodes', '', 'n/x']],
   ['GET', '/api/v1/', ['', '', '', '', '', '', '']],

@@ -163,7 +163,7 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
   if (verb === 'list' || verb === 'watch' || verb === 'deletecollection') {
     labelSelector = query.get('labelSelector') ?? '';
     fieldSelector = query.get('fieldSelector') ?? '';
-    if (name === '') name = nameOfSelector(fieldSelector);
+    if (name === '' && verb !== 'deletecollection') name = nameOfSelector(fieldSelector);
   }
   return {
     ...base,

@@ -1,8 +1,7 @@
-import type * as Yaml from 'yaml';
 import type { Response } from '../../kube/exchange.ts';
 import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
 import { jsonText, parseJson } from '../../schema/json-text.ts';
-import { yamlLibrary } from '../../schema/yaml-library.ts';
+import { yamlText } from '../../schema/yaml-text.ts';
 import { encodeProtobuf, PROTOBUF } from '../protobuf/index.ts';
 import type { Representation } from './negotiation.ts';
 
@@ -34,14 +33,6 @@ export interface Rendering {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-type Tag = Yaml.Tags[number];
-
-/** A lone dot, which is in every record of owners, is no number and needs no quotes. */
-function plainDot(tag: Tag): Tag {
-  if (typeof tag === 'string' || !('test' in tag) || tag.test?.test('.') !== true) return tag;
-  return { ...tag, test: new RegExp(`(?!\\.$)(?:${tag.test.source})`) } as Tag;
-}
-
 /** A response of JSON text that is at hand as bytes. Re-encodes for all but plain JSON. */
 export function jsonResponse(status: number, json: Uint8Array, rendering: Rendering = {}): Response {
   const { representation } = rendering;
@@ -49,15 +40,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
   let type = 'application/json';
   if (representation?.format === 'yaml') {
     type = 'application/yaml';
-    body = Buffer.from(
-      yamlLibrary().stringify(parseJson(Buffer.from(json).toString('utf8')), {
-        version: '1.1',
-        lineWidth: 0,
-        indentSeq: false,
-        sortMapEntries: true,
-        customTags: (tags) => tags.map(plainDot),
-      }),
-    );
+    body = Buffer.from(yamlText(parseJson(Buffer.from(json).toString('utf8'))));
   } else if (representation?.format === 'protobuf') {
     type = PROTOBUF;
     body = encodeProtobuf(parseJson(Buffer.from(json).toString('utf8')));

@@ -1,10 +1,12 @@
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { conflict, failure } from '../../kube/status-error.ts';
+import { clone } from '../../schema/json.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix } from '../store/key.ts';
 import { type StoreRecord, TooLarge } from '../store/store.ts';
 import { convertedForStorage, readied, untilStorable } from './conversion.ts';
 import { afterwards, type Decision, type Waiting } from './decision.ts';
+import { pruneForStorage } from './decode.ts';
 import { keyOf, type Scope, type Written } from './scope.ts';
 import { noteFresh, viewOf } from './view.ts';
 
@@ -17,6 +19,11 @@ function stored(resource: Resource, object: KubeObject): KubeObject {
   const converted = resource.conversion && convertedForStorage(object);
   if (converted) return converted;
   const apiVersion = formatApiVersion(storageGroup ?? resource.group, storageVersion);
+  if (resource.custom) {
+    const kept = { ...clone(object), apiVersion };
+    pruneForStorage(resource, kept);
+    return kept;
+  }
   return { ...(strategy.storedForm?.to(object) ?? object), apiVersion };
 }
 
@@ -133,7 +140,8 @@ async function attempt(
       return stored(resource, decided);
     });
     if (decided && result.outcome !== 'unchanged') noteFresh(resource, result.record);
-    if (result.outcome === 'created') await server.afterCreate?.(resource, result.record);
+    if (result.outcome === 'created' || result.outcome === 'updated')
+      await server.afterWrite?.(resource, result.record);
     if (answer && atDeletion) {
       const { resourceVersion } = result.record.object.metadata;
       answer = {

@@ -6,8 +6,9 @@ import { clone } from '../../schema/json.ts';
 import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
 import { afterwards, thenDecide } from './decision.ts';
+import { normalizeStored } from './decode.ts';
 import { setInitialGeneration } from './generation.ts';
-import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
+import { dedupeOwners, tidyMetadata } from './metadata.ts';
 import { hasSubresource, type Scope, strategyContext, type WriteOptions, type Written } from './scope.ts';
 import { track } from './tracking.ts';
 import { allocate, validateCreate } from './validation.ts';
@@ -96,7 +97,8 @@ export function prepareCreate(
   const now = clock.now();
   let object = given;
   wipe(object);
-  if (dedupeOwners(object)) scope.warn(DUPLICATE_OWNERS_WARNING);
+  const repeated = dedupeOwners(object);
+  if (repeated !== undefined) scope.warn(repeated);
   if (!applied) object = track(scope, object, undefined, options);
   const hasNoStatus = hasSubresource(resource, 'status') && !resource.strategy.keepsStatusOnCreate;
   if (hasNoStatus) delete object.status;
@@ -111,7 +113,11 @@ export function prepareCreate(
   };
   const { admission } = server;
   return afterwards(admission.mutate(request), () => {
-    if (hasNoStatus) delete object.status;
+    if (hasNoStatus) {
+      delete object.status;
+      // A status that its schema gives is there when the object is read.
+      if (resource.custom) normalizeStored(resource, object);
+    }
     object.metadata.uid = uuid(random);
     object.metadata.creationTimestamp = formatTime(now);
     setInitialGeneration(resource, object);

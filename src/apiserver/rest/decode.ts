@@ -2,7 +2,8 @@ import { asJson, formatApiVersion, type KubeObject, parseApiVersion } from '../.
 import { badRequest, hasCode, invalid } from '../../kube/status-error.ts';
 import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { applyDefaults, dropNulls } from '../../schema/defaults.ts';
-import { isObject, type JsonObject, stringAt } from '../../schema/json.ts';
+import { goSyntax } from '../../schema/go-syntax.ts';
+import { type JsonObject, type JsonValue, stringAt } from '../../schema/json.ts';
 import { plainText } from '../../schema/json-text.ts';
 import { prune } from '../../schema/prune.ts';
 import { typeCheck } from '../../schema/type-check.ts';
@@ -51,6 +52,29 @@ export function normalizeStored(resource: Resource, object: KubeObject): void {
   normalize(resource, object);
 }
 
+/**
+ * Makes a custom object of another version one of this: it gets the defaults of the version that it comes from, and
+ * loses what this one does not have.
+ */
+export function changeVersion(resource: Resource, object: KubeObject): void {
+  const { group, version, type, versionTypes } = resource;
+  const from = versionTypes?.get(parseApiVersion(object.apiVersion ?? '').version);
+  if (from !== undefined) normalize({ ...resource, type: from }, object);
+  object.apiVersion = formatApiVersion(group, version);
+  const { metadata } = object;
+  prune(asJson(object), type, { isResourceRoot: true });
+  object.metadata = metadata;
+}
+
+/** Takes from a custom object what the version that it is stored in does not have. */
+export function pruneForStorage(resource: Resource, object: KubeObject): void {
+  const type = resource.versionTypes?.get(resource.storageVersion);
+  if (type === undefined) return;
+  const { metadata } = object;
+  prune(asJson(object), type, { isResourceRoot: true });
+  object.metadata = metadata;
+}
+
 /** Prunes and defaults in place, metadata apart; returns the paths that were dropped. */
 function normalize(resource: Resource, object: KubeObject): string[] {
   const { metadata } = object;
@@ -60,15 +84,36 @@ function normalize(resource: Resource, object: KubeObject): string[] {
   if (resource.custom) {
     applyDefaults(value, resource.type);
     eachEmbedded(value, resource.type, (embedded, path) => {
-      if (isObject(embedded.metadata)) unknown.push(...coerceMetadata(embedded, `${path}.metadata`));
+      unknown.push(...embeddedMetadata(resource, embedded, path));
     });
   } else dropNulls(value, resource.type);
   object.metadata = metadata;
   return unknown;
 }
 
+/** Coerces the metadata of a resource inside a custom one; the paths of unknown fields. Refuses what is none. */
+function embeddedMetadata(resource: Resource, embedded: JsonObject, path: string): string[] {
+  const { apiVersion, kind, metadata } = embedded;
+  const refuse = (field: string, value: JsonValue, why: string): Error =>
+    cannotBeHandled(resource, {}, `${path}.${field}: Invalid value: ${goSyntax(value)}: ${why}`);
+  for (const [field, value] of Object.entries({ apiVersion, kind }))
+    if (value !== undefined && value !== null && typeof value !== 'string')
+      throw refuse(field, value, 'must be a string');
+  if (metadata === undefined || metadata === null) return [];
+  try {
+    return coerceMetadata(embedded, `${path}.metadata`);
+  } catch (error) {
+    if (!hasCode(error, 400)) throw error;
+    const text = error.message
+      .replace(`ObjectMeta.${path}.metadata.`, 'ObjectMeta.')
+      .replace(/field \S+\.metadata of type/, 'value of type')
+      .replace('Go struct value', 'Go value');
+    throw refuse('metadata', metadata, text);
+  }
+}
+
 /** What a body that cannot be decoded as an object of the resource is answered with. */
-function cannotBeHandled(resource: Resource, given: JsonObject, why: string): Error {
+function cannotBeHandled(resource: KindOf, given: JsonObject, why: string): Error {
   const { apiVersion, kind } = given;
   const version =
     typeof apiVersion === 'string' && apiVersion !== ''
@@ -107,30 +152,42 @@ function checkKind(
   expected: string,
   lookup: ResourceLookup | undefined,
 ): void {
-  const { apiVersion, kind } = value;
   if (resource.custom) checkCustomKind(resource, value, expected);
-  else {
-    const givenVersion = typeof apiVersion === 'string' && apiVersion !== '' ? apiVersion : expected;
-    const givenKind = typeof kind === 'string' && kind !== '' ? kind : resource.kind;
-    if (givenVersion === expected && givenKind === resource.kind) return;
-    const other = lookup?.byKind(givenVersion, givenKind);
-    if (isSameKind(resource, givenVersion, givenKind, other))
-      throw badRequest(
-        `the API version in the data (${givenVersion}) does not match the expected API version (${expected})`,
-      );
-    // Its own type comes first: what is not even that is said to be so.
-    const [misfit] = other && !other.custom ? typeCheck(value, other.type) : [];
-    if (misfit) throw cannotBeHandled(resource, value, misfit.message);
-    throw cannotBeHandled(
-      resource,
-      value,
-      other && !other.custom
-        ? `converting (${externalType(other)}) to (${internalType(resource)}): unknown conversion`
-        : isOfEveryGroup(givenKind, givenVersion, lookup)
-          ? `converting (${givenVersion.slice(givenVersion.indexOf('/') + 1)}.${givenKind}) to (${internalType(resource)}): unknown conversion`
-          : `no kind ${JSON.stringify(givenKind)} is registered for version ${JSON.stringify(givenVersion)} in scheme ${JSON.stringify(SCHEME)}`,
+  else checkTypedKind(resource, value, [expected], lookup);
+}
+
+/** What a body should be an object of. */
+export type KindOf = Pick<Resource, 'group' | 'version' | 'kind' | 'storageGroup'>;
+
+/** Refuses a body that says to be of another kind than what is sent to this place, in any of its versions. */
+export function checkTypedKind(
+  resource: KindOf,
+  value: JsonObject,
+  versions: readonly string[],
+  lookup: ResourceLookup | undefined,
+): void {
+  const { apiVersion, kind } = value;
+  const expected = versions[0] ?? '';
+  const givenVersion = typeof apiVersion === 'string' && apiVersion !== '' ? apiVersion : expected;
+  const givenKind = typeof kind === 'string' && kind !== '' ? kind : resource.kind;
+  if (versions.includes(givenVersion) && givenKind === resource.kind) return;
+  const other = lookup?.byKind(givenVersion, givenKind);
+  if (isSameKind(resource, givenVersion, givenKind, other))
+    throw badRequest(
+      `the API version in the data (${givenVersion}) does not match the expected API version (${expected})`,
     );
-  }
+  // Its own type comes first: what is not even that is said to be so.
+  const [misfit] = other && !other.custom ? typeCheck(value, other.type) : [];
+  if (misfit) throw cannotBeHandled(resource, value, misfit.message);
+  throw cannotBeHandled(
+    resource,
+    value,
+    other && !other.custom
+      ? `converting (${externalType(other)}) to (${internalType(resource)}): unknown conversion`
+      : isOfEveryGroup(givenKind, givenVersion, lookup)
+        ? `converting (${givenVersion.slice(givenVersion.indexOf('/') + 1)}.${givenKind}) to (${internalType(resource)}): unknown conversion`
+        : `no kind ${JSON.stringify(givenKind)} is registered for version ${JSON.stringify(givenVersion)} in scheme ${JSON.stringify(SCHEME)}`,
+  );
 }
 
 /** Versions that are served no more, whose objects are still understood. `extensions` had kinds that are elsewhere now. */
@@ -158,7 +215,7 @@ const MOVED: readonly string[] = ['Deployment', 'DaemonSet', 'ReplicaSet', 'Ingr
 
 /** Whether objects of that version and kind are, inside, of the same type as those of `resource`. */
 function isSameKind(
-  { group, storageGroup, kind }: Resource,
+  { group, storageGroup, kind }: KindOf,
   apiVersion: string,
   givenKind: string,
   other: Resource | undefined,
@@ -184,7 +241,7 @@ function externalType({ version, kind }: Resource): string {
 }
 
 /** How messages name the type that objects of a built-in resource have inside. */
-export function internalType({ group, kind }: Resource): string {
+export function internalType({ group, kind }: KindOf): string {
   return `${group === '' ? 'core' : group.split('.')[0]}.${kind}`;
 }
 

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { conflict, type FieldError, invalid, notFound, type Status } from '../../kube/status-error.ts';
+import { conflict, notFound, type Status } from '../../kube/status-error.ts';
 import { formatTime, parseTime } from '../../runtime/index.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
-import type { DeleteQuery } from '../request/query-options.ts';
+import type { DeleteQuery } from '../request/index.ts';
 import type { Resource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
 import { afterwards } from './decision.ts';
@@ -57,37 +57,35 @@ export function remove(scope: Scope, name: string, options: DeleteQuery): Promis
   });
 }
 
-/** Resources whose deletion is told of in words of their own. */
-const DELETES_ITSELF: ReadonlySet<string> = new Set([
-  '/namespaces',
-  'apiextensions.k8s.io/customresourcedefinitions',
-]);
+/** Kinds whose storage checks preconditions itself, and tells of them in its own words. */
+function checksItself({ group, resource }: Resource): boolean {
+  return (
+    (group === '' && resource === 'namespaces') ||
+    (group === 'apiextensions.k8s.io' && resource === 'customresourcedefinitions')
+  );
+}
 
 function checkPreconditions(resource: Resource, live: KubeObject, options: DeleteQuery): void {
   const name = live.metadata.name ?? '';
   const { uid, resourceVersion } = options.preconditions;
-  const own = DELETES_ITSELF.has(`${resource.group}/${resource.resource}`);
-  if (own && uid !== undefined && uid !== live.metadata.uid)
-    throw conflict(
-      resource.group,
-      resource.resource,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
-    );
-  if (uid !== undefined && uid !== live.metadata.uid)
-    throw conflict(
-      resource.group,
-      resource.kind,
-      name,
-      `the UID in the precondition (${uid}) does not match the UID in record (${live.metadata.uid ?? ''}). The object might have been deleted and then recreated`,
-    );
-  if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion)
+  const check = (field: string, wanted: string | undefined, found: string, whatMay: string): void => {
+    if (wanted === undefined || wanted === found) return;
+    if (checksItself(resource))
+      throw conflict(
+        resource.group,
+        resource.resource,
+        name,
+        `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${found}`,
+      );
     throw conflict(
       resource.group,
       resource.kind,
       name,
-      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${live.metadata.resourceVersion ?? ''}). The object might have been modified`,
+      `the ${field} in the precondition (${wanted}) does not match the ${field} in record (${found}). The object might have been ${whatMay}`,
     );
+  };
+  check('UID', uid, live.metadata.uid ?? '', 'deleted and then recreated');
+  check('ResourceVersion', resourceVersion, live.metadata.resourceVersion ?? '', 'modified');
 }
 
 function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision {
@@ -113,7 +111,7 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
 
   // Being deleted already: the grace period may only get shorter.
   const oldGrace = metadata.deletionGracePeriodSeconds ?? 0;
-  if (grace < oldGrace) {
+  if (options.gracePeriodSeconds !== undefined && grace < oldGrace) {
     const began = (parseTime(metadata.deletionTimestamp) ?? now) - oldGrace * 1000;
     metadata.deletionTimestamp = formatTime(Math.max(now, began + grace * 1000));
     metadata.deletionGracePeriodSeconds = grace;
@@ -161,12 +159,4 @@ export function deletedStatus(resource: Resource, object: KubeObject): Status {
       ...(object.metadata.uid === undefined ? {} : { uid: object.metadata.uid }),
     },
   };
-}
-
-/** Refuses preconditions where a deletion has no single object. */
-export function refusePreconditions(options: DeleteQuery): void {
-  const errors: FieldError[] = [];
-  if (options.preconditions.uid !== undefined || options.preconditions.resourceVersion !== undefined)
-    errors.push({ type: 'Forbidden', path: 'preconditions', detail: 'may not be set for a collection' });
-  if (errors.length > 0) throw invalid('meta.k8s.io', 'DeleteOptions', '', errors);
 }

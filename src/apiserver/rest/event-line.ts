@@ -10,23 +10,30 @@ import type { View } from './view.ts';
 
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/**
- * Lines of the newest events, by event type and representation: all watchers of an event share one buffer. Whoever asks for an
- * older one, which is still in the history, has it encoded anew.
- */
-const lines = new Map<View, Map<string, Uint8Array>>();
-const MAX_VIEWS = 1024;
-/** Large objects would add up to gigabytes. */
-const MAX_LINE_BYTES = 32 * 1024 * 1024;
-let lineBytes = 0;
+interface Line {
+  readonly key: string;
+  readonly line: WeakRef<Uint8Array>;
+  /** Of the same event in another representation. */
+  readonly next: Line | undefined;
+}
 
-function forgetOldLines(): void {
-  for (const [view, known] of lines) {
-    // The newest stays, however large: it is being told.
-    if (lines.size === 1 || (lines.size <= MAX_VIEWS && lineBytes <= MAX_LINE_BYTES)) return;
-    lines.delete(view);
-    for (const line of known.values()) lineBytes -= line.byteLength;
-  }
+/**
+ * Lines of events, by event type and representation: all watchers of an event share one buffer. It is there as long as it waits for
+ * one of them, and then until memory is wanted: at rest a server keeps none. Whoever asks later has it encoded anew.
+ */
+const lines = new WeakMap<View, Line>();
+
+function lineOf(view: View, key: string): Uint8Array | undefined {
+  for (let known = lines.get(view); known !== undefined; known = known.next)
+    if (known.key === key) return known.line.deref();
+  return undefined;
+}
+
+function keepLine(view: View, key: string, line: Uint8Array): void {
+  let others: Line | undefined;
+  for (let known = lines.get(view); known !== undefined; known = known.next)
+    if (known.key !== key) others = { ...known, next: others };
+  lines.set(view, { key, line: new WeakRef(line), next: others });
 }
 
 const NEWLINE = Buffer.from('}\n');
@@ -40,17 +47,10 @@ export function eventLines(
   const keys = { ADDED: `ADDED ${form}`, MODIFIED: `MODIFIED ${form}`, DELETED: `DELETED ${form}` };
   return (type, view) => {
     const key = keys[type];
-    let known = lines.get(view);
-    if (!known) {
-      known = new Map();
-      lines.set(view, known);
-    }
-    let line = known.get(key);
+    let line = lineOf(view, key);
     if (!line) {
       line = encodeEvent(type, view, representation, derivedAnnotations);
-      known.set(key, line);
-      lineBytes += line.byteLength;
-      forgetOldLines();
+      keepLine(view, key, line);
     }
     return line;
   };
@@ -61,12 +61,8 @@ export function lineForm({ format, as, metaVersion = 'v1' }: Representation): st
   return `${format === 'protobuf' ? format : ''} ${as === undefined ? '' : metaVersion}`;
 }
 
-/** Lines that were written together lately, by the first of them. */
-const joinedLines = new Map<Uint8Array, { lines: readonly Uint8Array[]; joined: Uint8Array }>();
-const MAX_JOINED = 16;
-/** The beginnings of watches over many objects are long. */
-const MAX_JOINED_BYTES = 32 * 1024 * 1024;
-let joinedBytes = 0;
+/** Lines that were written together, by the first of them: kept as long as that one is. */
+const joinedLines = new WeakMap<Uint8Array, { lines: readonly Uint8Array[]; joined: Uint8Array }>();
 
 /** Lines as one chunk, which those who are sent the same lines share. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
@@ -77,14 +73,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   if (known?.lines.length === parts.length && parts.every((part, index) => part === known.lines[index]))
     return known.joined;
   const chunk = Buffer.concat(parts);
-  if (chunk.byteLength > MAX_JOINED_BYTES) return chunk;
-  joinedBytes += chunk.byteLength - (known?.joined.byteLength ?? 0);
   joinedLines.set(first, { lines: parts, joined: chunk });
-  for (const [oldest, { joined }] of joinedLines) {
-    if (joinedLines.size <= MAX_JOINED && joinedBytes <= MAX_JOINED_BYTES) break;
-    joinedLines.delete(oldest);
-    joinedBytes -= joined.byteLength;
-  }
   return chunk;
 }
 

@@ -1,6 +1,6 @@
 import type { Request, Response } from '../../kube/exchange.ts';
 import { asJson, formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { badRequest, failure, hasCode, notFound } from '../../kube/status-error.ts';
+import { badRequest, failure, hasCode, notFound, qualifiedResource } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject } from '../../schema/json.ts';
 import { jsonText } from '../../schema/json-text.ts';
@@ -29,6 +29,7 @@ import {
   type RequestInfo,
   routeNotFound,
   valueResponse,
+  warningHeader,
 } from '../request/index.ts';
 import type { Resource, Subresource, Verb } from '../resource.ts';
 import { namespacePrefix } from '../store/key.ts';
@@ -37,8 +38,8 @@ import { scaleTable, tableOf } from '../table/index.ts';
 import { getComputed, listComputed } from './computed.ts';
 import { admitConnect, admitProxy } from './connect.ts';
 import { create } from './create.ts';
-import { decodeObject, internalType, reportStrict } from './decode.ts';
-import { deletedStatus, refusePreconditions, remove } from './delete.ts';
+import { checkTypedKind, decodeObject, internalType, type KindOf, reportStrict } from './decode.ts';
+import { deletedStatus, remove } from './delete.ts';
 import { get, type Listing, list, partialObject } from './list.ts';
 import { listHead, listText } from './list-text.ts';
 import { decodePatch, patch } from './patch.ts';
@@ -116,13 +117,7 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     case 'list':
       return listAll(asked, scope);
     case 'watch':
-      return watch(
-        scope,
-        withName(parseListQuery(info.query, true), info),
-        negotiateStream(asked.request.headers, info.query, offerOf(scope)),
-        asked.watches,
-        asked.request.signal,
-      );
+      return watchAll(asked, scope);
     case 'create':
       return createOne(asked, scope);
     case 'update':
@@ -151,13 +146,29 @@ function isBuiltIn({ server, info }: ResourceRequest): boolean {
     .all.some((resource) => !resource.custom && resource.group === info.group);
 }
 
+/** What custom resources take where no namespace is named. */
+const ACROSS_NAMESPACES: ReadonlySet<string> = new Set(['list', 'watch']);
+
 /** Whether a path of this form addresses the resource at all. */
 function addresses(resource: Resource, info: RequestInfo): boolean {
   if (info.parts.length > 3 && info.subresource !== 'proxy') return false;
   const inNamespace = info.namespace !== '';
   if (!resource.namespaced)
     return !inNamespace || (resource.resource === 'namespaces' && resource.group === '');
-  return inNamespace || info.verb === 'list' || info.verb === 'watch' || info.parts.length < 2;
+  return inNamespace || ACROSS_NAMESPACES.has(info.verb) || (!resource.custom && info.parts.length < 2);
+}
+
+async function watchAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { info, request, warnings } = asked;
+  const response = await watch(
+    scope,
+    withName(parseListQuery(info.query, true), info),
+    negotiateStream(request.headers, info.query, offerOf(scope)),
+    asked.watches,
+    request.signal,
+  );
+  if (warnings.length === 0) return response;
+  return { ...response, headers: { ...response.headers, warning: warningHeader(warnings) } };
 }
 
 /** The legacy `/watch/…/<name>` form watches one object. */
@@ -319,7 +330,8 @@ function listOf(
   const items = views.map(({ object }) => object);
   if (as === undefined)
     return { kind: listKind, apiVersion: formatApiVersion(group, version), metadata, items };
-  if (as !== 'PartialObjectMetadataList') throw notAcceptable();
+  if (as !== 'PartialObjectMetadataList')
+    throw unfitView(as, `a list (*${internalType(scope.resource)}List)`);
   return { kind: as, apiVersion: `meta.k8s.io/${metaVersion}`, metadata, items };
 }
 
@@ -348,24 +360,46 @@ async function createOne(asked: ResourceRequest, scope: Scope): Promise<Response
   const { resource } = scope;
   const options = writeOptions(asked, 'CreateOptions');
   const representation = representationOf(asked, scope);
-  if (resource.group === '' && resource.resource === 'bindings') return bindByName(asked, scope, options);
-  if (resource.namespaced && scope.namespace === '')
+  if (resource.namespaced && scope.namespace === '') {
+    if (resource.resource === 'bindings') throw routeNotFound();
     throw badRequest(`an empty namespace may not be set during creation of ${resource.resource}`);
+  }
+  if (resource.group === '' && resource.resource === 'bindings') return bindByName(asked, scope, options);
   const object = decodeWrite(asked, scope, options);
+  if (NOT_STORED.has(resource.group)) placeReview(object, scope);
   const answer = asked.review(resource, object, scope.namespace);
   if (answer) {
     const given = clone(object);
     const reviewed = answered(scope, given, await answer, options);
-    return valueResponse(201, reviewed, rendering(asked, representation));
+    const { as } = representation;
+    // There is nothing to make a row of.
+    if (as !== undefined && as !== 'PartialObjectMetadata') throw notAcceptable();
+    const view = { object: reviewed, bytes: Buffer.from(jsonText(reviewed)) };
+    return respondView(asked, scope, 201, view, representation);
   }
   return respondWritten(asked, scope, await create(scope, object, options), representation);
 }
 
+/** Groups of reviews. */
+const NOT_STORED: ReadonlySet<string> = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
+
+/** A review is of the namespace that it was sent to, or of none. */
+function placeReview({ metadata }: KubeObject, { namespace }: Scope): void {
+  if (namespace === '') delete metadata.namespace;
+  else if ((metadata.namespace ?? namespace) !== namespace) throw otherNamespace();
+  else metadata.namespace = namespace;
+}
+
+function otherNamespace(): Error {
+  return badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
 /** What is asked and not stored is answered like an object that was created, with its managers. */
 function answered(scope: Scope, given: KubeObject, answer: KubeObject, options: WriteOptions): KubeObject {
-  // The one review that is about the asker has a time, since its storage sets one.
+  // The one review that is about the asker has a time, since its storage sets one. Of what is made anew, nobody manages a field.
   const isSelf = scope.resource.kind === 'SelfSubjectReview';
-  const { managedFields } = isSelf ? given.metadata : track(scope, given, undefined, options).metadata;
+  const isAnew = isSelf || scope.resource.kind === 'SelfSubjectRulesReview';
+  const managedFields = isAnew ? undefined : track(scope, given, undefined, options).metadata.managedFields;
   const metadata = {
     creationTimestamp: isSelf ? formatTime(scope.server.runtime.clock.now()) : null,
     ...answer.metadata,
@@ -413,8 +447,10 @@ function managerRequired(): Error {
 function deleteOptions(asked: ResourceRequest): ReturnType<typeof parseDeleteOptions> {
   const { request, info } = asked;
   if ((request.body?.byteLength ?? 0) === 0) return parseDeleteOptions(undefined, info.query);
-  const body = decodeBody(request.headers, request.body);
-  return parseDeleteOptions(objectBody(body, 'DeleteOptions'), info.query);
+  return parseDeleteOptions(
+    objectBody(decodeBody(request.headers, request.body), 'DeleteOptions'),
+    info.query,
+  );
 }
 
 async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
@@ -432,21 +468,21 @@ async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<Response
 
 async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const options = deleteOptions(asked);
-  refusePreconditions(options);
   const query = parseListQuery(asked.info.query, false);
   const representation = representationOf(asked, scope);
   const listing = await list(scope, query);
-  await Promise.all(
-    listing.views.map(async ({ object }) => {
-      const { namespace = '', name = '' } = object.metadata;
-      try {
-        await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options);
-      } catch (error) {
-        // Whoever was faster has done what was asked for.
-        if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-      }
-    }),
-  );
+  const removeOne = async ({ object }: View): Promise<void> => {
+    const { namespace = '', name = '' } = object.metadata;
+    try {
+      await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options);
+    } catch (error) {
+      // Whoever was faster has done what was asked for.
+      if (!hasCode(error, 404)) throw error;
+    }
+  };
+  // The first object that does not meet them ends it, so that with preconditions one follows the other.
+  if (Object.keys(options.preconditions).length > 0) for (const view of listing.views) await removeOne(view);
+  else await Promise.all(listing.views.map(removeOne));
   // The answer shows the objects as they were found.
   return respondList(asked, scope, listing, representation, query.includeObject);
 }
@@ -459,7 +495,8 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
     if (!resource.custom) throw routeNotFound();
     throw notFound(resource.group, resource.resource, info.name);
   }
-  if (!subresource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
+  if (!subresource.verbs.includes(info.verb as Verb))
+    throw resource.custom ? methodNotSupported(resource, info.verb) : methodNotAllowed();
   // What is proxied answers in its own forms.
   if (!resource.custom && subresource.name !== 'proxy')
     checkRoute(asked.request.headers, false, subresource.name === 'log' ? ['text/plain'] : []);
@@ -497,6 +534,15 @@ async function handleSubresource(asked: ResourceRequest, parent: Scope): Promise
   }
 }
 
+function methodNotSupported({ group, resource }: Resource, verb: string): Error {
+  return failure(
+    405,
+    'MethodNotAllowed',
+    `${verb} is not supported on resources of kind ${JSON.stringify(qualifiedResource(group, resource))}`,
+    { ...(group === '' ? {} : { group }), kind: resource },
+  );
+}
+
 function notImplemented(resource: Resource, subresource: string, name: string): Error {
   return failure(
     501,
@@ -530,7 +576,7 @@ async function serviceAccountToken(asked: ResourceRequest, scope: Scope): Promis
   const { request, info, server } = asked;
   if (!server.requestToken) throw notImplemented(scope.resource, 'token', info.name);
   const options = writeOptions(asked, 'CreateOptions');
-  const body = decodeBody(request.headers, request.body);
+  const body = decodeBody(request.headers, request.body, 'TokenRequest');
   const answer = server.requestToken(scope, info.name, body, options);
   return valueResponse(201, answer, rendering(asked, representationOf(asked, scope)));
 }
@@ -562,7 +608,9 @@ async function bindByName(asked: ResourceRequest, scope: Scope, options: WriteOp
   const pods = scope.server.resources(scope.cluster).find('', 'v1', 'pods');
   if (!pods) throw routeNotFound();
   const body = decodeWrite(asked, scope, options);
-  const status = await bindPod({ ...scope, resource: pods }, body.metadata.name ?? '', body, options);
+  const { name = '' } = body.metadata;
+  if (name === '') throw badRequest('Name parameter required.');
+  const status = await bindPod({ ...scope, resource: pods }, name, body, options);
   return valueResponse(201, status, statusRendering(asked));
 }
 
@@ -590,25 +638,37 @@ async function admitted(
   return object;
 }
 
-/** An action takes its own kind, in any version of it. */
-function checkAction(subresource: Subresource, { apiVersion, kind }: JsonObject): void {
-  const expected = subresource.kind ?? subresource.name;
-  if (typeof kind !== 'string' || kind === '' || kind === expected) return;
-  const version = typeof apiVersion === 'string' ? apiVersion.slice(apiVersion.indexOf('/') + 1) : 'v1';
-  const group = subresource.group === undefined || subresource.group === '' ? 'core' : subresource.group;
-  throw badRequest(
-    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected}: converting (${version}.${kind}) to (${group}.${expected}): unknown conversion`,
-  );
+/** Bodies of what is done to pods: the kind, and the versions in which it comes. */
+const ACTIONS: Readonly<Record<string, { readonly kind: KindOf; readonly versions: readonly string[] }>> = {
+  binding: { kind: { group: '', version: 'v1', kind: 'Binding' }, versions: ['v1'] },
+  eviction: {
+    kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
+    versions: ['policy/v1', 'policy/v1beta1'],
+  },
+};
+
+/** Decodes the body of an action on an object; it may name that object's namespace, and no other. */
+function actionBody(asked: ResourceRequest, scope: Scope, action: string): JsonObject {
+  const { request, server } = asked;
+  const known = ACTIONS[action];
+  const name = known?.kind.kind ?? action;
+  const body = objectBody(decodeBody(request.headers, request.body, name), name);
+  if (known) checkTypedKind(known.kind, body, known.versions, server.resources(scope.cluster));
+  if (!isObject(body.metadata)) body.metadata = {};
+  checkNamespace(body.metadata, scope.namespace);
+  return body;
+}
+
+function checkNamespace(metadata: JsonObject, namespace: string): void {
+  const given = metadata.namespace ?? '';
+  if (given !== '' && given !== namespace) throw otherNamespace();
+  metadata.namespace = namespace;
 }
 
 async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
-  const { request, info, server } = asked;
+  const { info, server } = asked;
   const options = writeOptions(asked, 'CreateOptions');
-  const body: JsonObject = objectBody(
-    decodeBody(request.headers, request.body),
-    subresource.kind ?? subresource.name,
-  );
-  checkAction(subresource, body);
+  const body = actionBody(asked, scope, subresource.name);
   const how = statusRendering(asked);
   const action = await admitted({ ...scope, subresource }, info.name, body, options);
   if (subresource.name === 'binding')

@@ -1,5 +1,5 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
-import { notFound } from '../../kube/status-error.ts';
+import { failure, notFound } from '../../kube/status-error.ts';
 import { ownMetadata } from '../derived-metadata.ts';
 import {
   decodeContinue,
@@ -131,12 +131,20 @@ async function startOf(scope: Scope, query: ListQuery, prefix: string): Promise<
   if (query.continue !== '') {
     const token = decodeContinue(query.continue);
     if (token.cluster !== originOf(scope)) throw foreignContinue();
+    refuseFuture(scope, token.revision);
     return { revision: token.revision < 0 ? undefined : token.revision, after: prefix + token.after };
   }
   const { revision } = query;
-  await waitForRevision(scope, revision);
   const exact = query.match === 'Exact' || (query.match === '' && query.limit > 0 && (revision ?? 0) > 0);
+  // Nobody waits for one revision: what is not there yet cannot be shown as it was.
+  if (exact) refuseFuture(scope, revision ?? 0);
+  else await waitForRevision(scope, revision);
   return { revision: exact ? revision : undefined, after: undefined };
+}
+
+function refuseFuture({ server }: Scope, revision: number): void {
+  if (revision > server.store.revision)
+    throw failure(500, '', 'etcdserver: mvcc: required revision is a future revision');
 }
 
 function readChunk(

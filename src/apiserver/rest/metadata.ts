@@ -127,10 +127,10 @@ function coerce(shape: Shape, value: JsonValue, path: string, unknown: string[])
   }
 }
 
-/** Drops repeated owner references; true when there were any. */
-export function dedupeOwners(object: KubeObject): boolean {
+/** Drops repeated owner references; the warning about them, when there were any. */
+export function dedupeOwners(object: KubeObject): string | undefined {
   const owners = object.metadata.ownerReferences;
-  if (!owners || owners.length < 2) return false;
+  if (!owners || owners.length < 2) return undefined;
   const seen = new Set<string>();
   const kept = owners.filter((owner: OwnerReference) => {
     const key = JSON.stringify([
@@ -143,12 +143,13 @@ export function dedupeOwners(object: KubeObject): boolean {
     ]);
     return seen.has(key) ? false : seen.add(key);
   });
-  if (kept.length === owners.length) return false;
+  if (kept.length === owners.length) return undefined;
   object.metadata.ownerReferences = kept;
-  return true;
+  const repeated = new Set(owners.filter((owner) => !kept.includes(owner)).map(({ uid }) => uid));
+  return `${DUPLICATE_OWNERS}; duplicate UID(s) observed: ${[...repeated].join(', ')}`;
 }
 
-export const DUPLICATE_OWNERS_WARNING =
+const DUPLICATE_OWNERS =
   '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests';
 
 /** Removes empty containers that mean the same as absence, so that equal objects have equal text. */

@@ -1,7 +1,13 @@
 import { asJson, asObject, formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { badRequest, failure, hasCode, invalid, notFound, StatusError } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
-import { applyObject, formatConflicts, formatErrors, headProblem } from '../../schema/apply/index.ts';
+import {
+  applyObject,
+  formatConflicts,
+  formatErrors,
+  headProblem,
+  objectName,
+} from '../../schema/apply/index.ts';
 import { goValue } from '../../schema/go-value.ts';
 import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { applyJsonPatch } from '../../schema/json-patch.ts';
@@ -10,13 +16,7 @@ import { applyMergePatch } from '../../schema/merge-patch.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { PatchError } from '../../schema/patch-error.ts';
 import { applyStrategicMergePatch } from '../../schema/strategic-merge-patch.ts';
-import {
-  type Body,
-  objectBody,
-  parseJsonBody,
-  parseYamlBody,
-  unsupportedMediaType,
-} from '../request/index.ts';
+import { type Body, parseJsonBody, parseYamlBody, unsupportedMediaType } from '../request/index.ts';
 import type { Resource } from '../resource.ts';
 import { commit, type Decision } from './commit.ts';
 import { prepareCreate } from './create.ts';
@@ -259,7 +259,7 @@ function apply(
   options: WriteOptions,
 ): Promise<Written> {
   const { resource, server } = scope;
-  const given = objectBody(body, resource.kind);
+  const given = appliedBody(body);
   checkApplied(scope, given, name);
   // Unknown fields need no report of their own: what the schema does not declare cannot be applied.
   const { strict } = body;
@@ -282,6 +282,8 @@ function apply(
     const result = applyObject({
       live: live && asJson(live),
       applied,
+      given,
+      checked: resource.custom,
       manager: options.fieldManager,
       force,
       ...(scope.subresource ? { subresource: scope.subresource.name } : {}),
@@ -293,6 +295,7 @@ function apply(
     });
     // Errors name the object as the body does.
     if ('errors' in result) throw failure(500, '', formatErrors(given, result.errors));
+    if ('failure' in result) throw failure(500, '', result.failure);
     if ('conflicts' in result) {
       const { message, causes } = formatConflicts(result.conflicts);
       throw failure(409, 'Conflict', message, { causes: [...causes] });
@@ -302,11 +305,44 @@ function apply(
       throw badRequest(
         `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
       );
-    const { object } = decodeObject(resource, ownCopy(result.object));
+    const object = decodeApplied(resource, given, ownCopy(result.object));
     if (live) return prepareUpdate(scope, object, live, options, true);
     scope.mayCreate?.();
     return prepareCreate(scope, object, options, true);
   });
+}
+
+/** An applied body; an empty one says nothing. */
+function appliedBody({ value }: Body): JsonObject {
+  if (value === null) return {};
+  if (isObject(value)) return value;
+  const found = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+  throw badRequest(
+    `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${found} into Go value of type map[string]interface {}`,
+  );
+}
+
+/** Decodes what an apply has made. What the schema lets through and the type does not is nobody's fault in particular. */
+function decodeApplied(resource: Resource, given: JsonObject, value: JsonObject): KubeObject {
+  try {
+    return decodeObject(resource, value).object;
+  } catch (error) {
+    if (resource.custom || !hasCode(error, 400)) throw error;
+    const name = objectName(given);
+    const prefix = / in version "[^"]*" cannot be handled as a [^:]*: /.exec(error.message);
+    const why = prefix ? error.message.slice(prefix.index + prefix[0].length) : error.message;
+    const number = /cannot unmarshal number [^ ]* into Go struct field [^ ]+ of type (u?int\d*)$/.exec(why);
+    const told = number
+      ? `cannot convert float64 to ${number[1]}`
+      : why.startsWith('illegal base64')
+        ? `error decoding from json: ${why}`
+        : why;
+    throw failure(
+      500,
+      '',
+      `failed to convert new object (${name}) to proper version: unable to convert unstructured object to ${name.slice(name.indexOf('; ') + 2)}: ${told}`,
+    );
+  }
 }
 
 function checkApplied(scope: Scope, applied: JsonObject, name: string): void {

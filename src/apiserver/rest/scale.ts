@@ -9,7 +9,7 @@ import {
   notFound,
 } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
-import { applyObject, formatConflicts, formatErrors } from '../../schema/apply/index.ts';
+import { applyObject, formatConflicts, formatErrors, objectName } from '../../schema/apply/index.ts';
 import { at, clone, isObject, type JsonObject, numberAt } from '../../schema/json.ts';
 import { jsonText, plainText } from '../../schema/json-text.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
@@ -129,8 +129,19 @@ export async function writeScale(
     const keys = keysOf(paths(subresource).specReplicasPath);
     if ('patch' in change && change.patch.type === 'apply') {
       const { body, force } = change.patch;
-      const replicas = checkScale(resource, name, objectBody(body, 'Scale'), live);
-      return withoutScaleTimes(applyReplicas(scope, live, keys, replicas, force, options));
+      const applied = objectBody(body, 'Scale');
+      const replicas = checkScale(resource, name, applied, live);
+      // Who says nothing of replicas owns none.
+      const said = at(applied, 'spec', 'replicas') === undefined ? undefined : replicas;
+      const decision = withoutScaleTimes(applyReplicas(scope, live, keys, said, force, options));
+      // Other servers apply a Scale to a custom resource as far as to its conflicts.
+      if (resource.custom)
+        throw failure(
+          500,
+          '',
+          `failed to convert new object (${objectName(applied)}) to proper version: request to convert CR to an invalid group/version: autoscaling/v1`,
+        );
+      return decision;
     }
     const present = scaleOf(resource, subresource, live, false) as unknown as JsonObject;
     const value =
@@ -206,6 +217,7 @@ export function setReplicas(subresource: Subresource, object: KubeObject, replic
   setAt(asJson(object), keysOf(paths(subresource).specReplicasPath), replicas);
 }
 
+const SCALE_VERSION = 'autoscaling/v1';
 const UNTYPED: TypeSchema = { schema: {}, resolve: () => undefined };
 
 /** Server-side apply of a Scale: of nothing but the replicas of its object. */
@@ -213,7 +225,7 @@ function applyReplicas(
   scope: Scope,
   live: KubeObject,
   keys: readonly string[],
-  replicas: number,
+  replicas: number | undefined,
   force: boolean,
   options: WriteOptions,
 ): Decision {
@@ -225,7 +237,7 @@ function applyReplicas(
     kind: resource.kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
   };
-  setAt(applied, keys, replicas);
+  if (replicas !== undefined) setAt(applied, keys, replicas);
   const result = applyObject({
     live: asJson(live),
     applied,
@@ -237,10 +249,17 @@ function applyReplicas(
     type: resource.type,
     typeOf: (other) => otherVersion(scope, other),
     resetFields: {},
+    checked: resource.custom,
   });
   if ('errors' in result) throw failure(500, '', formatErrors(applied, result.errors));
+  if ('failure' in result) throw failure(500, '', result.failure);
   if ('conflicts' in result) {
-    const { message, causes } = formatConflicts(result.conflicts);
+    // Managers of replicas through a Scale own them in its version.
+    const { message, causes } = formatConflicts(
+      result.conflicts.map((conflict) =>
+        conflict.subresource === 'scale' ? { ...conflict, apiVersion: SCALE_VERSION } : conflict,
+      ),
+    );
     throw failure(409, 'Conflict', message, { causes: [...causes] });
   }
   return prepareUpdate(scope, asObject(clone(result.object)), live, options, true);

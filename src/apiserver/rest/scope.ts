@@ -19,7 +19,7 @@ export interface RestServer {
   readonly inFlight: InFlight;
   readonly listTexts: ListTexts;
   /** What the server does about an object that was just created, before its creation is answered. */
-  readonly afterCreate?: (resource: Resource, record: StoreRecord) => Promise<void>;
+  readonly afterWrite?: (resource: Resource, record: StoreRecord) => Promise<void>;
   /** Names of built-in admission plugins that are switched off. */
   readonly disabledAdmission?: ReadonlySet<string>;
   /** The resources of a logical cluster, as of now. */

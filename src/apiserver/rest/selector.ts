@@ -31,7 +31,7 @@ export function parseSelection(resource: Resource, labelSelector: string, fieldS
       if (field === 'metadata.name') {
         if (equal) name = value;
         tests.push((object) => (object.metadata.name === value) === equal);
-      } else if (field === 'metadata.namespace') {
+      } else if (field === 'metadata.namespace' && offersNamespace(resource)) {
         tests.push((object) => ((object.metadata.namespace ?? '') === value) === equal);
       } else if (resource.strategy.fieldLabelNames.includes(field)) {
         tests.push((object) => ((resource.strategy.fieldLabels?.(object)[field] ?? '') === value) === equal);
@@ -45,7 +45,14 @@ export function parseSelection(resource: Resource, labelSelector: string, fieldS
   return { matches: (object) => tests.every((test) => test(object)), name, nameOnly: false };
 }
 
+/** Kinds with fields of their own offer the namespace where they have one; all others in any case. */
+function offersNamespace({ namespaced, custom, strategy }: Resource): boolean {
+  return namespaced || (!custom && strategy.fieldLabelNames.length === 0);
+}
+
 function unknownField(resource: Resource, field: string): Error {
+  if (resource.group === 'batch' && resource.resource === 'jobs')
+    return badRequest(`field label ${JSON.stringify(field)} not supported for Job`);
   return badRequest(
     resource.custom || resource.strategy.fieldLabelNames.length > 0
       ? `field label not supported: ${field}`

@@ -3,12 +3,11 @@ import { hasCode } from '../../kube/status-error.ts';
 import { clone, isObject, listAt } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
 import type { NamespaceActions, ObjectActions } from '../controllers/actions.ts';
-import type { CleanupActions } from '../crd/index.ts';
-import { objectKey, parseKey } from '../store/key.ts';
+import { type CleanupActions, decideOnDefinition } from '../crd/index.ts';
+import { clusterPrefix, objectKey, parseKey } from '../store/key.ts';
 import { remove } from './delete.ts';
 import type { RestServer, Scope, WriteOptions } from './scope.ts';
 import { changeLive } from './special-subresources.ts';
-import { allocate } from './validation.ts';
 
 /** As whom the server's own controllers act. */
 export const CONTROLLER_USER: UserInfo = {
@@ -140,12 +139,18 @@ async function changeDefinition(
 ): Promise<void> {
   const found = scopeOf(server, key);
   if (!found) return;
-  const { scope } = found;
+  const { cluster, resource } = found.scope;
   await server.store.write(key, (current) => {
     if (!current) return undefined;
     const object = edit(clone(current.object));
     if (object === undefined) return undefined;
-    allocate(scope, object, object);
+    decideOnDefinition(
+      object,
+      server.store
+        .list(clusterPrefix(resource.group, resource.resource, cluster))
+        .records.map(({ object }) => object),
+      server.runtime.clock.now(),
+    );
     const finalizers = object.metadata.finalizers?.length ?? 0;
     return object.metadata.deletionTimestamp !== undefined && finalizers === 0 ? null : object;
   });

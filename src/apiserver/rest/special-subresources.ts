@@ -39,7 +39,7 @@ function checkVersion(scope: Scope, name: string, body: KubeObject, live: KubeOb
     );
 }
 
-/** PUT of `namespaces/finalize`: takes `spec.finalizers` and nothing else. */
+/** PUT of `namespaces/finalize`: takes metadata and `spec.finalizers`; the rest of the spec and the status stay. */
 export function finalizeNamespace(
   scope: Scope,
   name: string,
@@ -72,9 +72,8 @@ export async function bindPod(
   body: KubeObject,
   options: WriteOptions,
 ): Promise<Status> {
+  if (body.metadata.name !== name) throw badRequest('name in URL does not match name in Binding object');
   const node = stringAt(body, 'target', 'name') ?? '';
-  if ((body.metadata.name ?? '') !== name)
-    throw badRequest('name in URL does not match name in Binding object');
   checkTarget(stringAt(body, 'target', 'kind') ?? '', node);
   await commit(scope, name, options.dryRun, (current): Decision => {
     if (!current) throw notFound('', 'pods', name);
@@ -103,10 +102,8 @@ export async function bindPod(
       throw conflict('', 'pods/binding', name, `pod ${name} has non-empty .spec.schedulingGates`);
     spec.nodeName = node;
     object.spec = spec;
-    for (const field of ['labels', 'annotations'] as const) {
-      const added = body.metadata[field];
-      if (added) object.metadata[field] = { ...object.metadata[field], ...added };
-    }
+    const { annotations } = body.metadata;
+    if (annotations) object.metadata.annotations = { ...object.metadata.annotations, ...annotations };
     const status = isObject(object.status) ? object.status : {};
     const others = listAt(status, 'conditions').filter(
       (condition) => stringAt(condition, 'type') !== 'PodScheduled',
@@ -133,16 +130,20 @@ function checkTarget(kind: string, node: string): void {
     throw failure(500, '', problems.length === 1 ? (problems[0] ?? '') : `[${problems.join(', ')}]`);
 }
 
+const NO_QUERY: URLSearchParams = new URLSearchParams();
+
 /** POST of `pods/eviction`: deletes the pod unless a disruption budget allows no disruption. */
 export async function evictPod(
   scope: Scope,
   name: string,
   body: JsonObject,
   budgets: Iterable<StoreRecord>,
-  dryRun: boolean = false,
+  asRehearsal: boolean = false,
 ): Promise<Status> {
   const given = stringAt(body, 'metadata', 'name') ?? '';
   if (given !== name) throw badRequest('name in URL does not match name in Eviction object');
+  const deletion = parseDeleteOptions(objectAt(body, 'deleteOptions') ?? {}, NO_QUERY);
+  const dryRun = asRehearsal || deletion.dryRun;
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound('', 'pods', name);
   const pod = record.object;
@@ -157,15 +158,49 @@ export async function evictPod(
         '',
         'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
       );
-    if (concerned[0]) await spendBudget(scope, concerned[0], name, dryRun);
+    const [budget] = concerned;
+    if (budget && !isFreeToGo(pod, budget.object)) await spendBudget(scope, budget, name, dryRun);
   }
-  const options = objectAt(body, 'deleteOptions');
-  await remove(
-    scope,
-    name,
-    parseDeleteOptions(options ?? {}, new URLSearchParams(dryRun ? 'dryRun=All' : '')),
-  );
+  if (!dryRun) await markEvicted(scope, name);
+  await remove(scope, name, { ...deletion, dryRun });
   return success(201);
+}
+
+/** Whether a pod that is not ready may go without taking of the budget: no healthy pod is lost with it. */
+function isFreeToGo(pod: KubeObject, budget: KubeObject): boolean {
+  const isReady = listAt(pod, 'status', 'conditions').some(
+    (condition) => stringAt(condition, 'type') === 'Ready' && stringAt(condition, 'status') === 'True',
+  );
+  if (isReady) return false;
+  if (stringAt(budget, 'spec', 'unhealthyPodEvictionPolicy') === 'AlwaysAllow') return true;
+  const desired = numberAt(budget, 'status', 'desiredHealthy') ?? 0;
+  return desired > 0 && (numberAt(budget, 'status', 'currentHealthy') ?? 0) >= desired;
+}
+
+/** Tells in the status of a pod why it goes, while it is still there to be read. */
+async function markEvicted(scope: Scope, name: string): Promise<void> {
+  const now = formatTime(scope.server.runtime.clock.now());
+  await commit(scope, name, false, (current): Decision => {
+    if (!current) throw notFound('', 'pods', name);
+    const object = clone(current.object);
+    const status = isObject(object.status) ? object.status : {};
+    const others = listAt(status, 'conditions').filter(
+      (condition) => stringAt(condition, 'type') !== 'DisruptionTarget',
+    );
+    status.conditions = [
+      ...others,
+      {
+        type: 'DisruptionTarget',
+        status: 'True',
+        lastProbeTime: null,
+        lastTransitionTime: now,
+        reason: 'EvictionByEvictionAPI',
+        message: 'Eviction API: evicting',
+      },
+    ];
+    object.status = status;
+    return { action: 'put', object };
+  });
 }
 
 /** Pods that are over, or have not begun, disrupt nothing when they go. */

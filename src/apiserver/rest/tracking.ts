@@ -43,6 +43,7 @@ export function track(
       type: resource.type,
       typeOf: (apiVersion) => otherVersion(scope, apiVersion),
       resetFields: resetFieldsOf(scope),
+      checked: resource.custom,
     }),
   );
 }

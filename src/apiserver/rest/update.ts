@@ -9,7 +9,7 @@ import { bindNamespace, prepareCreate, repeatable } from './create.ts';
 import { afterwards } from './decision.ts';
 import { gone } from './delete.ts';
 import { setNextGeneration } from './generation.ts';
-import { DUPLICATE_OWNERS_WARNING, dedupeOwners, tidyMetadata } from './metadata.ts';
+import { dedupeOwners, tidyMetadata } from './metadata.ts';
 import { hasSubresource, type Scope, strategyContext, type WriteOptions, type Written } from './scope.ts';
 import { track } from './tracking.ts';
 import { allocate, validateUpdate } from './validation.ts';
@@ -88,7 +88,8 @@ export function prepareUpdate(
   let object = given;
   checkPreconditions(scope, object, live);
   restoreMetadata(object, live);
-  if (dedupeOwners(object)) scope.warn(DUPLICATE_OWNERS_WARNING);
+  const repeated = dedupeOwners(object);
+  if (repeated !== undefined) scope.warn(repeated);
   const status = subresource?.name === 'status';
   if (!applied) object = track(scope, object, live, options);
 
@@ -121,7 +122,7 @@ export function prepareUpdate(
     else setNextGeneration(resource, updated, live);
     if (!status) allocate(scope, updated, live);
     tidyMetadata(updated);
-    validateUpdate(resource, updated, live, subresource?.name);
+    validateUpdate(resource, updated, live, subresource?.name, scope.warn);
     const decide = (): Decision => {
       // Of a write of the status nothing is said of the rest.
       if (!status) for (const text of strategy.warnings?.(updated, live) ?? []) scope.warn(text);

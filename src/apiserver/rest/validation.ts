@@ -1,7 +1,9 @@
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { type FieldError, invalid } from '../../kube/status-error.ts';
-import { validateValue } from '../../schema/validate.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../builtins/index.ts';
+import type { JsonValue } from '../../schema/json.ts';
+import type { TypeSchema } from '../../schema/open-api-schema.ts';
+import { validateChange, validateValue } from '../../schema/validate.ts';
+import { validateObjectMeta, validateObjectMetaForm, validateObjectMetaUpdate } from '../builtins/index.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix } from '../store/key.ts';
 import type { Scope } from './scope.ts';
@@ -26,18 +28,29 @@ function subdomainProblems(name: string): string[] {
 }
 
 /** Custom resources are checked against their schema; built-ins were when they were decoded, beyond that by their strategy. */
-function schemaErrors(resource: Resource, object: KubeObject, subresource?: string): FieldError[] {
+function schemaErrors(
+  resource: Resource,
+  object: KubeObject,
+  old?: KubeObject,
+  subresource?: string,
+): FieldError[] {
   if (!resource.custom) return [];
   const { type } = resource;
   const status = type.schema.properties?.status;
-  if (subresource !== 'status' || status === undefined) return validateValue(asJson(object), type);
+  if (subresource !== 'status' || status === undefined)
+    return checked(asJson(object), old && asJson(old), type);
   // A write of the status is checked as if the status were all there is: the texts name fields from there.
   const value = asJson(object).status;
   if (value === undefined) return [];
-  return validateValue(value, { schema: status, resolve: type.resolve }).map((error) => ({
+  const before = old && asJson(old).status;
+  return checked(value, before, { schema: status, resolve: type.resolve }).map((error) => ({
     ...error,
     path: error.path === '' ? 'status' : error.path.startsWith('<') ? error.path : `status.${error.path}`,
   }));
+}
+
+function checked(value: JsonValue, old: JsonValue | undefined, type: TypeSchema): FieldError[] {
+  return old === undefined ? validateValue(value, type) : validateChange(value, old, type);
 }
 
 export function validateCreate(resource: Resource, object: KubeObject): void {
@@ -56,23 +69,64 @@ export function validateCreate(resource: Resource, object: KubeObject): void {
   ]);
 }
 
+interface MetadataChecks {
+  /** How often it is looked at what an update may not change, and at the form. */
+  readonly updates: number;
+  /** How often at the form alone. */
+  readonly forms: number;
+}
+
+/** Both the pipeline and the strategies of other servers check metadata, and clients see the causes of all. */
+const ONCE_MORE: MetadataChecks = { updates: 2, forms: 2 };
+const FORM_ONCE: MetadataChecks = { updates: 2, forms: 1 };
+const FORM_THRICE: MetadataChecks = { updates: 2, forms: 3 };
+const FORM_ONLY_MORE: MetadataChecks = { updates: 1, forms: 2 };
+const METADATA_CHECKS: Readonly<Record<string, MetadataChecks>> = {
+  '/limitranges': FORM_ONLY_MORE,
+  '/persistentvolumeclaims': FORM_THRICE,
+  '/persistentvolumes': { updates: 1, forms: 3 },
+  '/podtemplates': FORM_ONCE,
+  '/resourcequotas': FORM_ONCE,
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations': FORM_ONLY_MORE,
+  'admissionregistration.k8s.io/validatingwebhookconfigurations': FORM_ONLY_MORE,
+  'apiextensions.k8s.io/customresourcedefinitions': FORM_ONCE,
+  'apps/deployments': FORM_ONCE,
+  'apps/statefulsets': FORM_ONCE,
+  'autoscaling/horizontalpodautoscalers': FORM_ONCE,
+  'batch/cronjobs': FORM_ONCE,
+  'coordination.k8s.io/leases': FORM_ONCE,
+  'discovery.k8s.io/endpointslices': FORM_ONLY_MORE,
+  'flowcontrol.apiserver.k8s.io/flowschemas': FORM_ONLY_MORE,
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': FORM_ONLY_MORE,
+  'policy/poddisruptionbudgets': { updates: 1, forms: 1 },
+  'rbac.authorization.k8s.io/clusterrolebindings': FORM_THRICE,
+  'rbac.authorization.k8s.io/clusterroles': FORM_THRICE,
+  'rbac.authorization.k8s.io/rolebindings': FORM_THRICE,
+  'rbac.authorization.k8s.io/roles': FORM_THRICE,
+  'scheduling.k8s.io/priorityclasses': FORM_ONCE,
+  'storage.k8s.io/csidrivers': FORM_ONCE,
+  'storage.k8s.io/csinodes': { updates: 1, forms: 3 },
+};
+
 export function validateUpdate(
   resource: Resource,
   object: KubeObject,
   old: KubeObject,
   subresource?: string,
+  warn?: (text: string) => void,
 ): void {
   const { strategy } = resource;
   const metadata = validateObjectMetaUpdate(object, old);
-  const schema = schemaErrors(resource, object, subresource);
+  const form = validateObjectMetaForm(object, old, resource.custom);
+  const { updates, forms } = METADATA_CHECKS[`${resource.group}/${resource.resource}`] ?? ONCE_MORE;
+  const schema = schemaErrors(resource, object, old, subresource);
   const own = ownProblems(resource, object, old, subresource);
   refuse(resource, object, [
-    ...metadata,
-    // Both the pipeline and the strategies of other servers check metadata, and clients see both causes.
-    ...metadata,
+    ...Array.from({ length: updates }, () => metadata).flat(),
+    ...Array.from({ length: resource.custom ? 1 : forms }, () => form).flat(),
     ...schema,
     ...own,
-    ...(strategy.rules?.(object, old, schema) ?? []),
+    ...(strategy.rules?.(object, old, schema, warn) ?? []),
   ]);
 }
 

@@ -4,7 +4,7 @@ import { clone, deepEqual } from '../../schema/json.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import type { Resource } from '../resource.ts';
 import type { StoreRecord } from '../store/store.ts';
-import { normalizeStored } from './decode.ts';
+import { changeVersion, normalizeStored } from './decode.ts';
 
 /** An object in the version of a resource, with its JSON text. Shared: never change it. */
 export interface View {
@@ -44,8 +44,12 @@ function makeView(resource: Resource, record: StoreRecord): View {
   const { storedForm } = resource.strategy;
   const stored = clone(record.object);
   const object = storedForm ? storedForm.from(stored) : stored;
-  object.apiVersion = formatApiVersion(resource.group, resource.version);
-  if (!storedForm) normalizeStored(resource, object);
+  const apiVersion = formatApiVersion(resource.group, resource.version);
+  if (resource.custom && object.apiVersion !== apiVersion) changeVersion(resource, object);
+  else {
+    object.apiVersion = apiVersion;
+    if (!storedForm) normalizeStored(resource, object);
+  }
   if (deepEqual(object, record.object)) return record;
   return { object, bytes: Buffer.from(jsonText(object)) };
 }

@@ -31,12 +31,14 @@ const DEFAULT_COLUMNS: readonly CustomColumn[] = [
 ];
 
 /**
- * The printer of a custom resource: Name, then a column per entry. A path that cannot be read gives empty cells, since
- * the definition was accepted long ago when its objects are listed.
+ * The printer of a custom resource: Name, then a column per entry. Where a path cannot be read the table ends, since the
+ * definition was accepted long ago when its objects are listed.
  */
 export function crdColumns(columns: readonly CustomColumn[] | undefined): Printer {
   const own = columns && columns.length > 0;
-  const entries = own ? columns : DEFAULT_COLUMNS;
+  const wanted = own ? columns : DEFAULT_COLUMNS;
+  const unreadable = wanted.findIndex(({ jsonPath }) => !isReadable(jsonPath));
+  const entries = unreadable < 0 ? wanted : wanted.slice(0, unreadable);
   const compiled = entries.map((entry) => ({ type: entry.type, find: lazyPath(entry.jsonPath) }));
   return {
     columns: [
@@ -58,6 +60,19 @@ export function crdColumns(columns: readonly CustomColumn[] | undefined): Printe
       ...compiled.map(({ type, find }) => cellOf(type, find(asJson(object))[0], now)),
     ],
   };
+}
+
+/** Plain paths are readable, and most are plain. Names in double quotes are for other readers. */
+function isReadable(path: string): boolean {
+  if (/^(?:\.[A-Za-z_][A-Za-z0-9_-]*)+$/.test(path)) return true;
+  if (/\["/.test(path)) return false;
+  try {
+    compileJsonPath(path);
+    return true;
+  } catch (error) {
+    if (error instanceof JsonPathError) return false;
+    throw error;
+  }
 }
 
 /** Compiled when first shown: most definitions are never listed. */

@@ -482,8 +482,9 @@ describe('printer columns of custom resources', () => {
       '{"x":"w"}',
       null,
       '<invalid>',
-      null,
     ]);
-    expect(printer.cells(object({}), NOW).slice(1)).toEqual(Array(11).fill(null));
+    // A path that nobody can read ends the table.
+    expect(printer.columns.map(({ name }) => name)).not.toContain('Broken');
+    expect(printer.cells(object({}), NOW).slice(1)).toEqual(Array(10).fill(null));
   });
 });

@@ -25,6 +25,11 @@ const DELETION_GRACE_MS = 60_000;
 /** How far ahead a token may begin, should the clock have been set back. */
 const CLOCK_SKEW_S = 60;
 /** Signatures that were verified lately are not verified again; the rest of a token is checked every time. */
+/** As Go prints a list of texts. */
+function listText(texts: readonly string[]): string {
+  return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;
+}
+
 const VERIFIED_LIMIT = 256;
 
 export interface ObjectIdentity {
@@ -106,8 +111,15 @@ export function serviceAccountTokens(
   ): KubeObject {
     const object = store.get(objectKey(group, resource, cluster, namespace, identity.name))?.object;
     const deletedAt = parseTime(object?.metadata.deletionTimestamp);
-    if (object === undefined || object.metadata.uid !== identity.uid) throw unauthorized();
-    if (deletedAt !== undefined && deletedAt + DELETION_GRACE_MS < clock.now()) throw unauthorized();
+    if (object === undefined) throw unauthorized('service account token has been invalidated');
+    if (object.metadata.uid !== identity.uid)
+      throw unauthorized(
+        resource === 'serviceaccounts'
+          ? `service account UID (${object.metadata.uid ?? ''}) does not match claim (${identity.uid})`
+          : 'service account token has been invalidated',
+      );
+    if (deletedAt !== undefined && deletedAt + DELETION_GRACE_MS < clock.now())
+      throw unauthorized('service account token has been invalidated');
     return object;
   }
 
@@ -125,7 +137,7 @@ export function serviceAccountTokens(
     const now = clock.now() / 1000;
     const expires = numberAt(claims, 'exp');
     const begins = numberAt(claims, 'nbf');
-    if (expires === undefined || now >= expires) throw unauthorized();
+    if (expires === undefined || now >= expires) throw unauthorized('service account token has expired');
     if (begins !== undefined && now + CLOCK_SKEW_S < begins) throw unauthorized();
   }
 
@@ -140,7 +152,11 @@ export function serviceAccountTokens(
     const meant = texts(Array.isArray(claims.aud) ? claims.aud : [claims.aud ?? null]);
     const shared = meant.filter((audience) => audiences.includes(audience));
     const subject = subjectOf(claims);
-    if (shared.length === 0 || subject === undefined) throw unauthorized();
+    if (shared.length === 0)
+      throw unauthorized(
+        `token audiences ${listText(meant)} is invalid for the target audiences ${listText(audiences)}`,
+      );
+    if (subject === undefined) throw unauthorized();
     if (claims.sub !== serviceAccountName(subject.namespace, subject.serviceaccount.name))
       throw unauthorized();
     checkSubject(cluster, subject);

@@ -1,4 +1,4 @@
-import { formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import { badRequest, conflict, type FieldError, invalid, notFound } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { type JsonObject, listAt, numberAt, objectAt, stringAt } from '../../schema/json.ts';
@@ -37,7 +37,12 @@ export function requestToken(
     strategy: REQUEST_STRATEGY,
   };
   const within: Scope = { ...scope, resource, subresource: { name: 'token', verbs: ['create'] } };
-  const decoded = decodeObject(resource, objectBody(body, KIND), body.strict);
+  const decoded = decodeObject(
+    resource,
+    objectBody(body, KIND),
+    body.strict,
+    scope.server.resources(scope.cluster),
+  );
   reportStrict(resource, decoded.strict, options.fieldValidation, scope.warn);
   const { store, runtime } = scope.server;
   const record = store.get(keyOf(scope, name));
@@ -50,6 +55,7 @@ export function requestToken(
     expirationSeconds: numberAt(spec, 'expirationSeconds') ?? DEFAULT_SECONDS,
   };
   const request = track(within, decoded.object, undefined, options);
+  forgetReference(request);
   const asked = objectAt(request, 'spec') ?? {};
   const seconds = numberAt(asked, 'expirationSeconds') ?? DEFAULT_SECONDS;
   const problem = secondsProblem(seconds);
@@ -76,6 +82,14 @@ export function requestToken(
   };
 }
 
+/** In Go an empty request has a reference, which is null: the fields within are what the client has added. */
+function forgetReference(request: KubeObject): void {
+  for (const entry of listAt(request, 'metadata', 'managedFields')) {
+    const fields = objectAt(entry, 'fieldsV1', 'f:spec', 'f:boundObjectRef');
+    if (fields) delete fields['.'];
+  }
+}
+
 const REQUEST_STRATEGY: Scope['resource']['strategy'] = {
   generation: 'none',
   allowUnconditionalUpdate: true,
@@ -87,21 +101,12 @@ const REQUEST_STRATEGY: Scope['resource']['strategy'] = {
 };
 
 function checkPlace(request: KubeObject, name: string, namespace: string): void {
-  const errors: FieldError[] = [];
-  const check = (field: 'name' | 'namespace', expected: string): void => {
-    const value = request.metadata[field] ?? '';
-    if (value === '' || value === expected) return;
-    const what = field === 'name' ? 'name' : 'namespace';
-    errors.push({
-      type: 'Invalid',
-      path: `metadata.${field}`,
-      value,
-      detail: `must match the service account ${what} if specified`,
-    });
-  };
-  check('name', name);
-  check('namespace', namespace);
-  if (errors.length > 0) throw invalid(GROUP, KIND, request.metadata.name ?? '', errors);
+  const { name: givenName = '', namespace: givenNamespace = '' } = request.metadata;
+  if (givenNamespace !== '' && givenNamespace !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  if (givenName === '' || givenName === name) return;
+  const detail = 'must match the service account name if specified';
+  throw invalid(GROUP, KIND, name, [{ type: 'Invalid', path: 'metadata.name', value: givenName, detail }]);
 }
 
 function secondsProblem(value: number): FieldError | undefined {
@@ -133,9 +138,10 @@ function bound(
   const kind = stringAt(reference, 'kind') ?? '';
   const name = stringAt(reference, 'name') ?? '';
   const what = `${group}/${version}, Kind=${kind}`;
-  const known = KINDS[kind];
-  if (known === undefined || !Object.hasOwn(KINDS, kind) || formatApiVersion(group, version) !== 'v1')
-    throw badRequest(`cannot bind token to object of type ${what}`);
+  const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
+  const isCore = group === '' && (version === 'v1' || version === '');
+  if (known === undefined || !isCore) throw badRequest(`cannot bind token to object of type ${what}`);
+  if (name === '') throw badRequest('Name parameter required.');
   const namespace = known.namespaced ? scope.namespace : '';
   const object = find(scope, known.resource, namespace, name);
   if (object === undefined) throw notFound('', known.resource, name);

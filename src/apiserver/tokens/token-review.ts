@@ -23,7 +23,11 @@ export async function tokenReview(
   if (token === '') throw badRequest('token is required for TokenReview in authentication');
   const named = listAt(body, 'spec', 'audiences').filter((audience) => typeof audience === 'string');
   const identity = await identityOf(reviewer, cluster, token, named);
-  if (identity === undefined) return { ...body, status: { user: {}, error: 'invalid bearer token' } };
+  if (identity === undefined || typeof identity === 'string') {
+    // Each kind of token has its say: those that have nothing more to say than that it is bad say it once.
+    const error = identity === undefined ? BAD_TOKEN : `[${BAD_TOKEN}, ${identity}]`;
+    return { ...body, status: { user: {}, error } };
+  }
   return {
     ...body,
     status: {
@@ -34,12 +38,15 @@ export async function tokenReview(
   };
 }
 
+const BAD_TOKEN = 'invalid bearer token';
+
+/** Whose token it is, or what is wrong with one that this server has issued. */
 async function identityOf(
   reviewer: TokenReviewer,
   cluster: string,
   token: string,
   named: readonly string[],
-): Promise<TokenIdentity | undefined> {
+): Promise<TokenIdentity | string | undefined> {
   const own = reviewer.audiences(cluster);
   const audiences = named.length > 0 ? named : own;
   try {
@@ -54,7 +61,7 @@ async function identityOf(
     return user && known({ user, audiences: shared });
   } catch (error) {
     if (!(error instanceof StatusError) || error.code !== 401) throw error;
-    return undefined;
+    return typeof error.cause === 'string' ? error.cause : undefined;
   }
 }
 

@@ -266,7 +266,11 @@ describe('token reviews', () => {
       audiences: ['vault'],
       user: { username: 'system:serviceaccount:default:bot' },
     });
-    expect(await review({ token })).toEqual({ user: {}, error: 'invalid bearer token' });
+    expect(await review({ token })).toEqual({
+      user: {},
+      error:
+        '[invalid bearer token, token audiences ["vault" "x"] is invalid for the target audiences ["https://kubernetes.default.svc"]]',
+    });
     expect(await review({ token: 'nope' })).toEqual({ user: {}, error: 'invalid bearer token' });
     expect((await fixture.post(REVIEWS, { spec: {} })).status).toBe(400);
   });

@@ -84,8 +84,8 @@ function boolFromText(value: string): Value {
   return conversionError('bool', value);
 }
 
-function conversionError(kind: string, value: string): CelError {
-  return new CelError(`type conversion error from string to ${kind}: ${JSON.stringify(value.slice(0, 64))}`);
+function conversionError(kind: string, _value: string): CelError {
+  return new CelError(`type conversion error from 'string' to '${kind}'`);
 }
 
 function textFromBytes(value: Uint8Array): Value {

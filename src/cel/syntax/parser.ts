@@ -101,6 +101,10 @@ export function parseExpression(source: string, options: ParseOptions): ParseRes
   }
 }
 
+/** What an expression may begin with, as the reference grammar's parser lists it. */
+const EXPRESSION_START =
+  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
 function codePoints(source: string, limit: number): number {
   let count = 0;
   for (let at = 0; at < source.length && count <= limit; count++)
@@ -270,7 +274,7 @@ function parsePrimary(parser: Parser): Expr {
     case OPEN_BRACE:
       return parseMap(parser);
     default:
-      throw unexpected(parser, 'an expression');
+      throw unexpected(parser, EXPRESSION_START);
   }
 }
 

@@ -102,6 +102,7 @@ export function compilePropagation(
     rollout,
     revisionHistoryLimit,
     deletionBudget = DEFAULT_DELETION_BUDGET,
+    clusterBudget,
   } = propagation.spec;
   if (apply?.workloadUpdate)
     for (const problem of updateProblems(
@@ -128,6 +129,7 @@ export function compilePropagation(
       overrides,
       suspend: suspend || suspension?.dispatching === true,
       deletionBudget,
+      ...(clusterBudget === undefined ? {} : { clusterBudget }),
       ...(propagation.spec.replicas === undefined ? {} : { replicas: propagation.spec.replicas }),
       ...(apply === undefined ? {} : { applyStrategy: apply }),
       ...((closure?.added ?? []).length === 0

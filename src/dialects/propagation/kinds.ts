@@ -184,6 +184,9 @@ function spec(selector: OpenApiSchema): OpenApiSchema {
       deletionBudget: intOrString(
         'How many objects one change may take away from a cluster by no longer selecting them: a number or a percentage. 50% by default. Deleting an object is an order of its own and not counted.',
       ),
+      clusterBudget: intOrString(
+        'How many of its clusters may be left at once by no longer being chosen: a number or a percentage. Where more would be, what is there stays on all of them until this allows it. Without it there is no bound. Deleting the intent, or a cluster that is detached, is an order of its own and not counted.',
+      ),
     },
     'What goes where.',
     { required: ['resourceSelectors', 'placement'] },

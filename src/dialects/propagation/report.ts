@@ -20,6 +20,8 @@ export interface PropagationFindings {
   readonly replicas?: ReplicaRecord | undefined;
   readonly dispatchedTo: readonly string[];
   readonly summary: FleetSummary;
+  /** Why clusters that are not chosen any more keep what they have. */
+  readonly keeping?: string | undefined;
   readonly suspended: boolean;
   /** Why the hub sends nothing to anyone, where it does not. */
   readonly observing?: string | undefined;
@@ -134,6 +136,7 @@ export function reportPropagation(
         first.reason,
         `${waiting.length} of ${found.summary.clusters} clusters do not have generation ${found.dispatchGeneration}; ${first.cluster}: ${first.message}`,
       );
+    else if (found.keeping !== undefined) set('Dispatched', 'False', 'NotDispatched', found.keeping);
     else
       set(
         'Dispatched',

@@ -30,6 +30,7 @@ export interface PropagationSpec extends Steering {
   readonly returnStatus?: ReturnMode;
   readonly suspend?: boolean;
   readonly deletionBudget?: number | string;
+  readonly clusterBudget?: number | string;
 }
 
 /** Where a rollout is, for people. */

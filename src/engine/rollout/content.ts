@@ -8,6 +8,7 @@ type Circumstances =
   | 'placement'
   | 'suspend'
   | 'deletionBudget'
+  | 'clusterBudget'
   | 'rollout'
   | 'revisionHistoryLimit';
 
@@ -21,6 +22,7 @@ export function contentOf(intent: Intent): RevisionContent {
     placement: _placement,
     suspend: _suspend,
     deletionBudget: _budget,
+    clusterBudget: _clusters,
     rollout: _rollout,
     revisionHistoryLimit: _limit,
     ...content
@@ -30,7 +32,7 @@ export function contentOf(intent: Intent): RevisionContent {
 
 /** The intent with the content of another revision. */
 export function withContent(intent: Intent, content: RevisionContent): Intent {
-  const { source, author, placement, suspend, deletionBudget } = intent;
+  const { source, author, placement, suspend, deletionBudget, clusterBudget } = intent;
   return {
     ...content,
     source,
@@ -38,6 +40,7 @@ export function withContent(intent: Intent, content: RevisionContent): Intent {
     placement,
     suspend,
     deletionBudget,
+    ...(clusterBudget === undefined ? {} : { clusterBudget }),
   };
 }
 

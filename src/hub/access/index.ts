@@ -10,7 +10,7 @@
  */
 export { type Access, type AccessOptions, startAccess } from './access.ts';
 export { CLUSTER_ANNOTATION, type MissingCluster } from './fleet/index.ts';
-export { grantPolicy } from './install.ts';
+export { accessRoles, grantPolicy } from './install.ts';
 export { type AccessListenerOptions, publishedClientCa, startAccessListener } from './listener.ts';
 export { followedMembers, type KnownLinks, type Members, sessionMembers } from './members.ts';
 export { type AccessNotice, type AccessNoticeWriter, accessNotice, readAccessNotices } from './notice.ts';

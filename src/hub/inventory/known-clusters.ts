@@ -1,7 +1,7 @@
 import { clusterFactsOf } from '../../dialects/kubevela/cluster-facts.ts';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import { UNREACHABLE_TAINT } from '../../dialects/kubevela/report.ts';
-import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
+import type { ApiEnablement, SpokeCluster } from '../../dialects/kubevela/types.ts';
 import type { ClusterFacts } from '../../engine/intent.ts';
 import type { PlaneName } from '../../engine/render/cluster-patches.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
@@ -10,6 +10,7 @@ import { startInformer } from '../../kube/informer-cache.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
+import { sharedValues } from './shared-values.ts';
 
 export const SPOKE_CLUSTERS: ResourceId = resourceIdOf(SPOKE_CLUSTER);
 
@@ -54,7 +55,14 @@ export function followClusters(
   onSeen: (key: string) => void = () => undefined,
 ): KnownClusters {
   let failure: string | undefined;
+  const sharedKinds = sharedValues<readonly string[]>();
+  const sharedApis = sharedValues<ApiEnablement[]>();
   const objects = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS, {
+    keep(object) {
+      const { status } = object;
+      if (status?.apiEnablements) status.apiEnablements = sharedApis(status.apiEnablements);
+      return object;
+    },
     onFailure(error) {
       failure = errorText(error);
       tried.resolve();
@@ -68,7 +76,6 @@ export function followClusters(
   const facts = new Map<string, ClusterFacts>();
   /** All of them, until a cluster comes, goes or changes: each plan asks. */
   let known: readonly ClusterFacts[] | undefined;
-  const kindLists = sharedLists();
 
   objects.onChange(({ type, object, previous }) => {
     known = undefined;
@@ -124,7 +131,7 @@ export function followClusters(
   function factsOf(object: SpokeCluster): ClusterFacts {
     const { name = '' } = object.metadata;
     const read = clusterFactsOf(object);
-    const now = read.apis ? { ...read, apis: { ...read.apis, kinds: kindLists(read.apis.kinds) } } : read;
+    const now = read.apis ? { ...read, apis: { ...read.apis, kinds: sharedKinds(read.apis.kinds) } } : read;
     const before = facts.get(name);
     if (before && deepEqual(before, now)) return before;
     facts.set(name, now);
@@ -203,21 +210,5 @@ function keyIndex(): KeyIndex {
       else keys.delete(word);
     },
     of: (word) => [...(keys.get(word) ?? [])],
-  };
-}
-
-/** Clusters of one make serve the same kinds; more makes than this are not kept apart in memory. */
-const MAX_LISTS = 256;
-
-/** The same list for the same words. */
-function sharedLists(): (list: readonly string[]) => readonly string[] {
-  const lists = new Map<string, readonly string[]>();
-  return (list) => {
-    const key = list.join('\n');
-    const known = lists.get(key);
-    if (known) return known;
-    if (lists.size >= MAX_LISTS) lists.clear();
-    lists.set(key, list);
-    return list;
   };
 }

@@ -8,6 +8,7 @@ import type { HistogramRow } from '../../runtime/metrics.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Fleet } from '../fleet.ts';
 import { type Probe, type ProbeMemory, probeSpoke, refreshApis } from './probe.ts';
+import { sharedServedApis } from './served-apis.ts';
 import type { Connection, Sighting } from './sighting.ts';
 import { ID_PROPERTY } from './twins.ts';
 
@@ -33,6 +34,7 @@ export interface Probing {
 export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
   const { clock } = runtime;
   const took = runtime.metrics.histogram(PROBE_METRIC);
+  const sharedApis = sharedServedApis();
 
   function clientOf(name: string, link: Link): Client {
     const session = fleet.session(name);
@@ -49,7 +51,8 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
       if (applied === sighting.applied || last.found.apis === undefined)
         return withInfo(last.found, statedBy(spoke, link));
       sighting.applied = applied;
-      sighting.memory = await refreshApis(runtime, clientOf(name, link), timeoutMs, sighting.memory);
+      const read = await refreshApis(runtime, clientOf(name, link), timeoutMs, sighting.memory);
+      sighting.memory = shared(read, sighting.memory);
       const found = { ...last.found, apis: sighting.memory.served?.all ?? last.found.apis };
       sighting.probed = { ...last, found };
       return withInfo(found, statedBy(spoke, link));
@@ -61,9 +64,10 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
         ? sighting.memory
         : withoutUid(sighting.memory);
     const at = clock.monotonic();
-    const result = await probeSpoke(runtime, clientOf(name, link), timeoutMs, memory, (signal) =>
+    const probed = await probeSpoke(runtime, clientOf(name, link), timeoutMs, memory, (signal) =>
       whenStated(spoke, link, signal),
     );
+    const result = probed.reached ? { ...probed, memory: shared(probed.memory, memory) } : probed;
     took.observe((clock.monotonic() - at) / 1000);
     const probedAt = clock.now();
     if (result.reached) {
@@ -73,6 +77,12 @@ export function createProbing(runtime: Runtime, fleet: Fleet): Probing {
     const found = judged(spoke, sighting, foundBy(name, result, probedAt));
     sighting.probed = { at, up: link.up, found };
     return withInfo(found, statedBy(spoke, link));
+  }
+
+  /** Nothing new is nothing to look for. */
+  function shared(read: ProbeMemory, before: ProbeMemory): ProbeMemory {
+    const { served } = read;
+    return served === undefined || served === before.served ? read : { ...read, served: sharedApis(served) };
   }
 
   /** Looks for an engine first where none is known: it may be there by now. */

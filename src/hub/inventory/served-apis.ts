@@ -4,6 +4,7 @@ import type { Client } from '../../kube/client.ts';
 import { readBody } from '../../kube/exchange.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
 import { parseJson } from '../../schema/json-text.ts';
+import { sharedValues } from './shared-values.ts';
 
 /** What a cluster serves, and the marks by which it says that this is still so. */
 export interface ServedApis {
@@ -59,6 +60,13 @@ export async function readServedApis(
   const all = PATHS.flatMap((path) => parts.get(path)?.apis ?? []);
   const total = all.reduce((sum, { kinds }) => sum + kinds.length, 0);
   return total > MAX_KINDS ? undefined : { all, parts };
+}
+
+/** The same object for clusters that serve the same under the same marks. */
+export function sharedServedApis(): (served: ServedApis) => ServedApis {
+  return sharedValues(({ all, parts }) =>
+    JSON.stringify([all, [...parts].map(([path, { tag, apis }]) => [path, tag, apis.length])]),
+  );
 }
 
 /** Of an APIGroupDiscoveryList; `undefined` for anything else, and where a part of it is of an API server that is away. */

@@ -26,7 +26,10 @@ const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 /** Follows the SpokeClusters: who is no longer accepted, and whose credential goes with them (K18). */
 export function followJoins(runtime: Runtime, client: Client): Joins {
   const listeners: ((spoke: string, why: string) => void)[] = [];
-  const clusters = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS);
+  // The status is the most of it, and says nothing of who may come.
+  const clusters = startInformer<SpokeCluster>(runtime, client, SPOKE_CLUSTERS, {
+    keep: ({ status: _status, ...rest }) => rest,
+  });
   const credentials = startController(runtime, {
     name: 'joined-credentials',
     async reconcile(key): Promise<void> {

@@ -10,10 +10,11 @@ import type { Compiled } from '../../engine/compiled.ts';
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { startEventRecorder } from '../../kube/events.ts';
-import type { Change } from '../../kube/informer.ts';
+import type { Change, Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import { type KubeObject, refKey, refOf, refText } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
+import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { writingRights } from '../author/index.ts';
@@ -28,8 +29,10 @@ const MOST_TOLD = 1_000;
 export interface OverridePolicies {
   /** An intent with what policies make of its objects. `refused` where a policy was left out: rights may be given at any time. */
   into(compiled: Compiled, from: IntentObject): Promise<{ compiled: Compiled; refused: boolean }>;
-  /** Whether all policies are known. */
+  /** Resolves when all policies are known, or it is known why they are not. */
   whenKnown(): Promise<void>;
+  /** Why nobody knows which policies there are: then nothing may be sent, since they may change it. */
+  unread(): string | undefined;
   stop(): void;
 }
 
@@ -37,6 +40,13 @@ export interface OverridePoliciesOptions {
   readonly client: Client;
   /** A policy changed, and with it what is made of the objects that `means` means. */
   readonly onChange: (means: (object: KubeObject) => boolean) => void;
+}
+
+interface Followed {
+  readonly informer: Informer<OverridePolicy>;
+  readonly known: Promise<void>;
+  /** Why they could not be listed at last. */
+  failure?: string;
 }
 
 /** Serves the kinds of override policies, unless somebody else does, and has the hub's API server write down who writes them. */
@@ -64,15 +74,29 @@ export function followOverridePolicies(
   const told = new Map<string, string>();
   const informers = KINDS.map((kind) => {
     const known = Promise.withResolvers<void>();
-    const informer = startInformer<OverridePolicy>(runtime, client, resourceIdOf(kind), {
-      // Where somebody serves other versions of the kind only there are none.
-      onFailure(error) {
-        if (hasCode(error, 404)) known.resolve();
+    const followed: Followed = {
+      known: known.promise,
+      informer: startInformer<OverridePolicy>(runtime, client, resourceIdOf(kind), {
+        onFailure(error) {
+          // Where somebody serves other versions of the kind only there are none.
+          if (hasCode(error, 404)) delete followed.failure;
+          else followed.failure = errorText(error);
+          if (hasCode(error, 404) || hasCode(error, 403)) known.resolve();
+        },
+      }),
+    };
+    const { informer } = followed;
+    informer.whenSynced().then(
+      () => {
+        const wasUnread = followed.failure !== undefined;
+        delete followed.failure;
+        known.resolve();
+        if (wasUnread) onChange(() => true);
       },
-    });
-    informer.whenSynced().then(known.resolve, known.resolve);
+      () => known.resolve(),
+    );
     informer.onChange(noteChange);
-    return { informer, known: known.promise };
+    return followed;
   });
 
   function noteChange({ type, object, previous }: Change<OverridePolicy>): void {
@@ -144,6 +168,10 @@ export function followOverridePolicies(
     },
     async whenKnown(): Promise<void> {
       await Promise.all(informers.map(({ known }) => known));
+    },
+    unread(): string | undefined {
+      const failure = informers.find((each) => !each.informer.synced && each.failure !== undefined)?.failure;
+      return failure === undefined ? undefined : `override policies cannot be read by the hub: ${failure}`;
     },
     stop(): void {
       for (const { informer } of informers) informer.stop();

@@ -104,7 +104,7 @@ describe('FieldsV1', () => {
     const odd = {
       'k:{"port": 80.0, "name":"x"}': { 'f:a': {} },
       'q:7': { 'f:b': {} },
-      'f:c': { 'zz:1': {} },
+      'f:c': { 'z:1': {} },
     };
     expect(decodeFieldsV1(odd)).toEqual(setOf(['k:{"name":"x","port":80}', 'f:a'], ['f:c']));
   });
@@ -112,6 +112,7 @@ describe('FieldsV1', () => {
   it('[V27] refuses what is not FieldsV1', () => {
     expect(decodeFieldsV1('x')).toBeUndefined();
     expect(decodeFieldsV1({ 'f:a': 1 })).toBeUndefined();
+    expect(decodeFieldsV1({ data: {} })).toBeUndefined();
     let deep = {};
     for (let i = 0; i < 400; i++) deep = { 'f:a': deep };
     expect(decodeFieldsV1(deep)).toBeUndefined();

@@ -148,11 +148,9 @@ export function sortedChildren(set: FieldSet): [PathElement, FieldSet][] {
   return set.children === undefined ? [] : [...set.children].sort((a, b) => compareElements(a[0], b[0]));
 }
 
-/** Every path of the set in order, a path before those below it. */
+/** Every path of the set in order: of each node its members first, then what lies below them. */
 export function* pathsOf(set: FieldSet, prefix: FieldPath = []): Generator<FieldPath> {
-  for (const [element, node] of sortedChildren(set)) {
-    const path = [...prefix, element];
-    if (node.owned) yield path;
-    yield* pathsOf(node, path);
-  }
+  const children = sortedChildren(set);
+  for (const [element, node] of children) if (node.owned) yield [...prefix, element];
+  for (const [element, node] of children) yield* pathsOf(node, [...prefix, element]);
 }

@@ -7,7 +7,7 @@ const maxDepth = 256;
 
 /**
  * Reads FieldsV1: an object whose keys are path elements; `{}` is a path of the set, `"."` in a node with others says
- * that the node's own path is in the set. Unknown kinds of elements are left out. `undefined` when it is not FieldsV1.
+ * that the node's own path is in the set. Unknown kinds of elements (`x:…`) are left out. `undefined` when it is not FieldsV1.
  */
 export function decodeFieldsV1(fields: JsonValue | undefined): FieldSet | undefined {
   if (!isObject(fields)) return undefined;
@@ -29,7 +29,10 @@ function decodeNode(fields: JsonObject, depth: number): FieldSet | undefined {
     if (below === undefined) continue;
     if (!isObject(below)) return undefined;
     const element = parseElement(key);
-    if (element === undefined) continue;
+    if (element === undefined) {
+      if (key.charAt(1) !== ':') return undefined;
+      continue;
+    }
     const node = decodeNode(below, depth + 1);
     if (node === undefined) return undefined;
     children ??= new Map();

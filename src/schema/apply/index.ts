@@ -28,4 +28,4 @@ export {
   type Write,
 } from './manager.ts';
 export { mergeApplied } from './merge-applied.ts';
-export { formatErrors, headProblem } from './validate.ts';
+export { formatErrors, headProblem, objectName } from './validate.ts';

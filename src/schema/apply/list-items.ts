@@ -12,9 +12,8 @@ export function itemElement(list: ListType, item: JsonValue): PathElement | unde
   let key = '';
   // In the order of their names, so that equal keys have equal text.
   for (const { name, text, default: fallback } of list.keys) {
-    // A key without value and default is left out: the item is another one than those that have it.
     const value = own(item, name) ?? fallback;
-    if (value === undefined) continue;
+    if (value === undefined) return undefined;
     key = `${key}${key === '' ? '' : ','}${text}${canonicalJson(value)}`;
   }
   return key === '' ? undefined : `k:{${key}}`;
@@ -23,15 +22,15 @@ export function itemElement(list: ListType, item: JsonValue): PathElement | unde
 /** Why an item has no path element. */
 export function itemProblem(list: ListType, item: JsonValue): string {
   if (list.relation === 'set') {
-    if (item === null) return 'associative list without keys has an element that is null';
+    if (item === null) return "associative list without keys has an element that's an explicit null";
     return Array.isArray(item)
-      ? 'associative list without keys has an element that is a list'
-      : 'associative list without keys has an element that is a map';
+      ? 'not supported: associative list with lists as elements'
+      : "associative list without keys has an element that's a map type";
   }
   if (item === null) return 'associative list with keys may not have a null element';
-  if (!isObject(item)) return 'associative list with keys may not have elements that are not maps';
-  const names = list.keys.map((key) => key.name).join(' ');
-  return `associative list with keys has an element that omits all key fields [${names}] and has no defaults for them`;
+  if (!isObject(item)) return 'associative list with keys may not have non-map elements';
+  const missing = list.keys.find((key) => (own(item, key.name) ?? key.default) === undefined);
+  return `associative list with keys has an element that omits key field ${JSON.stringify(missing?.name ?? '')} (and doesn't have default value)`;
 }
 
 /**

@@ -28,7 +28,7 @@ import {
 } from './managed-fields.ts';
 import { objectType } from './typed-schema.ts';
 import { applied, type ConflictSets, ownershipAfterUpdate, type Setting, type Version } from './updater.ts';
-import { validateApplied } from './validate.ts';
+import { objectName, problemsText, validateApplied, validateStored } from './validate.ts';
 
 /** What both kinds of writes have in common. */
 export interface Write {
@@ -47,11 +47,18 @@ export interface Write {
   readonly typeOf?: (apiVersion: string) => OtherVersion | undefined;
   /** Fields that nobody can come to own through this endpoint, in FieldsV1 form: `{"f:status":{}}`. */
   readonly resetFields: JsonObject;
+  /** Whether stored objects may not be of their types, as custom resources may be: then each is looked at first. */
+  readonly checked?: boolean;
 }
 
 export interface OtherVersion {
   readonly type: TypeSchema;
   convert(object: JsonObject): JsonObject;
+}
+
+/** Why fields could not be told apart, in the API server's words. */
+export interface ApplyFailure {
+  readonly failure: string;
 }
 
 export interface UpdateWrite extends Write {
@@ -62,6 +69,8 @@ export interface UpdateWrite extends Write {
 export interface ApplyWrite extends Write {
   /** What the applier wants to say, and nothing else. */
   readonly applied: JsonObject;
+  /** What the applier sent, where `applied` is more than that. */
+  readonly given?: JsonObject;
   /** Take fields from other managers instead of failing. */
   readonly force: boolean;
 }
@@ -69,7 +78,8 @@ export interface ApplyWrite extends Write {
 export type ApplyOutcome =
   | { readonly object: JsonObject; readonly changed: boolean }
   | { readonly conflicts: readonly Conflict[] }
-  | { readonly errors: readonly string[] };
+  | { readonly errors: readonly string[] }
+  | ApplyFailure;
 
 /** The owner of all that an object held before it was first applied. */
 const beforeFirstApply = 'before-first-apply';
@@ -103,7 +113,8 @@ export function trackUpdate(write: UpdateWrite): JsonObject {
   if (known.size === 0 && write.live !== undefined) return next;
   const live = write.live === undefined ? {} : withoutManagedFields(write.live);
   const managers = updatedManagers(live, next, known, write.manager, write, settingOf(write));
-  return withManagers(next, capUpdaters(managers));
+  // Of what is not of its type nobody owns anything.
+  return managers === undefined ? next : withManagers(next, capUpdaters(managers));
 }
 
 /**
@@ -116,8 +127,11 @@ export function applyObject(write: ApplyWrite): ApplyOutcome {
   if (errors.length > 0) return { errors };
   const live = write.live === undefined ? {} : withoutManagedFields(write.live);
   let known: Managers = decodeManagers(objectAt(write.live, 'metadata')?.managedFields) ?? new Map();
+  const misfit = setting.problem(live, setting.version);
+  if (misfit !== undefined)
+    return { failure: `failed to create typed live object (${objectName(live)}): ${misfit}` };
   if (known.size === 0 && write.live !== undefined) {
-    known = updatedManagers({}, live, known, beforeFirstApply, write, setting);
+    known = updatedManagers({}, live, known, beforeFirstApply, write, setting) ?? known;
   }
 
   const me = managerInfo(write, write.manager, 'Apply');
@@ -128,6 +142,7 @@ export function applyObject(write: ApplyWrite): ApplyOutcome {
     outcome =
       refused.size > 0 ? { conflicts: refused } : applied(live, write.applied, known, me, true, setting);
   }
+  if ('failure' in outcome) return outcome;
   if ('conflicts' in outcome) return { conflicts: listConflicts(outcome.conflicts, known) };
 
   const managers = outcome.managers;
@@ -138,7 +153,9 @@ export function applyObject(write: ApplyWrite): ApplyOutcome {
     keep(managers, me.id, { ...mine, time, set: difference(mine.set, neverOwned) }, known.get(me.id));
   }
   const merged =
-    write.manager === 'kubectl' ? refreshLastApplied(outcome.object, write.applied) : outcome.object;
+    write.manager === 'kubectl'
+      ? refreshLastApplied(outcome.object, write.given ?? write.applied)
+      : outcome.object;
   const object = withManagers(merged, managers);
   const changed = write.live === undefined || !deepEqual(write.live, object);
   return { object, changed };
@@ -184,6 +201,8 @@ function settingOf(write: Write): Setting {
       return version;
     },
     reset: resetSet(write.resetFields),
+    problem: (object, { type }) =>
+      write.checked === true ? problemsText(validateStored(object, type)) : undefined,
   };
 }
 
@@ -218,8 +237,11 @@ function updatedManagers(
   name: string,
   write: Write,
   setting: Setting,
-): Map<string, Manager> {
-  const { managers, taken } = ownershipAfterUpdate(live, next, known, setting);
+): Map<string, Manager> | undefined {
+  if (setting.problem(live, setting.version) ?? setting.problem(next, setting.version)) return undefined;
+  const outcome = ownershipAfterUpdate(live, next, known, setting);
+  if ('failure' in outcome) return undefined;
+  const { managers, taken } = outcome;
   const set = difference(taken, neverOwned);
   if (isEmptySet(set)) return managers;
   const me = managerInfo(write, name, 'Update');

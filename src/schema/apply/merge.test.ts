@@ -274,11 +274,11 @@ describe('an applied object', () => {
 
   it('[V27] items without an identity are refused', () => {
     expect(problems({ parts: [{ value: 1 }] })[0]).toMatch(
-      /^\.spec\.parts: element 0: .*omits all key fields \[name\]/,
+      /^\.spec\.parts: element 0: .*omits key field "name"/,
     );
     expect(problems({ parts: [null] })[0]).toMatch(/null element/);
-    expect(problems({ tags: [{}] })[0]).toMatch(/is a map/);
-    expect(problems({ tags: [null] })[0]).toMatch(/is null/);
+    expect(problems({ tags: [{}] })[0]).toMatch(/a map type/);
+    expect(problems({ tags: [null] })[0]).toMatch(/explicit null/);
   });
 
   it('[V27] may hold null anywhere and anything where fields are kept', () => {

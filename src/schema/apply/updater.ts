@@ -31,6 +31,13 @@ export interface Setting {
   readonly versionOf: (apiVersion: string) => Version | undefined;
   /** Fields that nobody can come to own through this endpoint. */
   readonly reset: FieldSet;
+  /** Why an object is not of the type of a version. */
+  readonly problem: (object: JsonObject, version: Version) => string | undefined;
+}
+
+/** Why fields could not be told apart, in the API server's words. */
+export interface Failure {
+  readonly failure: string;
 }
 
 /** The fields that stand in the way of an apply, by manager id. */
@@ -42,10 +49,11 @@ export function ownershipAfterUpdate(
   next: JsonObject,
   managers: Managers,
   setting: Setting,
-): { managers: Map<string, Manager>; taken: FieldSet } {
+): { managers: Map<string, Manager>; taken: FieldSet } | Failure {
   const reconciled = reconcile(managers, setting);
   const change = changeIn(live, next, setting.version, setting);
   const outcome = takeFrom(reconciled, undefined, live, next, change, setting, true);
+  if ('failure' in outcome) return outcome;
   const taken = recursiveDifference(union(change.modified, change.added), setting.reset);
   return { managers: outcome.managers, taken };
 }
@@ -64,7 +72,7 @@ export function applied(
   me: { readonly id: string; readonly entry: Manager },
   force: boolean,
   setting: Setting,
-): Applied | { readonly conflicts: ConflictSets } {
+): Applied | { readonly conflicts: ConflictSets } | Failure {
   const { type } = setting.version;
   const reconciled = reconcile(managers, setting);
   const merged = merge(live, config, type) as JsonObject;
@@ -76,6 +84,7 @@ export function applied(
   const changed = !deepEqual(live, object);
   const change = changed ? changeIn(live, object, setting.version, setting) : NO_CHANGE;
   const outcome = takeFrom(reconciled, me.id, live, object, change, setting, force);
+  if ('failure' in outcome) return outcome;
   if (outcome.conflicts.size > 0 && !force) return { conflicts: outcome.conflicts };
   return { object, changed, managers: outcome.managers };
 }
@@ -106,6 +115,24 @@ function changeIn(live: JsonObject, next: JsonObject, version: Version, setting:
   return withoutFields(change, setting.reset);
 }
 
+/** Fields that another version does not have, or has with other types, cannot be compared in it. */
+function conversionFailure(
+  live: JsonObject,
+  next: JsonObject,
+  version: Version,
+  setting: Setting,
+): string | undefined {
+  const from = setting.version.apiVersion;
+  for (const [name, object] of [
+    ['old', live],
+    ['new', next],
+  ] as const) {
+    const problem = setting.problem(converted(object, from, version), version);
+    if (problem !== undefined) return `failed to convert ${name} object: ${problem}`;
+  }
+  return undefined;
+}
+
 /** Takes from all but `me` what changes and what is gone. Managers left with nothing, or in a dead version, go. */
 function takeFrom(
   managers: Managers,
@@ -115,7 +142,7 @@ function takeFrom(
   change: Change,
   setting: Setting,
   force: boolean,
-): { managers: Map<string, Manager>; conflicts: Map<string, FieldSet> } {
+): { managers: Map<string, Manager>; conflicts: Map<string, FieldSet> } | Failure {
   const changes = new Map<string, Change>([[setting.version.apiVersion, change]]);
   const out = new Map<string, Manager>();
   const conflicts = new Map<string, FieldSet>();
@@ -128,6 +155,8 @@ function takeFrom(
     if (theirs === undefined) {
       const version = setting.versionOf(entry.apiVersion);
       if (version === undefined) continue;
+      const failure = conversionFailure(live, next, version, setting);
+      if (failure !== undefined) return { failure };
       theirs = change === NO_CHANGE ? NO_CHANGE : changeIn(live, next, version, setting);
       changes.set(entry.apiVersion, theirs);
     }

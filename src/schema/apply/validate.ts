@@ -13,8 +13,21 @@ const maxDepth = 256;
  */
 export function validateApplied(value: JsonValue, type: FieldType): string[] {
   const problems: string[] = [];
-  validate(value, type, undefined, 0, problems);
+  validate(value, type, undefined, 0, problems, false);
   return problems;
+}
+
+/** The same for an object as it is stored, whose lists may hold what an applier may not say twice. */
+export function validateStored(value: JsonValue, type: FieldType): string[] {
+  const problems: string[] = [];
+  validate(value, type, undefined, 0, problems, true);
+  return problems;
+}
+
+/** Problems as one text; `undefined` where there are none. */
+export function problemsText(problems: readonly string[]): string | undefined {
+  if (problems.length < 2) return problems[0];
+  return `errors:${problems.map((problem) => `\n  ${problem}`).join('')}`;
 }
 
 /** A container on the way, and the step that is being taken from it: paths become text only where something is wrong. */
@@ -36,6 +49,7 @@ function validate(
   at: Place | undefined,
   depth: number,
   problems: string[],
+  repeats: boolean,
 ): void {
   if (value === null) return;
   if (depth > maxDepth) {
@@ -49,7 +63,7 @@ function validate(
       return;
     }
     case 'list':
-      if (Array.isArray(value)) validateList(value, type.list as ListType, at, depth, problems);
+      if (Array.isArray(value)) validateList(value, type.list as ListType, at, depth, problems, repeats);
       else problems.push(`${pathOf(at)}: expected list, got ${boxed(value)}`);
       return;
     default:
@@ -63,7 +77,7 @@ function validate(
           here.step = field?.step ?? fieldElement(key);
           const below = field?.type ?? map.element;
           if (below === undefined) problems.push(`${pathOf(here)}: field not declared in schema`);
-          else validate(item, below, here, depth + 1, problems);
+          else validate(item, below, here, depth + 1, problems, repeats);
         }
       } else problems.push(`${pathOf(at)}: expected map, got ${boxed(value)}`);
   }
@@ -75,6 +89,7 @@ function validateList(
   place: Place | undefined,
   depth: number,
   problems: string[],
+  repeats: boolean,
 ): void {
   const seen = new Set<PathElement>();
   const here: Place = { above: place, step: 0 };
@@ -88,12 +103,12 @@ function validateList(
         problems.push(`${pathOf(place)}: element ${i}: ${itemProblem(list, item)}`);
         return;
       }
-      if (seen.has(element))
+      if (seen.has(element) && !repeats)
         problems.push(`${pathOf(place)}: duplicate entries for key ${formatElement(element)}`);
       seen.add(element);
       here.step = element;
     }
-    validate(item, list.item, here, depth + 1, problems);
+    validate(item, list.item, here, depth + 1, problems, repeats);
   }
 }
 
@@ -163,10 +178,14 @@ export function headProblem(applied: JsonObject, apiVersion: string, kind: strin
 
 /** The message for the problems of `validateApplied`, in the API server's words. */
 export function formatErrors(applied: JsonObject, errors: readonly string[]): string {
-  const namespace = stringAt(applied, 'metadata', 'namespace') ?? '';
-  const name = stringAt(applied, 'metadata', 'name') ?? '';
-  const list = errors.length === 1 ? errors[0] : `errors:${errors.map((error) => `\n  ${error}`).join('')}`;
-  return `failed to create typed patch object (${namespace}/${name}; ${groupVersionKind(applied)}): ${list}`;
+  return `failed to create typed patch object (${objectName(applied)}): ${problemsText(errors) ?? ''}`;
+}
+
+/** `default/web; apps/v1, Kind=Deployment` */
+export function objectName(object: JsonObject): string {
+  const namespace = stringAt(object, 'metadata', 'namespace') ?? '';
+  const name = stringAt(object, 'metadata', 'name') ?? '';
+  return `${namespace}/${name}; ${groupVersionKind(object)}`;
 }
 
 /** `apps/v1, Kind=Deployment`, and `/v1, Kind=Pod` for the core group. */

@@ -11,6 +11,8 @@ import { within } from './until.ts';
 /** `atoll apiserver` as a process of its own, and the hands of its administrator. */
 export interface ApiServerProcess {
   readonly directory: string;
+  /** For files about it: the folder that `directory` is in. */
+  readonly home: string;
   readonly kubeconfig: string;
   readonly url: string;
   readonly pid: number;
@@ -84,6 +86,7 @@ export async function startApiServerProcess(
   };
   return {
     directory,
+    home,
     kubeconfig,
     url,
     pid: child.pid ?? 0,
@@ -123,9 +126,13 @@ export interface Kubectl {
   field(thing: string, path: string): Promise<string>;
 }
 
-export function kubectlOf(server: ApiServerProcess, binary: KubectlBinary, concern: string): Kubectl {
+export function kubectlOf(
+  server: Pick<ApiServerProcess, 'home' | 'kubeconfig'>,
+  binary: KubectlBinary,
+  concern: string,
+): Kubectl {
   const namespace = `${concern}-${binary.version.replace('.', '-')}`;
-  const home = join(server.directory, '..', 'home');
+  const home = join(server.home, 'home');
   if (!existsSync(home)) mkdirSync(home, { recursive: true });
   const attempt: Kubectl['attempt'] = (args, options = {}) =>
     run(binary.path, ['-n', namespace, ...args], {

@@ -76,6 +76,13 @@ export async function must(
   return outcome.stdout;
 }
 
+/** The standard output of what must have succeeded. */
+export function expectSuccess(command: string, outcome: Outcome): string {
+  if (outcome.code !== 0)
+    throw new Error(`${command.slice(0, 300)} failed with ${outcome.code}:\n${outcome.text}`);
+  return outcome.stdout;
+}
+
 function commandLine(file: string, args: readonly string[]): string {
   return [file.slice(file.lastIndexOf('/') + 1), ...args].join(' ').slice(0, 400);
 }

@@ -14,7 +14,7 @@ export interface EngineProcess {
 }
 
 const STOP_MS = 15_000;
-const READY_MS = 30_000;
+const READY_MS = 45_000;
 
 /** Resolves when it is ready. */
 export async function startEngineProcess(

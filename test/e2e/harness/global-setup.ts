@@ -14,6 +14,8 @@ declare module 'vitest' {
     checkout: string;
     /** Every fleet of the run lives below it. */
     temporaryRoot: string;
+    /** Whose API servers the tests run on: see `vitest.real.config.ts`. */
+    servers: 'embedded' | 'real';
     /** Oldest first. */
     kubectls: KubectlBinary[];
   }
@@ -38,6 +40,10 @@ export default async function setup(project: TestProject): Promise<() => void> {
   if (kubectls.length === 0)
     process.stderr.write(
       '\n!! No kubectl on PATH or in ATOLL_KUBECTL_ALL: the end-to-end tests are SKIPPED.\n\n',
+    );
+  if (!process.env['KUBEBUILDER_ASSETS'])
+    process.stderr.write(
+      '\n!! KUBEBUILDER_ASSETS is not set: hubs and spokes on real kube-apiservers (e2e-real) are NOT tested.\n\n',
     );
   return () => {
     for (const fleet of readdirSync(temporaryRoot)) killLeftovers(join(temporaryRoot, fleet, 'run'));

@@ -15,7 +15,7 @@ export function manifest(name: string): string {
 export async function propagateShop(fleet: Fleet): Promise<void> {
   await fleet.kubectl('hub', 'create', 'namespace', 'shop');
   await fleet.kubectl('hub', 'apply', '-n', 'shop', '-f', manifestPath('shop.yaml'));
-  await fleet.kubectl('hub', 'apply', '-f', manifestPath('shop-propagation.yaml'));
+  await fleet.apply('hub', manifest('shop-propagation.yaml'));
   await waitReady(fleet, 'shop', 'shop');
 }
 

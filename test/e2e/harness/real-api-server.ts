@@ -5,18 +5,14 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, inject } from 'vitest';
 import { emptyKubeconfig, formatKubeconfig } from '../../../src/kube/kubeconfig.ts';
-import { must } from './command.ts';
+import { must, type Outcome, run } from './command.ts';
 import { until, within } from './until.ts';
 
 /** The folder with kube-apiserver, etcd and kubectl, as envtest has it; undefined where there is none. */
 const assets: string | undefined = process.env['KUBEBUILDER_ASSETS'] || undefined;
 
-/** `describe` of what needs a kube-apiserver: skipped, and loudly, where `KUBEBUILDER_ASSETS` names none. */
+/** `describe` of what needs a kube-apiserver: skipped where `KUBEBUILDER_ASSETS` names none, which the global setup says loudly. */
 export const describeReal: typeof describe.skip = assets === undefined ? describe.skip : describe;
-if (assets === undefined)
-  process.stderr.write(
-    '\n!! KUBEBUILDER_ASSETS is not set: the engine on a real kube-apiserver is NOT tested (SKIPPED).\n\n',
-  );
 
 /** The name of the one context of each kubeconfig. */
 export const REAL_CONTEXT = 'real';
@@ -35,16 +31,30 @@ export interface RealApiServer {
   readonly url: string;
   /** A kubeconfig of an administrator. */
   readonly kubeconfig: string;
-  /** A kubeconfig with another token: of {@link RealUsers}, or of a service account. */
-  kubeconfigWith(token: string): string;
+  /** The authority of its certificate: a file. */
+  readonly certificateAuthority: string;
+  /** What signs the tokens of service accounts: a file. */
+  readonly accountKey: string;
+  readonly pid: number;
+  /** What is written to it, by whom: a file with one event a line. */
+  readonly audit: string;
+  /** A kubeconfig with another token: of {@link USERS}, or of a service account. */
+  kubeconfigWith(token: string, context?: string): string;
   /** kubectl as the administrator, or with another kubeconfig; it must succeed. */
   kubectl(...args: readonly string[]): Promise<string>;
+  /** The same with any kubeconfig, whatever its exit code. */
+  tryKubectl(kubeconfig: string, args: readonly string[], input?: string): Promise<Outcome>;
   apply(manifests: string | object, ...args: readonly string[]): Promise<string>;
   /** All writes so far, oldest first, but for those of the server itself. */
   writes(): readonly RecordedWrite[];
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** Once more after `kill`, at the same address with the same objects. */
+  start(): Promise<void>;
 }
 
 export interface RealApiServers {
+  readonly directory: string;
   start(name: string): Promise<RealApiServer>;
   stop(): Promise<void>;
 }
@@ -54,10 +64,13 @@ const USERS: Readonly<Record<string, readonly string[]>> = {
   admin: ['system:masters'],
   'atoll-hub': ['atoll-hubs'],
   ann: ['devs'],
+  // Whoever stands in for the controllers and kubelets of a cluster.
+  controllers: ['system:masters'],
 };
 
 const READY_MS = 40_000;
 const STOP_MS = 10_000;
+let count = 0;
 /** What changes anything; no bodies. */
 const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
@@ -75,13 +88,25 @@ interface Running {
   log(): string;
 }
 
+/** envtest has a kubectl as well; where there is none, that of the path does. */
+function kubectlOf(folder: string): string {
+  const own = join(folder, 'kubectl');
+  const newest = inject('kubectls').at(-1)?.path;
+  if (existsSync(own)) return own;
+  if (newest === undefined)
+    throw new Error(`neither KUBEBUILDER_ASSETS (${folder}) nor the path has a kubectl`);
+  return newest;
+}
+
 /** Starts one etcd, which all servers share, each below a prefix of its own. */
 export async function startRealApiServers(): Promise<RealApiServers> {
   if (assets === undefined) throw new Error('KUBEBUILDER_ASSETS is not set');
   const folder = assets;
-  for (const binary of ['etcd', 'kube-apiserver', 'kubectl'])
+  for (const binary of ['etcd', 'kube-apiserver'])
     if (!existsSync(join(folder, binary))) throw new Error(`KUBEBUILDER_ASSETS has no ${binary}: ${folder}`);
-  const home = join(inject('temporaryRoot'), `real-${process.pid}`);
+  const kubectlBinary = kubectlOf(folder);
+  count += 1;
+  const home = join(inject('temporaryRoot'), `real-${process.pid}-${count}`);
   // Whoever cleans up after a test that was interrupted finds the processes here.
   mkdirSync(join(home, 'run'), { recursive: true });
   const running: Running[] = [];
@@ -112,12 +137,13 @@ export async function startRealApiServers(): Promise<RealApiServers> {
   // Each its own, so that an address tells whose it is.
   let servers = 0;
   return {
+    directory: home,
     async start(name): Promise<RealApiServer> {
       const directory = join(home, name);
       mkdirSync(directory, { recursive: true });
       const secure = await freePort();
       const files = writeFiles(directory);
-      const server = start(name, 'kube-apiserver', [
+      const flags = [
         `--etcd-servers=${etcd}`,
         `--etcd-prefix=/${name}`,
         `--cert-dir=${join(directory, 'pki')}`,
@@ -132,22 +158,30 @@ export async function startRealApiServers(): Promise<RealApiServers> {
         `--service-account-signing-key-file=${files.key}`,
         `--service-account-key-file=${files.publicKey}`,
         `--service-cluster-ip-range=10.${servers++}.0.0/24`,
+        // Those who stand in for kubelets are here, wherever a Node says that it is.
+        '--kubelet-preferred-address-types=ExternalIP',
+        // It would write a Lease every ten seconds: nothing is written at rest.
+        '--feature-gates=APIServerIdentity=false',
         '--disable-admission-plugins=ServiceAccount',
         `--audit-policy-file=${files.auditPolicy}`,
         `--audit-log-path=${files.audit}`,
         '--audit-log-mode=blocking-strict',
-      ]);
+      ];
+      let server = start(name, 'kube-apiserver', flags);
       const url = `https://127.0.0.1:${secure}`;
       const certificate = join(directory, 'pki', 'apiserver.crt');
-      const kubeconfigWith = (token: string): string => {
-        const path = join(directory, `${USERS[token] ? token : 'account'}.kubeconfig`);
+      const kubeconfigWith = (token: string, context = REAL_CONTEXT): string => {
+        const path = join(
+          directory,
+          `${USERS[token] ? token : 'account'}${context === REAL_CONTEXT ? '' : `-${context}`}.kubeconfig`,
+        );
         const authority = readFileSync(certificate).toString('base64');
         const config = {
           ...emptyKubeconfig(),
           clusters: [{ name: 'server', cluster: { server: url, 'certificate-authority-data': authority } }],
           users: [{ name: 'user', user: { token } }],
-          contexts: [{ name: REAL_CONTEXT, context: { cluster: 'server', user: 'user' } }],
-          'current-context': REAL_CONTEXT,
+          contexts: [{ name: context, context: { cluster: 'server', user: 'user' } }],
+          'current-context': context,
         };
         writeFileSync(path, formatKubeconfig(config), { mode: 0o600 });
         return path;
@@ -162,30 +196,51 @@ export async function startRealApiServers(): Promise<RealApiServers> {
       );
       const kubeconfig = kubeconfigWith('admin');
       const kubectl = (args: readonly string[], input?: string): Promise<string> =>
-        must(join(folder, 'kubectl'), ['--kubeconfig', kubeconfig, ...args], {
+        must(kubectlBinary, ['--kubeconfig', kubeconfig, ...args], {
           env: { HOME: directory },
           ...(input === undefined ? {} : { input }),
         });
-      await until(
-        `${name} to be ready`,
-        async () => {
-          if (server.child.exitCode !== null) throw new Error(server.log());
-          return (await kubectl(['get', '--raw', '/readyz'])) === 'ok';
-        },
-        { withinMs: READY_MS, everyMs: 200 },
-      );
+      const whenReady = (): Promise<unknown> =>
+        until(
+          `${name} to be ready`,
+          async () => {
+            if (server.child.exitCode !== null) throw new Error(server.log());
+            return (await kubectl(['get', '--raw', '/readyz'])) === 'ok';
+          },
+          { withinMs: READY_MS, everyMs: 200 },
+        );
+      await whenReady();
       return {
         directory,
         url,
         kubeconfig,
+        certificateAuthority: certificate,
+        accountKey: files.key,
+        get pid() {
+          return server.child.pid ?? 0;
+        },
+        audit: files.audit,
         kubeconfigWith,
         kubectl: (...args) => kubectl(args),
+        tryKubectl: (config, args, input) =>
+          run(kubectlBinary, ['--kubeconfig', config, ...args], {
+            env: { HOME: directory },
+            ...(input === undefined ? {} : { input }),
+          }),
         apply: (manifests, ...args) =>
           kubectl(
             ['apply', '-f', '-', ...args],
             typeof manifests === 'string' ? manifests : JSON.stringify(manifests),
           ),
         writes: () => recordedWrites(files.audit),
+        async kill(): Promise<void> {
+          server.child.kill('SIGKILL');
+          await within(`the end of ${name}`, STOP_MS, server.closed);
+        },
+        async start(): Promise<void> {
+          server = start(name, 'kube-apiserver', flags);
+          await whenReady();
+        },
       };
     },
     async stop(): Promise<void> {

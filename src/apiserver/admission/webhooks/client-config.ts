@@ -76,7 +76,10 @@ export function targetOf(
   const query = timeoutMs === undefined ? '' : `?timeout=${Math.round(timeoutMs / 1000)}s`;
   const ca = { cluster, ...(config.caBundle === undefined ? {} : { caBundle: config.caBundle }) };
   const { service } = config;
-  if (!service) return { url: `${withoutEmptySegments(config.url ?? '')}${query}`, ...ca };
+  if (!service) {
+    const url = withoutEmptySegments(config.url ?? '');
+    return { url: `${/^\w+:\/\/[^/]*$/.test(url) ? `${url}/` : url}${query}`, ...ca };
+  }
   const { namespace, name, port } = service;
   const path = service.path === '' ? '/' : service.path;
   const url = `https://${name}.${namespace}.svc:${port}${path}${query}`;

@@ -138,6 +138,9 @@ function connectionProblem(error: unknown, target: WebhookTarget): string {
   if (code === 'CERT_HAS_EXPIRED') return `${verify} certificate has expired or is not yet valid`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `${verify} certificate is not valid for ${new URL(target.url).hostname}: ${error.message}`;
-  if (code === 'ECONNREFUSED') return `dial tcp: connect: connection refused (${error.message})`;
+  if (code === 'ECONNREFUSED') {
+    const address = /ECONNREFUSED (\S+)$/.exec(error.message)?.[1];
+    return `dial tcp${address === undefined ? '' : ` ${address}`}: connect: connection refused`;
+  }
   return error.message;
 }

@@ -3,7 +3,12 @@ import { type FieldError, fieldErrorBody } from '../../../kube/status-error.ts';
 import { clone, deepEqual } from '../../../schema/json.ts';
 import { validateDns1123Subdomain } from '../../../schema/names.ts';
 import type { Strategy, StrategyContext } from '../../resource.ts';
-import { strategyFor, validateObjectMeta, validateObjectMetaUpdate } from '../index.ts';
+import {
+  strategyFor,
+  validateObjectMeta,
+  validateObjectMetaForm,
+  validateObjectMetaUpdate,
+} from '../index.ts';
 
 /** Writes as the request pipeline makes them, without storage: for the tests of this room. */
 export interface Written {
@@ -78,6 +83,7 @@ export function update(name: string, given: object, old: KubeObject, others: Kub
     object,
     errors: texts([
       ...validateObjectMetaUpdate(object, old),
+      ...validateObjectMetaForm(object, old),
       ...(strategy.validateUpdate?.(object, old) ?? strategy.validate?.(object) ?? []),
     ]),
   };

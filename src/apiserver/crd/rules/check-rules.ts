@@ -1,6 +1,7 @@
 import { type CompileResult, formatIssues } from '../../../cel/index.ts';
 import { type FieldError, goQuote } from '../../../kube/status-error.ts';
 import type { OpenApiSchema } from '../../../schema/open-api-schema.ts';
+import { ruleErrors } from './evaluate-rules.ts';
 import { fieldPathSteps, REASONS, type ValidationRule } from './rule.ts';
 import { type CompiledRule, type RuleNode, ruleTree } from './rule-tree.ts';
 
@@ -21,6 +22,7 @@ export function definitionRuleErrors(schema: OpenApiSchema, path: string): Field
   const errors: FieldError[] = [];
   const totals: Totals = { total: 0, expensive: [] };
   visit(tree, errors, totals);
+  if (errors.length === 0) errors.push(...defaultErrors(schema, path));
   if (totals.total > SCHEMA_LIMIT) {
     totals.expensive.sort((a, b) => b.cost - a.cost);
     for (const { path: at } of totals.expensive.slice(0, SHOWN_EXPENSIVE)) {
@@ -31,6 +33,23 @@ export function definitionRuleErrors(schema: OpenApiSchema, path: string): Field
     const what = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema';
     errors.push({ type: 'Forbidden', path, detail: exceeds(what, totals.total / SCHEMA_LIMIT) });
   }
+  return errors;
+}
+
+/** Defaults must keep to the rules of what they stand for. */
+function defaultErrors(schema: OpenApiSchema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const { default: fallback, properties = {}, items, additionalProperties } = schema;
+  if (fallback !== undefined && fallback !== null) {
+    const tree = ruleTree(schema, path);
+    for (const error of tree ? ruleErrors(tree, fallback, undefined) : [])
+      errors.push({ ...error, path: `${path}.default${error.path === '<nil>' ? '' : `.${error.path}`}` });
+  }
+  for (const [name, property] of Object.entries(properties))
+    errors.push(...defaultErrors(property, `${path}.properties[${name}]`));
+  if (items) errors.push(...defaultErrors(items, `${path}.items`));
+  if (typeof additionalProperties === 'object')
+    errors.push(...defaultErrors(additionalProperties, `${path}.additionalProperties`));
   return errors;
 }
 
@@ -76,12 +95,12 @@ function checkRule(
       detail,
     });
   }
-  if (compiled.isTransition && !node.correlatable) {
-    const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${node.path}`;
+  if (compiled.isTransition && node.uncorrelatable !== undefined) {
+    const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${node.uncorrelatable}`;
     errors.push({ type: 'Invalid', path: `${path}.rule`, value: rule.rule, detail });
   }
   checkCost(node, expression, 'rule', `${path}.rule`, errors, totals);
-  if (message && rule.messageExpression !== undefined) {
+  if (message && rule.messageExpression !== undefined && rule.messageExpression.trim() !== '') {
     checkExpression(message, rule.messageExpression, 'string', (detail) =>
       invalid('messageExpression', detail),
     );
@@ -142,7 +161,7 @@ function textErrors(node: RuleNode, rule: ValidationRule, path: string): FieldEr
     errors.push({
       type: 'Required',
       path: `${path}.messageExpression`,
-      detail: 'must be non-empty if specified',
+      detail: 'messageExpression must be non-empty if specified',
     });
   }
   if (reason !== undefined && REASONS[reason] === undefined) {
@@ -156,8 +175,8 @@ function textErrors(node: RuleNode, rule: ValidationRule, path: string): FieldEr
   }
   if (fieldPath !== undefined && fieldPath !== '') {
     if (fieldPath.trim() === '') invalid('fieldPath', 'fieldPath must be non-empty if specified');
-    else if (/[\r\n]/.test(fieldPath.trim())) invalid('fieldPath', 'fieldPath must not contain line breaks');
-    else if (fieldPathSteps(fieldPath, node.schema) === undefined)
+    else if (/[\r\n]/.test(fieldPath)) invalid('fieldPath', 'fieldPath must not contain line breaks');
+    if (fieldPath.trim() !== '' && fieldPathSteps(fieldPath, node.schema) === undefined)
       invalid('fieldPath', 'fieldPath must be a valid path');
   }
   return errors;

@@ -10,6 +10,8 @@ const MAX_MESSAGE = 5 * 1024;
 
 interface Run {
   readonly errors: FieldError[];
+  /** What is broken by values that are as they were: told, not refused. */
+  readonly lasting: FieldError[];
   budget: number;
 }
 
@@ -21,10 +23,19 @@ interface Pair {
   readonly same: boolean;
 }
 
-/** What an object breaks of the rules of its schema. `old` is `undefined` on create. */
-export function ruleErrors(tree: RuleNode, value: JsonValue, old: JsonValue | undefined): FieldError[] {
-  const run: Run = { errors: [], budget: OBJECT_BUDGET };
+/**
+ * What an object breaks of the rules of its schema. `old` is `undefined` on create. Rules that a part breaks which is as it was are
+ * told to `warn`.
+ */
+export function ruleErrors(
+  tree: RuleNode,
+  value: JsonValue,
+  old: JsonValue | undefined,
+  warn?: (error: FieldError) => void,
+): FieldError[] {
+  const run: Run = { errors: [], lasting: [], budget: OBJECT_BUDGET };
   visit(tree, pair(value, old, false), '', run);
+  if (warn) for (const error of run.lasting) warn(error);
   return run.errors;
 }
 
@@ -77,7 +88,7 @@ function evaluateRule(node: RuleNode, compiled: CompiledRule, given: Pair, path:
   // Definitions with rules that do not compile are refused; one from before is not applied.
   if (!program) return;
   if (isTransition && given.old === undefined && rule.optionalOldSelf !== true) return;
-  if (!isTransition && given.same) return;
+  const errors = !isTransition && given.same ? run.lasting : run.errors;
   const bindings = { self: given.value, oldSelf: oldSelf(node, rule, given.old) };
   const result = program.evaluate(bindings);
   run.budget -= result.cost;
@@ -97,10 +108,10 @@ function evaluateRule(node: RuleNode, compiled: CompiledRule, given: Pair, path:
         : message.startsWith('no such overload')
           ? `${message}: call arguments did not match a supported operator, function or macro signature for rule: ${shown}`
           : `${message} evaluating rule: ${shown}`;
-    run.errors.push(invalidValue(node, path, detail));
+    errors.push(invalidValue(node, path, detail));
     return;
   }
-  run.errors.push(broken(node, rule, path, messageOf(compiled, bindings, run)));
+  errors.push(broken(node, rule, path, messageOf(compiled, bindings, run)));
 }
 
 function oldSelf(
@@ -130,7 +141,8 @@ function broken(node: RuleNode, rule: ValidationRule, path: string, detail: stri
   const steps = rule.fieldPath === undefined ? undefined : fieldPathSteps(rule.fieldPath, node.schema);
   const at = `${path}${steps?.join('') ?? ''}`.replace(/^\./, '');
   const error = invalidValue(node, at, detail);
-  return { ...error, type };
+  // What is there twice is not explained.
+  return type === 'Duplicate' ? { ...error, type, detail: '' } : { ...error, type };
 }
 
 /** Values are not shown, their types are. */

@@ -32,15 +32,15 @@ export interface RuleNode {
   readonly items: RuleNode | undefined;
   /** How many such values an object can have at most. */
   readonly count: number;
-  /** Whether an old value can be told for each value: not below lists without keys. */
-  readonly correlatable: boolean;
+  /** The list without keys below which no old value can be told for a value, by its path. */
+  readonly uncorrelatable: string | undefined;
 }
 
 const noDefinitions = (): undefined => undefined;
 
 /** `undefined` for a schema without rules. */
 export function ruleTree(schema: OpenApiSchema, path: string): RuleNode | undefined {
-  return build(schema, { path, name: 'object', count: 1, correlatable: true, root: true });
+  return build(schema, { path, name: 'object', count: 1, uncorrelatable: undefined, root: true });
 }
 
 interface Place {
@@ -48,7 +48,7 @@ interface Place {
   /** Of the type, unique within the schema. */
   readonly name: string;
   readonly count: number;
-  readonly correlatable: boolean;
+  readonly uncorrelatable: string | undefined;
   readonly root: boolean;
 }
 
@@ -68,7 +68,7 @@ function build(schema: OpenApiSchema, place: Place): RuleNode | undefined {
     path: `${place.path}${path}`,
     name: `${place.name}${path}`,
     count: place.count * times,
-    correlatable: place.correlatable && correlatable,
+    uncorrelatable: place.uncorrelatable ?? (correlatable ? undefined : place.path),
     root: false,
   });
   const properties = new Map<string, RuleNode>();
@@ -91,7 +91,7 @@ function build(schema: OpenApiSchema, place: Place): RuleNode | undefined {
         : undefined,
     items: items && build(items, below('.items', isKeyed, most)),
     count: place.count,
-    correlatable: place.correlatable,
+    uncorrelatable: place.uncorrelatable,
   };
 }
 
