@@ -58,6 +58,8 @@ export function documentsOf(
 /** The state of the server that some paths show. */
 export interface ServerFacts {
   ready(): boolean;
+  /** Why the storage takes no more writes until the server starts again, where that is so. */
+  storageBroken(): string | undefined;
   readonly version: string;
   /** How requests were answered, in the text format of Prometheus. */
   requestMetrics(): string;

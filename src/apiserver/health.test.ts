@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { healthResponse } from './health.ts';
 
-function ask(target: string, isReady = true): [number, string] | undefined {
+function ask(target: string, isReady = true, storageBroken?: string): [number, string] | undefined {
   const { pathname, searchParams } = new URL(target, 'http://x');
-  const response = healthResponse(pathname, searchParams, { ready: () => isReady });
+  const response = healthResponse(pathname, searchParams, {
+    ready: () => isReady,
+    storageBroken: () => storageBroken,
+  });
   return response && [response.status, Buffer.from(response.body as Uint8Array).toString()];
 }
 
@@ -35,5 +38,14 @@ describe('health checks', () => {
     expect(ask('/readyz?exclude=shutdown', false)).toEqual([200, 'ok']);
     expect(ask('/livez', false)).toEqual([200, 'ok']);
     expect(ask('/metrics')).toBeUndefined();
+  });
+
+  it('fail once the storage takes no more writes, so that whoever watches over the server starts it again', () => {
+    const why = 'the disk is gone';
+    expect(ask('/livez', true, why)?.[0]).toBe(500);
+    expect(ask('/livez', true, why)?.[1]).toContain('[-]etcd failed: reason withheld\n');
+    expect(ask('/livez', true, why)?.[1]).not.toContain(why);
+    expect(ask('/readyz/etcd-readiness', true, why)?.[0]).toBe(500);
+    expect(ask('/livez/ping', true, why)).toEqual([200, 'ok']);
   });
 });

@@ -4,13 +4,14 @@ import { textResponse } from './request/index.ts';
 /** Which checks stand behind a path, and whether they pass. */
 export interface HealthFacts {
   ready(): boolean;
+  storageBroken(): string | undefined;
 }
 
 type Endpoint = 'healthz' | 'livez' | 'readyz';
 
 /**
  * The checks have the names of other servers, so that probes which ask for one by its name work. What those start one after the
- * other is here before the first request is answered, so that only readiness can fail.
+ * other is here before the first request is answered: what can fail later is the storage, which then needs a restart, and readiness.
  */
 const STARTED: readonly string[] = [
   'start-apiserver-admission-initializer',
@@ -40,6 +41,8 @@ const STARTED: readonly string[] = [
 ].map((name) => `poststarthook/${name}`);
 
 const ALWAYS: readonly string[] = ['ping', 'log', 'etcd'];
+/** Those that are about what is below the server, whatever that is. */
+const STORAGE: ReadonlySet<string> = new Set(['etcd', 'etcd-readiness']);
 const AFTER: readonly string[] = [
   'autoregister-completion',
   'poststarthook/apiservice-openapi-controller',
@@ -65,7 +68,8 @@ export function healthResponse(
   const [, name, ...rest] = path.split('/');
   if (!isEndpoint(name)) return undefined;
   const checks = CHECKS[name];
-  const passes = (check: string): boolean => check !== 'shutdown' || facts.ready();
+  const passes = (check: string): boolean =>
+    check === 'shutdown' ? facts.ready() : !STORAGE.has(check) || facts.storageBroken() === undefined;
   const [first] = rest;
   if (first !== undefined) {
     const check = rest.join('/');

@@ -172,6 +172,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const documents = documentsOf(registry, catalogue, address, release, aggregation.resources);
   const facts = {
     ready: () => ready,
+    storageBroken: () => options.storage?.broken?.(),
     version: options.version ?? versionOf(release),
     requestMetrics: () => `${metrics.text()}${runtime.metrics.text()}`,
     revision: () => store.revision,

@@ -20,6 +20,8 @@ export interface StorageDriver {
   commit(changes: readonly StoredChange[]): Promise<void>;
   /** Forgets changes up to and including `revision`. The present state is not touched. */
   compact(revision: number): Promise<void>;
+  /** Why nothing more can be written until it is opened again, where that is so. */
+  broken?(): string | undefined;
   close(): Promise<void>;
 }
 

@@ -179,7 +179,7 @@ export function sqliteDriver(path: string): StorageDriver {
     guarded(path, 'closed', () => closing.db.close());
   }
 
-  return { open, load, changesSince, commit, compact, close };
+  return { open, load, changesSince, commit, compact, broken: () => unsynced?.message, close };
 }
 
 function openDatabase(path: string): { connection: Connection; state: StorageState } {
