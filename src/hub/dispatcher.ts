@@ -24,7 +24,7 @@ import { readBody } from '../kube/exchange.ts';
 import { type Condition, type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual, isObject } from '../schema/json.ts';
+import { deepEqual, listAt } from '../schema/json.ts';
 import type { SpokeSession } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 import { toldOf } from './told.ts';
@@ -330,7 +330,8 @@ export function createDispatcher(
       }),
     );
     const list: unknown = JSON.parse(Buffer.from(await readBody(response)).toString('utf8'));
-    const items = response.status === 200 && isObject(list) ? (list['items'] as KubeObject[]) : [];
+    // Where there is none, a list of names alone has `null`.
+    const items = response.status === 200 ? (listAt(list, 'items') as KubeObject[]) : [];
     return new Set(items.map((item) => item.metadata.name ?? ''));
   }
 
