@@ -48,6 +48,10 @@ describe('startController', () => {
     controller.enqueue('quick');
     await runtime.clock.advance(900);
     expect(log.slice(5)).toEqual(['quick', 'idle']);
+    // Once, where several end at the same time.
+    for (const key of ['quick', 'quicker']) controller.enqueue(key);
+    await runtime.clock.advance(900);
+    expect(log.slice(7)).toEqual(['quick', 'quicker', 'idle']);
   });
 
   it('works on several keys at a time, on one key never twice', async () => {

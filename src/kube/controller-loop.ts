@@ -63,7 +63,8 @@ export function startController(runtime: Runtime, options: ControllerOptions): C
     running -= 1;
     if (!stopping.signal.aborted) {
       dispatch();
-      if (queue.empty) options.onIdle?.();
+      // Once, and by the last: whoever hears of it may make another controller for what comes next.
+      if (running === 0 && queue.empty) options.onIdle?.();
     } else if (running === 0) idle.resolve();
   }
 

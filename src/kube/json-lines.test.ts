@@ -82,3 +82,45 @@ it('takes what fails after an abort for the end, and gives nothing after it', as
   expect(await stopped.next()).toEqual({ value: undefined, done: true });
   expect(whole.left()).toBe(true);
 });
+
+/** A body of which each chunk is given by hand. */
+function handBody(): { response: Response; give: (text: string) => void; fail: (error: Error) => void } {
+  const asked: PromiseWithResolvers<IteratorResult<Uint8Array>>[] = [];
+  const body: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({
+      next() {
+        const answer = Promise.withResolvers<IteratorResult<Uint8Array>>();
+        asked.push(answer);
+        return answer.promise;
+      },
+      return: async () => ({ value: undefined, done: true }),
+    }),
+  };
+  return {
+    response: { status: 200, headers: {}, body },
+    give: (text) => asked.shift()?.resolve({ value: Buffer.from(text), done: false }),
+    fail: (error) => asked.shift()?.reject(error),
+  };
+}
+
+it.each([
+  ['a line comes', (body: ReturnType<typeof handBody>) => body.give('late\n')],
+  ['its body breaks', (body: ReturnType<typeof handBody>) => body.fail(new Error('cancelled'))],
+])('is over for a reader that leaves while it waits, also where %s then', async (_what, happens) => {
+  const body = handBody();
+  const stream = lines(body.response);
+  const waiting = stream.next();
+  await stream.return?.();
+  happens(body);
+  expect(await waiting).toEqual({ value: undefined, done: true });
+  expect(await stream.next()).toEqual({ value: undefined, done: true });
+});
+
+it('waits for one line over any number of chunks, of which many are empty lines', async () => {
+  const { response } = bodyOf([...Array.from({ length: 3_000 }, () => '\n'), ...'patience', '\nb\n']);
+  const stream = lines(response);
+  expect(await stream.next()).toEqual({ value: 'patience', done: false });
+  expect(await stream.next()).toEqual({ value: 'b', done: false });
+  const broken = lines(bodyOf(['a', 'b', new Error('reset')]).response);
+  await expect(broken.next()).rejects.toThrow('reset');
+});

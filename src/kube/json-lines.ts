@@ -50,15 +50,39 @@ export function decodedLines<T>(
 
   function taken(chunk: IteratorResult<Uint8Array, unknown>): Promise<IteratorResult<T, undefined>> {
     try {
-      isOver = chunk.done === true;
-      ready = (chunk.done === true ? split.end() : split.take(chunk.value)).reverse();
+      return take(chunk) ? next() : new Promise(wait);
     } catch (error) {
       return failed(error);
     }
-    return next();
+  }
+
+  /** Whether there is something to answer with. */
+  function take(chunk: IteratorResult<Uint8Array, unknown>): boolean {
+    // Its reader left while it waited.
+    if (isOver) return true;
+    const values = chunk.done === true ? split.end() : split.take(chunk.value);
+    isOver = chunk.done === true;
+    ready = values.reverse();
+    return isOver || ready.length > 0 || signal?.aborted === true;
+  }
+
+  /** For a whole line, however many chunks it takes: promises that follow each other would all be kept until it comes. */
+  function wait(resolve: (answer: Promise<IteratorResult<T, undefined>>) => void): void {
+    chunks.next().then(
+      (chunk) => {
+        try {
+          if (take(chunk)) resolve(next());
+          else wait(resolve);
+        } catch (error) {
+          resolve(failed(error));
+        }
+      },
+      (error: unknown) => resolve(failed(error)),
+    );
   }
 
   async function failed(error: unknown): Promise<IteratorReturnResult<undefined>> {
+    if (isOver) return OVER;
     await leave();
     if (signal?.aborted !== true) throw error;
     return OVER;

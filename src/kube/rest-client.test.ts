@@ -214,6 +214,26 @@ describe('watch', () => {
     }
     expect(got).toEqual(['ADDED']);
   });
+
+  it('leaves the stream of an answer that comes after its reader left', async () => {
+    const answer = Promise.withResolvers<Response>();
+    const told: string[] = [];
+    const body: AsyncIterable<Uint8Array> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => Promise.reject(new Error('nobody reads')),
+        async return() {
+          told.push('left');
+          return { value: undefined, done: true };
+        },
+      }),
+    };
+    const events = createClient(() => answer.promise).watch(pods, '', { onOpen: () => told.push('open') });
+    const first = events.next();
+    await events.return();
+    answer.resolve({ status: 200, headers: {}, body });
+    expect(await first).toEqual({ value: undefined, done: true });
+    expect(told).toEqual(['left']);
+  });
 });
 
 describe('resourceFor', () => {

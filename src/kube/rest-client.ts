@@ -86,7 +86,9 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
         const response = await exchange('GET', path, signal);
         if (response.status !== 200) throw await readFailure(response, path);
         events = decodedLines(response, decodeEvent<T>, { signal });
-        watchOptions.onOpen?.();
+        // Its reader left before there was an answer.
+        if (isOver) await events.return?.();
+        else watchOptions.onOpen?.();
       } catch (error) {
         isOver = true;
         if (signal?.aborted !== true) throw error;

@@ -5,6 +5,7 @@ import { CONTROL_KINDS, EDGE_KINDS } from '../../dialects/kubestellar/index.ts';
 import { ACCESS_GRANT } from '../../engine/access/index.ts';
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import { accessRoles } from '../../hub/access/index.ts';
+import { ENGAGED_CLUSTER } from '../../hub/engaged/index.ts';
 import { LINK_SIGNER } from '../../hub/join/index.ts';
 import { KUBEFED_KINDS } from '../../hub/kubefed/index.ts';
 import type { AnyCustomKind } from '../../kube/custom-resource.ts';
@@ -14,9 +15,9 @@ import { ENGINE_KINDS } from '../engine.ts';
 import { manifestText } from './spoke-manifests.ts';
 
 /** ClusterRoles with this label are rights of the hub's engine: what it may read beyond the usual kinds, to propagate it. */
-export const HUB_AGGREGATE_LABEL = 'rbac.atoll.dev/aggregate-to-hub';
+const HUB_AGGREGATE_LABEL = 'rbac.atoll.dev/aggregate-to-hub';
 /** Dialects whose kinds are a hub's only where somebody uses them. */
-export const OPTIONAL_DIALECTS = ['kubefed', 'kubestellar', 'cluster-profile'] as const;
+export type OptionalDialect = 'kubefed' | 'kubestellar' | 'cluster-profile';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const ENGINE_ROLE = 'atoll:hub-engine';
@@ -28,7 +29,6 @@ const READ = ['get', 'list', 'watch'];
 const KEEP = ['get', 'update', 'patch'];
 
 type Rule = Readonly<Record<string, readonly string[]>>;
-export type OptionalDialect = (typeof OPTIONAL_DIALECTS)[number];
 
 export interface HubRightsOptions {
   /** Who the engine is at the API server. */
@@ -46,10 +46,10 @@ export interface HubRightsOptions {
   readonly usualKinds: boolean;
 }
 
-const GROUPS: Readonly<Record<OptionalDialect, readonly string[]>> = {
-  kubefed: [FEDERATED_GROUP, ...groupsOf(KUBEFED_KINDS)],
-  kubestellar: groupsOf([...CONTROL_KINDS, ...EDGE_KINDS]),
-  'cluster-profile': groupsOf([CLUSTER_PROFILE]),
+const DIALECT_KINDS: Readonly<Record<OptionalDialect, readonly AnyCustomKind[]>> = {
+  kubefed: KUBEFED_KINDS,
+  kubestellar: [...CONTROL_KINDS, ...EDGE_KINDS],
+  'cluster-profile': [CLUSTER_PROFILE],
 };
 
 /** All that a hub's engine needs on an API server where it is nobody's administrator. It is what it does and no more. */
@@ -110,13 +110,27 @@ function ownRules(): Rule[] {
 }
 
 function engineRules({ dialects = [], accessPort = false }: HubRightsOptions): Rule[] {
-  const definitions = [...ENGINE_KINDS, ACCESS_GRANT, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY];
+  const federates = dialects.includes('kubefed');
+  const used = dialects.flatMap((dialect) => DIALECT_KINDS[dialect]);
+  const definitions = [
+    ...ENGINE_KINDS,
+    ...[ACCESS_GRANT, ENGAGED_CLUSTER, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY],
+    ...used,
+  ];
   const kept = keptObjects();
   const rulesKept = kept.flatMap(({ kind, rules }) => (/Role$/.test(kind) ? (rules as Rule[]) : []));
   return [
     { apiGroups: groupsOf(ENGINE_KINDS), resources: ['*'], verbs: ALL },
     { apiGroups: [OVERRIDE_POLICY.group], resources: ['*'], verbs: READ },
-    ...dialects.map((dialect) => ({ apiGroups: GROUPS[dialect], resources: ['*'], verbs: ALL })),
+    ...(dialects.length === 0
+      ? []
+      : [
+          {
+            apiGroups: [...(federates ? [FEDERATED_GROUP] : []), ...groupsOf(used)],
+            resources: ['*'],
+            verbs: ALL,
+          },
+        ]),
     {
       apiGroups: ['apiextensions.k8s.io'],
       resources: ['customresourcedefinitions'],
@@ -126,10 +140,10 @@ function engineRules({ dialects = [], accessPort = false }: HubRightsOptions): R
       apiGroups: ['apiextensions.k8s.io'],
       resources: ['customresourcedefinitions'],
       // Which kinds there are of KubeFed is up to whoever federates types.
-      ...(dialects.length === 0
-        ? { resourceNames: definitions.map(({ plural, group }) => `${plural}.${group}`).sort() }
-        : {}),
-      verbs: ['update', 'patch', ...(dialects.length === 0 ? [] : ['delete'])],
+      ...(federates
+        ? {}
+        : { resourceNames: definitions.map(({ plural, group }) => `${plural}.${group}`).sort() }),
+      verbs: ['update', 'patch'],
     },
     {
       apiGroups: ['admissionregistration.k8s.io'],
@@ -139,7 +153,7 @@ function engineRules({ dialects = [], accessPort = false }: HubRightsOptions): R
         'validatingadmissionpolicies',
         'validatingadmissionpolicybindings',
       ],
-      verbs: ALL,
+      verbs: [...READ, 'create', 'update', 'patch'],
     },
     { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
     ...(accessPort
@@ -147,8 +161,13 @@ function engineRules({ dialects = [], accessPort = false }: HubRightsOptions): R
       : []),
     {
       apiGroups: ['certificates.k8s.io'],
-      resources: ['certificatesigningrequests', 'certificatesigningrequests/approval'],
-      verbs: ALL,
+      resources: ['certificatesigningrequests'],
+      verbs: ['get', 'list', 'create'],
+    },
+    {
+      apiGroups: ['certificates.k8s.io'],
+      resources: ['certificatesigningrequests/approval'],
+      verbs: ['update'],
     },
     // Whoever comes with a token for many that is approved beforehand, and nobody else's requests.
     {

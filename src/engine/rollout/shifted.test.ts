@@ -79,6 +79,25 @@ it('leaves no time behind', () => {
   );
 });
 
+it('leaves the time when a window opens to the clock', () => {
+  let state: RolloutState | undefined;
+  const at = Date.parse('2026-01-05T00:00:00Z');
+  const windows = [{ start: '02:00', end: '03:00' }];
+  const event = {
+    type: 'start',
+    revision: 'r1',
+    clusters: [{ name: 'a', labels: {}, windows }],
+    strategy: { maintenance: { outside: 'Wait' } },
+  } as const;
+  state = step(state, event, at, seededRandom(1))?.state;
+  const sight = { cluster: 'a', live: true, word: 'Waiting' } as const;
+  state = state && step(state, { type: 'observe', observations: [sight] }, at, seededRandom(1))?.state;
+  if (!state) throw new Error('there is no rollout');
+  const waiting = { reason: 'Window', until: at + 2 * HOUR };
+  expect(state.stages[0]?.waiting).toMatchObject(waiting);
+  expect(shifted(state, HOUR).stages[0]?.waiting).toMatchObject(waiting);
+});
+
 /** Messages name times as they were. */
 function textless(state: RolloutState | undefined): unknown {
   return JSON.parse(JSON.stringify(state, (key, value: unknown) => (key === 'message' ? undefined : value)));

@@ -2,7 +2,8 @@ import type { ClusterProgress, Mark, MetricProgress, RolloutState, StageProgress
 
 /**
  * The state as it would be had all of it happened so many milliseconds later (earlier where that is negative): what becomes of it when
- * the wall clock was set. Who waits then waits as long as before, and what has lasted for a while has lasted no longer.
+ * the wall clock was set. Who waits then waits as long as before, and what has lasted for a while has lasted no longer. Messages that name
+ * times are made anew with the next step.
  */
 export function shifted(state: RolloutState, byMs: number): RolloutState {
   const later = (at: number): number => at + byMs;
@@ -26,7 +27,10 @@ export function shifted(state: RolloutState, byMs: number): RolloutState {
       ...moved(of, ['startedAt', 'doneAt', 'askedAt', 'healthySince', 'batchDoneAt']),
       ...(approved && { approved: mark(approved) }),
       metrics: Object.fromEntries(Object.entries(metrics).map(([name, one]) => [name, metric(one)])),
-      ...(waiting && { waiting: { ...waiting, ...moved(waiting, ['until']) } }),
+      // A window opens when the clock says so, wherever that was set to.
+      ...(waiting && {
+        waiting: waiting.reason === 'Window' ? waiting : { ...waiting, ...moved(waiting, ['until']) },
+      }),
     };
   }
 

@@ -41,8 +41,8 @@ export interface Claims {
   /** Whether an object that an intent no longer sends is sent by another: then losing it is no slip. */
   isContested(ref: ObjectRef): boolean;
   /**
-   * The other intent that has an object, or will have it, where this one lets it go: also one that selects it as it is now, and was
-   * not looked at since. That is this one itself where it selects it (again).
+   * The intent that has an object, or will have it, where this one lets it go: also one that selects it as it is now, and was not
+   * looked at since. That is this one itself where it still selects it, or does again.
    */
   heirOf(key: string, ref: ObjectRef): string | undefined;
   /** What an intent has and others select as well. */

@@ -8,7 +8,6 @@ import {
   recoverRollout,
   revisionDigest,
   revisionToRestore,
-  shifted,
   step,
   strategyProblems,
   UNKNOWN_REVISION,
@@ -24,6 +23,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { canonicalJson } from '../../schema/json.ts';
 import { type ActionOutcome, eventOf, followRolloutActions, outcomeOf } from './actions.ts';
 import type { RolledOut, RolloutEntry, RolloutRequest } from './entry.ts';
+import { followClock } from './followed-clock.ts';
 import { followIncidents } from './incidents.ts';
 import type { RolloutAction } from './kinds.ts';
 import type { Measure } from './measuring.ts';
@@ -135,20 +135,11 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     };
   }
 
-  /** How far the wall clock was set since the last look: what waits waits as long as before, and what lasts has lasted no longer. */
-  function clockSet(entry: RolloutEntry): number {
-    const before = entry.lookedAt;
-    const present = { wall: clock.now(), monotonic: clock.monotonic() };
-    entry.lookedAt = present;
-    if (!before) return 0;
-    const by = present.wall - before.wall - (present.monotonic - before.monotonic);
-    return Math.abs(by) < SLEWED_MS ? 0 : by;
-  }
-
   async function pass(entry: RolloutEntry, holding: ReadonlySet<string>): Promise<RolledOut> {
     const { request } = entry;
     const { key, dispatch, intent, recorded } = request;
     await incidents.whenSynced();
+    followClock(entry, clock);
     const open = incidents.openIn(intent.source.namespace);
     const now = clock.now();
     const live = contentOf(intent);
@@ -160,9 +151,6 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
       ...entry.record,
       generation: Math.max(entry.record.generation, recorded.generation),
     };
-    const setBy = clockSet(entry);
-    if (record.state && isUnderWay(record.state) && setBy !== 0)
-      record = { ...record, state: shifted(record.state, setBy) };
     const source = intent.source;
     if (!record.history.some(({ digest }) => digest === wanted))
       await store.keep(dispatch, source, wanted, live);
@@ -387,9 +375,6 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     },
   };
 }
-
-/** A clock that is only led to the right time differs by less between two looks. */
-const SLEWED_MS = 1_000;
 
 const WARNINGS: ReadonlySet<string> = new Set([
   'RolloutFailed',
