@@ -43,7 +43,7 @@ function makeResources(
         : withoutPrivileged(resource.group, resource.resource, released);
       return {
         ...resource,
-        ...deprecationOf(resource),
+        ...deprecationOf(resource, minorOf(release)),
         columns: printer?.columns ?? resource.columns,
         cells:
           printer?.cells ??
@@ -65,10 +65,21 @@ export function pluginsWithoutResource(resources: readonly Resource[]): string[]
   return Object.keys(PLUGIN_RESOURCES).filter((name) => !served.has(PLUGIN_RESOURCES[name] ?? ''));
 }
 
-function deprecationOf({ group, resource }: { group: string; resource: string }): { deprecation?: string } {
-  return group === '' && resource === 'componentstatuses'
-    ? { deprecation: 'v1 ComponentStatus is deprecated in v1.19+' }
-    : {};
+/** What requests for kinds are told that have been deprecated since a release, by its minor number. */
+const DEPRECATED: Readonly<Record<string, { readonly since: number; readonly text: string }>> = {
+  componentstatuses: { since: 19, text: 'v1 ComponentStatus is deprecated in v1.19+' },
+  endpoints: {
+    since: 33,
+    text: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  },
+};
+
+function deprecationOf(
+  { group, resource }: { group: string; resource: string },
+  minor: number,
+): { deprecation?: string } {
+  const found = group === '' ? DEPRECATED[resource] : undefined;
+  return found !== undefined && minor >= found.since ? { deprecation: found.text } : {};
 }
 
 /** Kinds whose deletion is more than removing an object, and definitions, which decide what is served. */

@@ -186,3 +186,26 @@ describe('objects of built-in kinds that are not valid', () => {
     expect((await api.get(`${path}/good`)).body.spec).toEqual({ leaseDurationSeconds: 5 });
   });
 });
+
+it('refuses names that are no part of a path, of whatever kind', async () => {
+  const { post } = await startServer();
+  for (const name of ['a/b', '..', 'a%b']) {
+    const event = { metadata: { name }, involvedObject: { namespace: 'default' }, type: 'Normal' };
+    const answer = await post(`${inDefault('/api/v1')}/events`, event);
+    expect([answer.status, answer.body.message]).toEqual([
+      400,
+      expect.stringContaining('Name parameter invalid'),
+    ]);
+  }
+});
+
+it('takes a Service without addresses and without pods, and changes of it', async () => {
+  const { post, merge } = await startServer();
+  const path = `${inDefault('/api/v1')}/services`;
+  const made = await post(path, {
+    metadata: { name: 'headless' },
+    spec: { clusterIP: 'None', ports: [{ port: 80 }] },
+  });
+  expect([made.status, made.body.spec.ipFamilies]).toEqual([201, ['IPv4', 'IPv6']]);
+  expect((await merge(`${path}/headless`, { metadata: { labels: { a: 'b' } } })).status).toBe(200);
+});

@@ -2,7 +2,7 @@ import type { Response } from '../kube/exchange.ts';
 import { textResponse } from './request/index.ts';
 
 /** Which checks stand behind a path, and whether they pass. */
-export interface HealthFacts {
+interface HealthFacts {
   ready(): boolean;
   storageBroken(): string | undefined;
 }

@@ -28,6 +28,7 @@ import {
   webhookCredentials,
 } from './admission/index.ts';
 import type { Authorizer, RbacAuthorizer } from './auth/index.ts';
+import { minorOf, NEWEST_RELEASE } from './catalogue/index.ts';
 import {
   certificateApproval,
   certificateSigning,
@@ -90,7 +91,7 @@ export function serverAdmission(
       ...[
         limitRanger,
         serviceAccount,
-        podSecurity,
+        podSecurity(minorOf(options.emulatedVersion ?? NEWEST_RELEASE)),
         priority,
         claimResize,
         defaultStorageClass,

@@ -26,6 +26,21 @@ describe('subresources that do something', () => {
     expect((await bind('n2')).body).toMatchObject({ code: 409, reason: 'Conflict' });
   });
 
+  it('an eviction of another pod than the one that is meant changes nothing', async () => {
+    const { post, get } = await startServer();
+    const pod = { metadata: { name: 'a' }, spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] } };
+    const { metadata } = (await post(PODS, pod)).body;
+    const evict = (preconditions: object) =>
+      post(`${PODS}/a/eviction`, { metadata: { name: 'a' }, deleteOptions: { preconditions } });
+    expect((await evict({ uid: 'other' })).status).toBe(409);
+    expect((await evict({ resourceVersion: '1' })).status).toBe(409);
+    expect((await get(`${PODS}/a`)).body.metadata.resourceVersion).toBe(metadata.resourceVersion);
+    // The note in its status makes it another revision, not another pod.
+    const { uid, resourceVersion } = metadata;
+    expect((await evict({ uid, resourceVersion })).status).toBe(201);
+    expect((await get(`${PODS}/a`)).body.metadata.deletionTimestamp).toBeDefined();
+  });
+
   it('[V41] an eviction deletes a pod, unless a budget has nothing left', async () => {
     const { post, get, call } = await startServer({ controllers: false });
     await post(PODS, pod('a'));

@@ -30,7 +30,11 @@ it.each<[string, string[], string[]]>([
   ['uri', ['https://a.b/c?d', '/path', 'urn:x'], ['a.b', 'http:', 'a b', '/%zz']],
   ['hostname', ['a', 'a-b.example'], ['', 'a.b', 'a_b.example', '-a', 'a..b', 'a'.repeat(64)]],
   ['email', ['a@b.c', 'A B <a@b.c>'], ['a', '@b', 'a@b@c', 'a b@c']],
-  ['duration', ['1h30m', '0', '-1.5s', '3 days', '1w', 'P1D', '1h 30'], ['', 'h', '1', '1x']],
+  [
+    'duration',
+    ['1h30m', '0', '-1.5s', '3 days', '1w', 'P1D', '1h 30'],
+    ['', 'h', '1', '1x', '1'.repeat(60_000)],
+  ],
   ['hexcolor', ['#fff', 'A0b1C2'], ['#ffff', 'xyz']],
   ['rgbcolor', ['rgb(0, 12,255)'], ['rgb(256,0,0)', 'rgb(1,2)']],
   ['ssn', ['123-45-6789'], ['123-456-789']],

@@ -90,8 +90,8 @@ function isIsbn13(text: string): boolean {
 /** Go's durations (`1h30m`, `-1.5s`), and texts in which a number has the name of a unit (`3 days`, `P1D`). */
 function isDuration(text: string): boolean {
   return (
-    /^[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text) ||
-    /[0-9]+\s*(?:ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-zµ])/i.test(
+    /^[+-]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text) ||
+    /(?<![0-9])[0-9]+\s*(?:ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-zµ])/i.test(
       text,
     )
   );

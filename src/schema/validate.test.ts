@@ -199,6 +199,20 @@ describe('validateChange', () => {
     expect(paths({ ...old, many: ['long', 'ok'] }, old)).toEqual(['many[0]']);
   });
 
+  it('does not turn what a branch refuses into something that it lets through', () => {
+    const branches: OpenApiSchema = {
+      type: 'object',
+      properties: { a: { type: 'string' }, b: { type: 'string', maxLength: 2 } },
+      not: { properties: { a: { enum: ['never'] } }, required: ['a'] },
+      allOf: [{ properties: { c: { maxLength: 2 } } }],
+      oneOf: [{ properties: { a: { enum: ['x'] } } }, { properties: { a: { enum: ['y'] } } }],
+    };
+    const old = { a: 'x', b: 'long', c: 'long' };
+    expect(
+      validateChange({ ...old, b: 'other' }, old, { schema: branches, resolve: () => undefined }),
+    ).toEqual([expect.objectContaining({ path: 'b' })]);
+  });
+
   it('asks for what is missing from an object that changes, and lets be lists with duplicates from before', () => {
     expect(paths({ short: 'b' }, { short: 'a' })).toEqual(['needed']);
     const twice = { needed: 1, keyed: [{ k: 'a' }, { k: 'a' }] };

@@ -37,6 +37,9 @@ export function validateChange(
   type: TypeSchema,
   rootPath = '',
 ): FieldIssue[] {
+  // Most changes are fine by themselves, and then nothing has to be compared.
+  const plain = validateValue(value, type, rootPath);
+  if (plain.length === 0) return plain;
   const issues: FieldIssue[] = [];
   check(value, type.schema, type.resolve, rootPath, issues, old);
   if (issues.length >= MAX_ISSUES) return issues.slice(0, MAX_ISSUES);
@@ -336,6 +339,11 @@ function checkJunctors(
   old: JsonValue | undefined,
 ): void {
   const { allOf, anyOf, oneOf, not } = schema;
+  const alone = (branch: OpenApiSchema): FieldIssue[] => {
+    const found: FieldIssue[] = [];
+    check(value, branch, resolve, path, found);
+    return found;
+  };
   const against = (branch: OpenApiSchema): FieldIssue[] => {
     const found: FieldIssue[] = [];
     check(value, branch, resolve, path, found, old);
@@ -359,7 +367,10 @@ function checkJunctors(
     if (closest.length > 0) complain('validate at least one schema (anyOf)', closest);
   }
   if (oneOf && oneOf.length > 0) {
-    const found = oneOf.map(against);
+    // What was invalid before is let be only where that helps: otherwise more than one might be valid.
+    const plain = oneOf.map(alone);
+    const found =
+      old === undefined || plain.some((branch) => branch.length === 0) ? plain : oneOf.map(against);
     const valid = found.filter((branch) => branch.length === 0).length;
     if (valid === 0) {
       complain('validate one and only one schema (oneOf). Found none valid', shortest(found));
@@ -367,7 +378,7 @@ function checkJunctors(
       complain(`validate one and only one schema (oneOf). Found ${valid} valid alternatives`);
     }
   }
-  if (not && against(not).length === 0) complain('not validate the schema (not)');
+  if (not && alone(not).length === 0) complain('not validate the schema (not)');
 }
 
 function closestBranch(

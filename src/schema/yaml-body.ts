@@ -36,6 +36,15 @@ const modernOctal: ScalarTag = {
   resolve: (text) => (text.startsWith('-') ? -1 : 1) * Number.parseInt(text.replace(/^[-+]?0o/, ''), 8),
 };
 
+/** A dot with no digit is text, whatever the library makes of it: it is a name in the fields that managers own. */
+const dotAlone: ScalarTag = {
+  identify: () => false,
+  default: true,
+  tag: 'tag:yaml.org,2002:str',
+  test: /^[-+]?\.$/,
+  resolve: (text) => text,
+};
+
 /**
  * kubectl's dialect: YAML 1.1 (`yes` and `on` are booleans, `0777` is octal, `<<` merges), but `12:30:45` is no number
  * and `2001-01-01` no date: both stay text.
@@ -45,6 +54,7 @@ const OPTIONS = {
   merge: true,
   customTags: (tags: Tags): Tags => [
     modernOctal,
+    dotAlone,
     ...tags.filter((tag) => {
       if (typeof tag === 'string') return true;
       return !LEFT_OUT.has(tag.tag) && !('format' in tag && tag.format === 'TIME');

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonValue } from './json.ts';
+import { parseYamlBody } from './yaml-body.ts';
 import { yamlText } from './yaml-text.ts';
 
 describe('YAML of objects', () => {
@@ -21,5 +23,31 @@ describe('YAML of objects', () => {
     const long = 'x'.repeat(200);
     expect(yamlText({ a: long })).toBe(`a: ${long}\n`);
     expect(yamlText({ a: `${'y '.repeat(60)}\nz\n` })).toContain('a: |');
+  });
+
+  it.each<[string, JsonValue]>([
+    ['a block of long lines', { a: `${'word '.repeat(40)}\nz\n`, b: `${'v '.repeat(60)}end` }],
+    ['a file with a dot for a name', { a: '{\n  "exports": {\n    ".": "./index.js"\n  }\n}\n' }],
+    ['names that are dots', { a: { '.': {}, b: [{ '.': { x: 1 } }] } }],
+    ['what needs double quotes', { a: `# ${'word '.repeat(40)}`, b: `x: y ${'word '.repeat(40)}` }],
+    ['spaces at the ends', { a: ` ${'a '.repeat(60)}`, b: `${'a  '.repeat(60)}z` }],
+    [
+      'quotes in quotes',
+      { a: `it's "x" ${'word '.repeat(20)}'quoted' ${'- '.repeat(50)}${'? '.repeat(50)}x` },
+    ],
+    [
+      'lists in lists',
+      { a: [[`${'w '.repeat(60)}end`], [`p\n  q ${'w '.repeat(90)}`], `x\ny ${'w '.repeat(90)}\n`] },
+    ],
+    [
+      'long and odd names',
+      { [`${'k '.repeat(60)}`]: `v ${'w '.repeat(60)}`, 'a: b': `${'w '.repeat(60)}end` },
+    ],
+    [
+      'what looks like a block',
+      { l: `a\n: |\nb ${'w '.repeat(80)}\n`, n: 'x |', o: '|', p: `${'w '.repeat(60)}|` },
+    ],
+  ])('is read as what was written: %s', (_what, value) => {
+    expect(parseYamlBody(yamlText(value))).toMatchObject({ ok: true, value });
   });
 });

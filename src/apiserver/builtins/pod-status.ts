@@ -26,9 +26,8 @@ export function podStatusProblems(pod: KubeObject, old: KubeObject): Problems {
   const qosClass = text(status, 'qosClass');
   if (qosClass !== text(before, 'qosClass'))
     problems.push(invalidValue('status.qosClass', qosClass, IMMUTABLE));
-  const policy = text(objectAt(old, 'spec'), 'restartPolicy');
   problems.push(
-    ...restartProblems(status, before, 'containerStatuses', policy),
+    ...restartProblems(status, before, objectAt(old, 'spec')),
     ...addressProblems(status, 'podIPs', 'core.PodIP'),
     ...addressProblems(status, 'hostIPs', 'core.HostIP'),
   );
@@ -38,10 +37,14 @@ export function podStatusProblems(pod: KubeObject, old: KubeObject): Problems {
   return problems;
 }
 
-/** Containers that ended and are not to run again stay as they are. */
-function restartProblems(status: JsonObject, before: JsonObject, key: string, policy: string): Problems {
+/** Containers that ended and are not to run again stay as they are. Those with a policy of their own are left to it. */
+function restartProblems(status: JsonObject, before: JsonObject, spec: JsonObject | undefined): Problems {
+  const key = 'containerStatuses';
+  const policy = text(spec, 'restartPolicy');
   if (policy === 'Always') return [];
+  const own = objectsOf(spec, 'containers').filter((container) => text(container, 'restartPolicy') !== '');
   const ended = objectsOf(before, key).filter((container) => {
+    if (own.some((other) => text(other, 'name') === text(container, 'name'))) return false;
     const terminated = objectAt(container, 'state', 'terminated');
     return terminated !== undefined && (policy !== 'OnFailure' || (terminated.exitCode ?? 0) === 0);
   });

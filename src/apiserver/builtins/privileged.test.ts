@@ -27,6 +27,15 @@ describe('withoutPrivileged', () => {
     expect(usual.validate?.(object)).not.toContainEqual(expect.objectContaining(found));
   });
 
+  it('forbids them where they are added to a pod that runs, too', () => {
+    const strict = withoutPrivileged('', 'pods', strategyFor('', 'pods'));
+    const pod = objectOf({ ephemeralContainers: containers });
+    expect(strict.validateSubresourceUpdate?.('ephemeralcontainers', pod, objectOf({}))).toContainEqual(
+      expect.objectContaining({ path: 'spec.ephemeralContainers[0].securityContext.privileged' }),
+    );
+    expect(strict.validateSubresourceUpdate?.('other', pod, pod)).toBeUndefined();
+  });
+
   it('leaves other resources alone', () => {
     const usual = strategyFor('', 'configmaps');
     expect(withoutPrivileged('', 'configmaps', usual)).toBe(usual);

@@ -22,7 +22,7 @@ const ROLES: readonly string[] = ['containers', 'initContainers', 'ephemeralCont
 export function withoutPrivileged(group: string, resource: string, strategy: Strategy): Strategy {
   const path = POD_SPECS[group === '' ? resource : `${group}/${resource}`];
   if (path === undefined) return strategy;
-  const { validate, validateUpdate } = strategy;
+  const { validate, validateUpdate, validateSubresourceUpdate } = strategy;
   return {
     ...strategy,
     validate: (object) => [...(validate?.(object) ?? []), ...privilegedProblems(object, path)],
@@ -34,12 +34,25 @@ export function withoutPrivileged(group: string, resource: string, strategy: Str
           ],
         }
       : {}),
+    ...(validateSubresourceUpdate
+      ? {
+          validateSubresourceUpdate: (subresource, object, old) => {
+            const problems = validateSubresourceUpdate(subresource, object, old);
+            // Containers that are added in this way must keep to it as any others.
+            return problems && [...problems, ...privilegedProblems(object, path, ['ephemeralContainers'])];
+          },
+        }
+      : {}),
   };
 }
 
-function privilegedProblems(object: unknown, path: readonly string[]): Problems {
+function privilegedProblems(
+  object: unknown,
+  path: readonly string[],
+  roles: readonly string[] = ROLES,
+): Problems {
   const spec: JsonObject | undefined = isObject(object) ? objectAt(object, ...path) : undefined;
-  return ROLES.flatMap((role) =>
+  return roles.flatMap((role) =>
     objectsOf(spec, role).flatMap((container, index) =>
       objectAt(container, 'securityContext')?.privileged === true
         ? [

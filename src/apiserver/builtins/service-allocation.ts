@@ -7,7 +7,7 @@ import { invalidValue } from './field-errors.ts';
 import { ensureObject, integer, isSet, objectsOf, strings, text } from './fields.ts';
 import { needsHealthCheckPort } from './service-defaults.ts';
 
-/** Cluster addresses are those of `10.96.0.0/16`, which kubeadm's are too; `.0.1` is the API server's own and `.0.10` the DNS server's by custom. */
+/** Cluster addresses are those of kubeadm, `10.96.0.0/12`, and are given out of its first /16; `.0.1` is the API server's own and `.0.10` the DNS server's by custom. */
 const NETWORK = '10.96';
 const FIRST_ADDRESS = 256;
 const LAST_ADDRESS = 0xfffe;
@@ -74,7 +74,7 @@ function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Use
       ? 'provided IP is already allocated'
       : inRange(address)
         ? ''
-        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${NETWORK}.0.0/16`;
+        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${NETWORK}.0.0/12`;
     if (why !== '') {
       problems.push(invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: ${why}`));
     }
@@ -98,14 +98,16 @@ function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Use
 
 function inRange(address: string): boolean {
   // The first and the last address of a network are nobody's.
-  const isEdge = address === `${NETWORK}.0.0` || address === `${NETWORK}.255.255`;
-  return address.startsWith(`${NETWORK}.`) && !isEdge;
+  const isEdge = address === `${NETWORK}.0.0` || address === '10.111.255.255';
+  const [first = 0, second = 0] = address.split('.').map(Number);
+  return first === 10 && second >= 96 && second <= 111 && !isEdge;
 }
 
 /** This server has one network, of IPv4 addresses. */
 function allocateFamilies(spec: JsonObject): void {
   // Without addresses, and without pods that are selected, a Service may be of any family.
-  const isAnything = text(spec, 'clusterIP') === 'None' && objectAt(spec, 'selector') === undefined;
+  const isAnything =
+    text(spec, 'clusterIP') === 'None' && Object.keys(objectAt(spec, 'selector') ?? {}).length === 0;
   if (!isSet(spec.ipFamilyPolicy)) spec.ipFamilyPolicy = isAnything ? 'RequireDualStack' : 'SingleStack';
   if (strings(spec, 'ipFamilies').length > 0) return;
   if (isAnything) {

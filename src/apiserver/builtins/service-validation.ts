@@ -198,7 +198,9 @@ function addressProblems(spec: JsonObject, type: string, addresses: readonly str
   problems.push(
     ...oneOf(spec, 'spec', 'ipFamilyPolicy', ['PreferDualStack', 'RequireDualStack', 'SingleStack']),
   );
-  if (spec.ipFamilyPolicy === 'RequireDualStack')
+  // Without addresses, and without pods that are selected, it does not matter which families there are.
+  const isAnything = first === 'None' && Object.keys(stringsAt(spec, 'selector')).length === 0;
+  if (spec.ipFamilyPolicy === 'RequireDualStack' && !isAnything)
     problems.push(
       invalidValue(
         'spec.ipFamilyPolicy',

@@ -60,6 +60,21 @@ describe('writes of a status', () => {
     expect(told('', 'pods', { qosClass: 'Burstable' }, { qosClass: 'BestEffort' })).toHaveLength(1);
   });
 
+  it('let only those containers of a pod begin anew that may', () => {
+    const container = (state: JsonObject): JsonObject => ({ containerStatuses: [{ name: 'c', state }] });
+    const changed = (own: JsonObject): string[] => {
+      const holding = (status: JsonObject): ReturnType<typeof asObject> => {
+        const spec = { restartPolicy: 'Never', containers: [{ name: 'c', ...own }] };
+        return asObject({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec, status });
+      };
+      const [now, before] = [container({ running: {} }), container({ terminated: { exitCode: 1 } })];
+      const problems = strategyFor('', 'pods').validateStatusUpdate?.(holding(now), holding(before)) ?? [];
+      return problems.map(({ path }) => path);
+    };
+    expect(changed({})).toEqual(['status.containerStatuses[0].state']);
+    expect(changed({ restartPolicy: 'Always' })).toEqual([]);
+  });
+
   it('have sound conditions, phases and addresses of balancers', () => {
     expect(told('policy', 'poddisruptionbudgets', { conditions: [{ type: 'A', status: 'Maybe' }] })).toEqual([
       'status.conditions[0].status: ',

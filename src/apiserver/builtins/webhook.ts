@@ -166,5 +166,8 @@ function urlProblems(url: string, path: string): Problems {
   if (user !== '') problems.push(invalidValue(path, user, 'user information is not permitted in the URL'));
   if (fragment !== '') problems.push(invalidValue(path, fragment, 'fragments are not permitted in the URL'));
   if (query !== '') problems.push(invalidValue(path, query, 'query parameters are not permitted in the URL'));
-  return problems;
+  // Nobody could be called by what this server itself cannot read.
+  return problems.length > 0 || URL.canParse(url)
+    ? problems
+    : [required(path, `url must be a valid URL: ${url}${form}`)];
 }

@@ -142,7 +142,9 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
 /** Whether a change leaves names to others. */
 function givesUpNames({ record, previous }: StoreEvent): boolean {
   const before = previous && asDefinition(previous.object).status?.acceptedNames;
-  return before !== undefined && !deepEqual(before, asDefinition(record.object).status?.acceptedNames);
+  // A new definition has none that it could give up.
+  if (!before?.plural && !before?.kind) return false;
+  return !deepEqual(before, asDefinition(record.object).status?.acceptedNames);
 }
 
 function instancePrefix(key: string, definition: Definition): string {

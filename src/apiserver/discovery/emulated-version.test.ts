@@ -37,4 +37,17 @@ describe('a server that emulates an older release', () => {
       'v1.flowcontrol.apiserver.k8s.io',
     );
   });
+
+  it('tells of what is deprecated in the release, wherever it has a route', async () => {
+    const ENDPOINTS = '/api/v1/namespaces/default/endpoints';
+    const newest = await startServer();
+    for (const answer of [
+      await newest.get(ENDPOINTS),
+      await newest.post(ENDPOINTS, { metadata: { name: 'e' } }),
+    ])
+      expect(answer.headers.warning).toContain('v1 Endpoints is deprecated in v1.33+');
+    expect((await newest.post('/api/v1/componentstatuses', {})).headers.warning).toBeUndefined();
+    const older = await startServer({ emulatedVersion: '1.32' });
+    expect((await older.get(ENDPOINTS)).headers.warning).toBeUndefined();
+  });
 });

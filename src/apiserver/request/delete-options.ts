@@ -63,7 +63,8 @@ function checked(given: Given): DeleteQuery {
   errors.push(...dryRunProblems(dryRun));
   if (errors.length > 0) throw invalid('meta.k8s.io', 'DeleteOptions', '', errors);
 
-  const grace = given.gracePeriodSeconds;
+  const asked = given.gracePeriodSeconds;
+  const grace = typeof asked === 'bigint' ? Number(asked) : asked;
   const { uid, resourceVersion } = isObject(given.preconditions) ? given.preconditions : {};
   return {
     gracePeriodSeconds: typeof grace === 'number' ? (grace < 0 ? 1 : grace) : undefined,
@@ -110,7 +111,7 @@ function checkTypes(body: JsonObject): void {
 function isOfType(value: JsonValue, type: string): boolean {
   switch (type) {
     case 'int64':
-      return typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value));
+      return (typeof value === 'bigint' || Number.isInteger(value)) && Math.abs(Number(value)) < 2 ** 63;
     case 'bool':
       return typeof value === 'boolean';
     case '[]string':

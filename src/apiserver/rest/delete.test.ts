@@ -61,6 +61,16 @@ describe('deletion', () => {
     expect((await get(`${PODS}/p`)).status).toBe(404);
   });
 
+  it('takes a grace that outlasts all times that can be told, and no more than an integer has', async () => {
+    const { post, delete: remove } = await startServer();
+    await post(PODS, pod('p', 'node-1'));
+    expect((await remove(`${PODS}/p`, { gracePeriodSeconds: 1e300 })).status).toBe(500);
+    const deleting = await remove(`${PODS}/p`, { gracePeriodSeconds: 10 ** 15 });
+    expect(deleting.body.metadata.deletionTimestamp).toBe('9999-12-31T23:59:59Z');
+    const shorter = await remove(`${PODS}/p`, { gracePeriodSeconds: 0 });
+    expect(shorter.status).toBe(200);
+  });
+
   it('[V14] deletes pods without a node at once and returns them', async () => {
     const { post, delete: remove, get } = await startServer();
     await post(PODS, pod('p'));

@@ -65,7 +65,8 @@ function checksItself({ group, resource }: Resource): boolean {
   );
 }
 
-function checkPreconditions(resource: Resource, live: KubeObject, options: DeleteQuery): void {
+/** Throws 409 for an object that is not the one that is meant. */
+export function checkPreconditions(resource: Resource, live: KubeObject, options: DeleteQuery): void {
   const name = live.metadata.name ?? '';
   const { uid, resourceVersion } = options.preconditions;
   const check = (field: string, wanted: string | undefined, found: string, whatMay: string): void => {
@@ -88,6 +89,9 @@ function checkPreconditions(resource: Resource, live: KubeObject, options: Delet
   check('ResourceVersion', resourceVersion, live.metadata.resourceVersion ?? '', 'modified');
 }
 
+/** The last second that times can tell, at the end of the year 9999: any longer grace ends then. */
+const LAST_TIME_MS = 253_402_300_799_000;
+
 function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision {
   const { resource, server } = scope;
   const { strategy } = resource;
@@ -102,7 +106,7 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
     const waits = (metadata.finalizers?.length ?? 0) > 0 || specFinalizers(object).length > 0;
     if (strategy.plainDeletion) metadata.deletionTimestamp = formatTime(now);
     else if (waits || grace > 0 || strategy.gracePeriod) {
-      metadata.deletionTimestamp = formatTime(now + grace * 1000);
+      metadata.deletionTimestamp = formatTime(Math.min(now + grace * 1000, LAST_TIME_MS));
       metadata.deletionGracePeriodSeconds = grace;
       raiseForDeletion(object);
     }

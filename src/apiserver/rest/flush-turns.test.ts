@@ -22,6 +22,19 @@ describe('those who are told of a change', () => {
     expect(told.at(-1)).toBe(2_000);
   });
 
+  it('wait once each, though there is no end of changes', async () => {
+    const runtime = virtualRuntime(1);
+    const turns = flushTurns(runtime);
+    const told: number[] = [];
+    const flushes = Array.from({ length: 130 }, (_, index) => () => told.push(index));
+    for (let round = 0; round < 50; round++) {
+      const events = batch();
+      for (const flush of flushes) turns.take(events, flush);
+    }
+    await runtime.clock.advance(0);
+    expect(told.filter((index) => index >= 128)).toEqual([128, 129]);
+  });
+
   it('are told although one of them fails', async () => {
     const runtime = virtualRuntime(1);
     const turns = flushTurns(runtime);

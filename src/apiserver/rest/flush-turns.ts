@@ -17,12 +17,25 @@ export function flushTurns({ clock, log }: Pick<Runtime, 'clock' | 'log'>): Flus
   /** The events that are being told, and how many were told of them. */
   let telling: readonly StoreEvent[] | undefined;
   let told = 0;
-  let waiting: (() => void)[] = [];
+  /** Each once, however many events have come meanwhile: a flush sends all that is there. */
+  const waiting = new Set<() => void>();
+  let isScheduled = false;
+
+  function schedule(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    clock.defer(next);
+  }
 
   function next(): void {
-    const turn = waiting.length > SHARE ? waiting.splice(0, SHARE) : waiting;
-    if (turn === waiting) waiting = [];
-    else clock.defer(next);
+    isScheduled = false;
+    const turn: (() => void)[] = [];
+    for (const flush of waiting) {
+      if (turn.length === SHARE) break;
+      turn.push(flush);
+      waiting.delete(flush);
+    }
+    if (waiting.size > 0) schedule();
     for (const flush of turn) {
       try {
         flush();
@@ -41,11 +54,12 @@ export function flushTurns({ clock, log }: Pick<Runtime, 'clock' | 'log'>): Flus
       }
       told += 1;
       if (told <= SHARE) {
+        waiting.delete(flush);
         flush();
         return;
       }
-      if (waiting.length === 0) clock.defer(next);
-      waiting.push(flush);
+      waiting.add(flush);
+      schedule();
     },
   };
 }

@@ -86,7 +86,8 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     if (isBuiltIn(asked)) throw routeNotFound();
     return pathNotFound();
   }
-  if (resource.deprecation !== undefined && (resource.custom || READING.has(info.verb)))
+  // Where a built-in has no route there is nobody to tell of it.
+  if (resource.deprecation !== undefined && (resource.custom || resource.verbs.includes(info.verb as Verb)))
     asked.warnings.push(resource.deprecation);
   const scope: Scope = {
     server,
@@ -360,10 +361,6 @@ async function createOne(asked: ResourceRequest, scope: Scope): Promise<Response
   const { resource } = scope;
   const options = writeOptions(asked, 'CreateOptions');
   const representation = representationOf(asked, scope);
-  if (resource.namespaced && scope.namespace === '') {
-    if (resource.resource === 'bindings') throw routeNotFound();
-    throw badRequest(`an empty namespace may not be set during creation of ${resource.resource}`);
-  }
   if (resource.group === '' && resource.resource === 'bindings') return bindByName(asked, scope, options);
   const object = decodeWrite(asked, scope, options);
   if (NOT_STORED.has(resource.group)) placeReview(object, scope);

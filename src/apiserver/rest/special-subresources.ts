@@ -4,10 +4,10 @@ import { formatTime } from '../../runtime/index.ts';
 import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone, isObject, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../../schema/json.ts';
 import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
-import { parseDeleteOptions } from '../request/index.ts';
+import { type DeleteQuery, parseDeleteOptions } from '../request/index.ts';
 import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
-import { remove } from './delete.ts';
+import { checkPreconditions, remove } from './delete.ts';
 import { keyOf, type Scope, type WriteOptions, type Written } from './scope.ts';
 import { prepareUpdate } from './update.ts';
 import { viewOf } from './view.ts';
@@ -147,6 +147,8 @@ export async function evictPod(
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound('', 'pods', name);
   const pod = record.object;
+  // Before the budget pays for a pod that is not the one that is meant.
+  checkPreconditions(scope.resource, pod, deletion);
   if (!isSettled(pod)) {
     const concerned = [...budgets].filter(({ object: budget }) => {
       const { selector } = selectorFromObject(objectAt(budget, 'spec', 'selector'));
@@ -161,8 +163,8 @@ export async function evictPod(
     const [budget] = concerned;
     if (budget && !isFreeToGo(pod, budget.object)) await spendBudget(scope, budget, name, dryRun);
   }
-  if (!dryRun) await markEvicted(scope, name);
-  await remove(scope, name, { ...deletion, dryRun });
+  const options = { ...deletion, dryRun };
+  await remove(scope, name, dryRun ? options : await markEvicted(scope, name, options));
   return success(201);
 }
 
@@ -177,11 +179,15 @@ function isFreeToGo(pod: KubeObject, budget: KubeObject): boolean {
   return desired > 0 && (numberAt(budget, 'status', 'currentHealthy') ?? 0) >= desired;
 }
 
-/** Tells in the status of a pod why it goes, while it is still there to be read. */
-async function markEvicted(scope: Scope, name: string): Promise<void> {
+/**
+ * Tells in the status of a pod why it goes, while it is still there to be read. Returns the options with which that pod, as it is
+ * now, can be deleted.
+ */
+async function markEvicted(scope: Scope, name: string, options: DeleteQuery): Promise<DeleteQuery> {
   const now = formatTime(scope.server.runtime.clock.now());
-  await commit(scope, name, false, (current): Decision => {
+  const { object: marked } = await commit(scope, name, false, (current): Decision => {
     if (!current) throw notFound('', 'pods', name);
+    checkPreconditions(scope.resource, current.object, options);
     const object = clone(current.object);
     const status = isObject(object.status) ? object.status : {};
     const others = listAt(status, 'conditions').filter(
@@ -201,6 +207,10 @@ async function markEvicted(scope: Scope, name: string): Promise<void> {
     object.status = status;
     return { action: 'put', object };
   });
+  const { preconditions } = options;
+  const { resourceVersion } = marked.metadata;
+  if (preconditions.resourceVersion === undefined || resourceVersion === undefined) return options;
+  return { ...options, preconditions: { ...preconditions, resourceVersion } };
 }
 
 /** Pods that are over, or have not begun, disrupt nothing when they go. */

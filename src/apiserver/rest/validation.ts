@@ -1,6 +1,7 @@
 import { asJson, type KubeObject } from '../../kube/object.ts';
-import { type FieldError, invalid } from '../../kube/status-error.ts';
+import { badRequest, type FieldError, invalid } from '../../kube/status-error.ts';
 import type { JsonValue } from '../../schema/json.ts';
+import { validatePathSegmentName } from '../../schema/names.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { validateChange, validateValue } from '../../schema/validate.ts';
 import { validateObjectMeta, validateObjectMetaForm, validateObjectMetaUpdate } from '../builtins/index.ts';
@@ -67,6 +68,11 @@ export function validateCreate(resource: Resource, object: KubeObject): void {
     ...(strategy.validateCreate?.(object) ?? []),
     ...(strategy.rules?.(object, undefined, schema) ?? []),
   ]);
+  // Whatever a kind lets pass as a name, it is a part of paths and of keys.
+  const { name = '' } = object.metadata;
+  const problems = validatePathSegmentName(name);
+  if (problems.length > 0)
+    throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problems.join(';')}`);
 }
 
 interface MetadataChecks {

@@ -25,11 +25,6 @@ const DELETION_GRACE_MS = 60_000;
 /** How far ahead a token may begin, should the clock have been set back. */
 const CLOCK_SKEW_S = 60;
 /** Signatures that were verified lately are not verified again; the rest of a token is checked every time. */
-/** As Go prints a list of texts. */
-function listText(texts: readonly string[]): string {
-  return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;
-}
-
 const VERIFIED_LIMIT = 256;
 
 export interface ObjectIdentity {
@@ -281,4 +276,9 @@ function identityAt(claims: JsonObject | undefined, key: string): ObjectIdentity
 
 function texts(values: readonly JsonValue[]): string[] {
   return values.filter((value) => typeof value === 'string');
+}
+
+/** As Go prints a list of texts. */
+function listText(texts: readonly string[]): string {
+  return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;
 }

@@ -58,11 +58,11 @@ function uintFromDouble(value: number): Value {
 function intFromText(value: string): Value {
   return /^[+-]?[0-9]{1,40}$/.test(value)
     ? intResult(BigInt(value.replace(/^\+/, '')))
-    : conversionError('int', value);
+    : conversionError('int');
 }
 
 function uintFromText(value: string): Value {
-  if (!/^[0-9]{1,40}$/.test(value)) return conversionError('uint', value);
+  if (!/^[0-9]{1,40}$/.test(value)) return conversionError('uint');
   const parsed = BigInt(value);
   return parsed > MAX_UINT ? RANGE : new Uint(parsed);
 }
@@ -75,16 +75,16 @@ function doubleFromText(value: string): Value {
     if (special[2]?.toLowerCase() === 'nan') return new Double(Number.NaN);
     return new Double(special[1] === '-' ? -Infinity : Infinity);
   }
-  return DECIMAL.test(value) ? new Double(Number(value)) : conversionError('double', value);
+  return DECIMAL.test(value) ? new Double(Number(value)) : conversionError('double');
 }
 
 function boolFromText(value: string): Value {
   if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(value)) return true;
   if (['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(value)) return false;
-  return conversionError('bool', value);
+  return conversionError('bool');
 }
 
-function conversionError(kind: string, _value: string): CelError {
+function conversionError(kind: string): CelError {
   return new CelError(`type conversion error from 'string' to '${kind}'`);
 }
 

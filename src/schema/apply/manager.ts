@@ -27,7 +27,14 @@ import {
   seconds,
 } from './managed-fields.ts';
 import { objectType } from './typed-schema.ts';
-import { applied, type ConflictSets, ownershipAfterUpdate, type Setting, type Version } from './updater.ts';
+import {
+  applied,
+  type ConflictSets,
+  type Failure,
+  ownershipAfterUpdate,
+  type Setting,
+  type Version,
+} from './updater.ts';
 import { objectName, problemsText, validateApplied, validateStored } from './validate.ts';
 
 /** What both kinds of writes have in common. */
@@ -56,11 +63,6 @@ export interface OtherVersion {
   convert(object: JsonObject): JsonObject;
 }
 
-/** Why fields could not be told apart, in the API server's words. */
-export interface ApplyFailure {
-  readonly failure: string;
-}
-
 export interface UpdateWrite extends Write {
   /** The object as it is to be stored, in the version of the request. */
   readonly updated: JsonObject;
@@ -79,7 +81,7 @@ export type ApplyOutcome =
   | { readonly object: JsonObject; readonly changed: boolean }
   | { readonly conflicts: readonly Conflict[] }
   | { readonly errors: readonly string[] }
-  | ApplyFailure;
+  | Failure;
 
 /** The owner of all that an object held before it was first applied. */
 const beforeFirstApply = 'before-first-apply';

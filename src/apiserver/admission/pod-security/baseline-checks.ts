@@ -2,7 +2,8 @@ import { isObject, listAt, numberAt, stringAt } from '../../../schema/json.ts';
 import type { Check, Finding } from './checks.ts';
 import { nameOf, type PodParts, plural, quoted, securityOf, settersOf, some, sorted } from './pod-parts.ts';
 
-const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
+/** Before the name of a container: annotations that named its profile before there was a field. */
+export const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
 
 /** Capabilities that container runtimes give of themselves. */
 const DEFAULT_CAPABILITIES: ReadonlySet<unknown> = new Set([
@@ -56,6 +57,7 @@ export const BASELINE_CHECKS: readonly Check[] = [
     },
   },
   { name: 'hostPorts', find: hostPorts },
+  { name: 'hostProbesAndHostLifecycle', since: 34, find: handlerHosts },
   {
     name: 'privileged',
     find({ containers }) {
@@ -63,6 +65,16 @@ export const BASELINE_CHECKS: readonly Check[] = [
       if (names.length === 0) return undefined;
       const detail = `${some('container', names)} must not set securityContext.privileged=true`;
       return { reason: 'privileged', detail };
+    },
+  },
+  {
+    name: 'procMount',
+    find({ containers }) {
+      const wrong = containers.filter((part) => (securityOf(part, 'procMount') ?? 'Default') !== 'Default');
+      if (wrong.length === 0) return undefined;
+      const types = quoted(sorted(wrong.map((part) => String(securityOf(part, 'procMount')))));
+      const detail = `${some('container', wrong.map(nameOf))} must not set securityContext.procMount to ${types}`;
+      return { reason: 'procMount', detail };
     },
   },
   { name: 'seLinuxOptions', find: seLinux },
@@ -159,6 +171,30 @@ function hostPorts({ containers }: PodParts): Finding | undefined {
   return {
     reason: 'hostPort',
     detail: `${some('container', wrong)} ${use} ${plural('hostPort', ports)} ${ports.join(', ')}`,
+  };
+}
+
+/** Where a container has handlers that may name a host, which the node then connects to. */
+const HANDLERS: readonly (readonly string[])[] = [
+  ['livenessProbe'],
+  ['readinessProbe'],
+  ['startupProbe'],
+  ['lifecycle', 'postStart'],
+  ['lifecycle', 'preStop'],
+];
+
+function handlerHosts({ containers }: PodParts): Finding | undefined {
+  const hostsOf = (part: (typeof containers)[number]): string[] =>
+    HANDLERS.flatMap((path) =>
+      ['httpGet', 'tcpSocket'].map((action) => stringAt(part, ...path, action, 'host') ?? ''),
+    ).filter((host) => host !== '');
+  const wrong = sorted(containers.filter((part) => hostsOf(part).length > 0).map(nameOf));
+  if (wrong.length === 0) return undefined;
+  const hosts = sorted(containers.flatMap(hostsOf));
+  const use = plural('uses', wrong, 'use');
+  return {
+    reason: 'probe or lifecycle host',
+    detail: `${some('container', wrong)} ${use} ${some('probe or lifecycle host', hosts)}`,
   };
 }
 

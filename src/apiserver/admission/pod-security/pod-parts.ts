@@ -44,7 +44,7 @@ export function sorted(texts: Iterable<string>): string[] {
 }
 
 /** The pod and its containers where a value of their security contexts is not as it should be. */
-export interface Setters {
+interface Setters {
   readonly pod: boolean;
   readonly containers: readonly string[];
   readonly values: readonly JsonValue[];

@@ -84,6 +84,28 @@ describe('pod security', () => {
     }
   });
 
+  it('looks at containers that are added to a pod that runs', async () => {
+    const server = await labelled({ enforce: 'baseline' });
+    await server.post(PODS, pod('p'));
+    const added = (privileged: boolean) =>
+      server.merge(`${PODS}/p/ephemeralcontainers`, {
+        spec: { ephemeralContainers: [{ name: 'e', image: 'i', securityContext: { privileged } }] },
+      });
+    expect((await added(true)).body.message).toContain('privileged (container "e" must not set');
+    expect((await added(false)).status).toBe(200);
+  });
+
+  it('notes in the audit log what is only to be noted', async () => {
+    const notes: unknown[] = [];
+    const server = await startServer({ audit: ({ annotations }) => notes.push(annotations) });
+    await label(server, { audit: 'baseline' });
+    expect((await server.post(PODS, pod('p', { hostPID: true }))).status).toBe(201);
+    expect(notes.at(-1)).toMatchObject({
+      [`${PREFIX}audit-violations`]:
+        'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)',
+    });
+  });
+
   it('refuses labels that mean nothing, and names pods that a stricter level would not let in', async () => {
     const server = await labelled({ enforce: 'everything', 'warn-version': '1.2' });
     expect(server.response.status).toBe(422);
@@ -106,5 +128,34 @@ describe('pod security', () => {
       'content-type': 'application/json-patch+json',
     });
     expect(image.status).toBe(403);
+    const annotated = await server.merge(`${PODS}/p`, {
+      metadata: { annotations: { 'net/ip': '10.0.0.1' } },
+    });
+    expect(annotated.status).toBe(200);
+  });
+
+  it('looks at how processes are shown, and at hosts that a node would be made to connect to', async () => {
+    const spec = {
+      containers: [
+        {
+          name: 'a',
+          image: 'i',
+          securityContext: { procMount: 'Unmasked' },
+          livenessProbe: { httpGet: { port: 80, host: 'elsewhere' } },
+          lifecycle: { preStop: { tcpSocket: { port: 80, host: '10.0.0.1' } } },
+        },
+      ],
+    };
+    const { post } = await labelled({ warn: 'baseline' });
+    const warning = (await post(PODS, pod('p', spec))).headers.warning;
+    expect(warning).toContain(
+      'probe or lifecycle host (container \\"a\\" uses probe or lifecycle hosts \\"10.0.0.1\\", \\"elsewhere\\"), procMount (container \\"a\\" must not set securityContext.procMount to \\"Unmasked\\")',
+    );
+    // Releases before 1.34 let such hosts be.
+    const older = await startServer({ emulatedVersion: '1.33' });
+    await label(older, { warn: 'baseline' });
+    const told = (await older.post(PODS, pod('p', spec))).headers.warning;
+    expect(told).toContain('procMount');
+    expect(told).not.toContain('probe or lifecycle host');
   });
 });

@@ -17,7 +17,7 @@ const PREFIX = 'pod-security.kubernetes.io/';
 export type Mode = 'enforce' | 'audit' | 'warn';
 const MODES: readonly Mode[] = ['enforce', 'audit', 'warn'];
 
-type Labels = Readonly<Record<string, string>> | undefined;
+export type Labels = Readonly<Record<string, string>> | undefined;
 
 /** What the labels of a namespace say for a mode. What cannot be read is as strict as can be. */
 export function policyOf(labels: Labels, mode: Mode): LeveledVersion {
