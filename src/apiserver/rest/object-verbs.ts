@@ -1,0 +1,190 @@
+import type { Response } from '../../kube/exchange.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { badRequest, failure, hasCode } from '../../kube/status-error.ts';
+import { formatTime } from '../../runtime/index.ts';
+import { clone } from '../../schema/json.ts';
+import { jsonText } from '../../schema/json-text.ts';
+import {
+  mediaType,
+  negotiateStream,
+  notAcceptable,
+  parseListQuery,
+  type RequestInfo,
+  valueResponse,
+  warningHeader,
+} from '../request/index.ts';
+import { getComputed, listComputed } from './computed.ts';
+import { create } from './create.ts';
+import { deletedStatus, remove } from './delete.ts';
+import { get, list } from './list.ts';
+import { respondList, respondView, respondWritten } from './object-answers.ts';
+import { decodePatch, patch } from './patch.ts';
+import {
+  decodeWrite,
+  deleteOptions,
+  offerOf,
+  type ResourceRequest,
+  rendering,
+  representationOf,
+  writeOptions,
+} from './resource-request.ts';
+import type { Scope, WriteOptions } from './scope.ts';
+import { track } from './tracking.ts';
+import { update } from './update.ts';
+import type { View } from './view.ts';
+import { watch } from './watch.ts';
+
+/** What each verb does with objects of a resource, or of its status, once it is known to be allowed here. */
+export async function getOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  // There are no components that could be asked, and upstream's storage has no 404 for them.
+  if (scope.resource.resource === 'componentstatuses' && scope.resource.group === '')
+    throw failure(500, '', `Component not found: ${asked.info.name}`);
+  // What cannot be answered in the asked form is refused whether there is an object or not.
+  const representation = representationOf(asked, scope);
+  const { revision } = parseListQuery(asked.info.query, true);
+  const { name } = asked.info;
+  const view = getComputed(scope, name) ?? (await get(scope, name, revision));
+  return respondView(asked, scope, 200, view, representation);
+}
+
+export async function listAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const query = parseListQuery(asked.info.query, false);
+  const representation = representationOf(asked, scope);
+  const listing = listComputed(scope, query) ?? (await list(scope, query));
+  return respondList(asked, scope, listing, representation, query.includeObject);
+}
+
+export async function watchAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { info, request, warnings } = asked;
+  const response = await watch(
+    scope,
+    withName(parseListQuery(info.query, true), info),
+    negotiateStream(request.headers, info.query, offerOf(scope)),
+    asked.watches,
+    request.signal,
+  );
+  if (warnings.length === 0) return response;
+  return { ...response, headers: { ...response.headers, warning: warningHeader(warnings) } };
+}
+
+/** The legacy `/watch/…/<name>` form watches one object. */
+function withName<T extends { fieldSelector: string }>(query: T, info: RequestInfo): T {
+  if (info.parts[1] === undefined) return query;
+  return { ...query, fieldSelector: `metadata.name=${info.parts[1]}` };
+}
+
+export async function createOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { resource } = scope;
+  const options = writeOptions(asked, 'CreateOptions');
+  const representation = representationOf(asked, scope);
+  const object = decodeWrite(asked, scope, options);
+  if (NOT_STORED.has(resource.group)) placeReview(object, scope);
+  const answer = asked.review(resource, object, scope.namespace);
+  if (answer) {
+    const given = clone(object);
+    const reviewed = answered(scope, given, await answer, options);
+    const { as } = representation;
+    // There is nothing to make a row of.
+    if (as !== undefined && as !== 'PartialObjectMetadata') throw notAcceptable();
+    const view = { object: reviewed, bytes: Buffer.from(jsonText(reviewed)) };
+    return respondView(asked, scope, 201, view, representation);
+  }
+  return respondWritten(asked, scope, await create(scope, object, options), representation);
+}
+
+/** Groups of reviews. */
+const NOT_STORED: ReadonlySet<string> = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
+
+/** A review is of the namespace that it was sent to, or of none. */
+function placeReview({ metadata }: KubeObject, { namespace }: Scope): void {
+  if (namespace === '') delete metadata.namespace;
+  else if ((metadata.namespace ?? namespace) !== namespace) throw otherNamespace();
+  else metadata.namespace = namespace;
+}
+
+export function otherNamespace(): Error {
+  return badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+/** What is asked and not stored is answered like an object that was created, with its managers. */
+function answered(scope: Scope, given: KubeObject, answer: KubeObject, options: WriteOptions): KubeObject {
+  // The one review that is about the asker has a time, since its storage sets one. Of what is made anew, nobody manages a field.
+  const isSelf = scope.resource.kind === 'SelfSubjectReview';
+  const isAnew = isSelf || scope.resource.kind === 'SelfSubjectRulesReview';
+  const managedFields = isAnew ? undefined : track(scope, given, undefined, options).metadata.managedFields;
+  const metadata = {
+    creationTimestamp: isSelf ? formatTime(scope.server.runtime.clock.now()) : null,
+    ...answer.metadata,
+    ...(managedFields ? { managedFields } : {}),
+  };
+  return { ...answer, metadata } as unknown as KubeObject;
+}
+
+export async function updateOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const options = writeOptions(asked, 'UpdateOptions');
+  const representation = representationOf(asked, scope);
+  const object = decodeWrite(asked, scope, options);
+  return respondWritten(asked, scope, await update(scope, asked.info.name, object, options), representation);
+}
+
+export async function patchOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const { request, info } = asked;
+  const options = writeOptions(asked, 'PatchOptions');
+  const representation = representationOf(asked, scope);
+  const change = decodePatch(scope.resource, mediaType(request.headers), request.body, options.force);
+  if (change.type === 'apply' && !options.namedManager) throw managerRequired();
+  return respondWritten(asked, scope, await patch(scope, info.name, change, options), representation);
+}
+
+function managerRequired(): Error {
+  return failure(
+    422,
+    'Invalid',
+    'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+    {
+      group: 'meta.k8s.io',
+      kind: 'PatchOptions',
+      causes: [
+        {
+          reason: 'FieldValueRequired',
+          message: 'Required value: is required for apply patch',
+          field: 'fieldManager',
+        },
+      ],
+    },
+  );
+}
+
+export async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const representation = representationOf(asked, scope);
+  const written = await remove(scope, asked.info.name, deleteOptions(asked));
+  if (written.outcome !== 'deleted' || scope.resource.strategy.returnsDeleted)
+    return respondWritten(asked, scope, written, representation);
+  const { format, pretty } = representation;
+  return valueResponse(
+    200,
+    deletedStatus(scope.resource, written.object),
+    rendering(asked, { format, pretty }),
+  );
+}
+
+export async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
+  const options = deleteOptions(asked);
+  const query = parseListQuery(asked.info.query, false);
+  const representation = representationOf(asked, scope);
+  const listing = await list(scope, query);
+  const removeOne = async ({ object }: View): Promise<void> => {
+    const { namespace = '', name = '' } = object.metadata;
+    try {
+      await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options);
+    } catch (error) {
+      // Whoever was faster has done what was asked for.
+      if (!hasCode(error, 404)) throw error;
+    }
+  };
+  // The first object that does not meet them ends it, so that with preconditions one follows the other.
+  if (Object.keys(options.preconditions).length > 0) for (const view of listing.views) await removeOne(view);
+  else await Promise.all(listing.views.map(removeOne));
+  // The answer shows the objects as they were found.
+  return respondList(asked, scope, listing, representation, query.includeObject);
+}
