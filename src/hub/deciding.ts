@@ -6,7 +6,7 @@ import { isDivided, type ReplicaRecord } from '../engine/plan/divided-replicas.t
 import { type Plan, planIntent } from '../engine/plan/plan.ts';
 import { stepActivation } from '../engine/select/index.ts';
 import { type ClusterObservation, summariseCluster } from '../engine/summarise/summarise.ts';
-import { type ObjectRef, refText } from '../kube/object.ts';
+import { type ObjectRef, refKey, refOf, refText } from '../kube/object.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 import { createCapacities, createDescheduling, createRoom } from './capacity/index.ts';
@@ -57,6 +57,8 @@ export interface Deciding {
   committed(item: Tracked, intent: Intent): number | undefined;
   seen(item: Tracked, observations: readonly ClusterObservation[]): void;
   heldBack(item: Tracked, session: SpokeSession): HeldBack | undefined;
+  /** Of objects those that other intents have, with the clusters that they bring them to. */
+  taken(key: string, objects: Intent['objects']): ReadonlyMap<string, ReadonlySet<string>>;
   /** Whether an object that is sent no longer is sent by another intent. */
   isHandedOn(ref: ObjectRef): boolean;
   /** What an intent sends and others select as well. */
@@ -91,6 +93,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
   const claims = createClaims({
     terms: termsOf,
     present: sources.present,
+    isRead: sources.isRead,
     onChange,
     onWanted: options.onLook,
   });
@@ -115,7 +118,12 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
     clock,
     claims,
     tracked,
-    keeps: (item, cluster) => failover.keeps(item.key, cluster) || retirement.keeps(item),
+    keeps: (item, cluster) => {
+      const { key, compiled, plan } = item;
+      const chosen = plan?.decision.chosen ?? [];
+      return failover.keeps(key, cluster, compiled?.intent.failover, chosen) || retirement.keeps(item);
+    },
+    areAllKnown: () => intents.synced,
     isDecided: (plan) => decidedFor.get(plan) === fleets,
     unreachable: inventory.unreachable,
   });
@@ -297,6 +305,19 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
         if (summariseCluster(observation).word === 'Ready') room.arrived(key, observation.cluster);
     },
     heldBack,
+    taken(key, objects): ReadonlyMap<string, ReadonlySet<string>> {
+      const found = new Map<string, ReadonlySet<string>>();
+      for (const object of objects) {
+        const ref = refKey(refOf(object));
+        const holder = claims.holderOf(ref);
+        if (holder === undefined || holder === key) continue;
+        const other = intents.get(holder);
+        const decision =
+          tracked.get(holder)?.latest?.decision ?? other?.source.record(other.object)?.decision;
+        found.set(ref, new Set(decision?.chosen));
+      }
+      return found;
+    },
     isHandedOn: claims.isContested,
     wanted: claims.wanted,
     anew(key): void {

@@ -73,7 +73,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       return { requeueAfterMs: held.againMs };
     }
     if (held) {
-      noteProblem(item, spoke, held.why === 'kept' ? undefined : held.message);
+      noteProblem(item, spoke, held.why === 'suspended' ? held.message : undefined);
       return undefined;
     }
     const order = orderOf(item, spoke);

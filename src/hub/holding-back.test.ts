@@ -12,7 +12,7 @@ const planOf = (chosen: string[], ...names: string[]): Plan =>
   ({ objects: names.map(ref), decision: { chosen } }) as unknown as Plan;
 
 /** What becomes of an order to a spoke that has `settings`, while the intent itself selects that as it is now. */
-function heldBack(more: Partial<Tracked>): HeldBack | undefined {
+function heldBack(more: Partial<Tracked>, areAllKnown = true): HeldBack | undefined {
   const metadata = { name: 'shop', namespace: 'shop', uid: '0123456789ab' };
   const object = { apiVersion: 'atoll.dev/v1alpha1', kind: 'Propagation', metadata };
   const item = Object.assign(trackedIntent('Propagation/shop/shop', object, undefined), more);
@@ -25,6 +25,7 @@ function heldBack(more: Partial<Tracked>): HeldBack | undefined {
     claims: { heirOf: () => item.key } as unknown as Claims,
     tracked,
     keeps: () => false,
+    areAllKnown: () => areAllKnown,
     isDecided: () => true,
     unreachable: () => false,
   })(item, session);
@@ -43,4 +44,23 @@ it('takes away what an intent brings elsewhere, or in another revision than a cl
   const plan = planOf(['a'], 'settings');
   const order = { plan: planOf(['a'], 'prices'), generation: 2, digest: 'd' };
   expect(heldBack({ plan, latest: plan, orders: new Map([['a', order]]) })).toBeUndefined();
+  // Orders are still being made of what was planned.
+  const before = planOf(['a'], 'prices');
+  expect(heldBack({ plan: before, latest: plan, orders: new Map([['a', order]]) })?.why).toBe('handOver');
+});
+
+it('takes nothing away before it is known which intents there are: one of them may have it', () => {
+  expect(heldBack({ retracting: true })).toBeUndefined();
+  expect(heldBack({ retracting: true }, false)?.why).toBe('handOver');
+});
+
+it('takes nothing away before the turn of a cluster comes that it is to have then', () => {
+  const plan = planOf(['a'], 'settings');
+  const order = { plan: planOf(['a'], 'prices'), generation: 2, digest: 'd' };
+  const of = (more: object): HeldBack | undefined =>
+    heldBack({ plan, latest: plan, orders: new Map([['a', { ...order, ...more }]]) });
+  expect(of({ toCome: plan })?.why).toBe('turn');
+  expect(of({ toCome: planOf(['a'], 'prices') })).toBeUndefined();
+  // It was told so before there was anything to come.
+  expect(of({ toCome: plan, generation: 1 })).toBeUndefined();
 });

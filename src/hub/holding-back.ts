@@ -1,3 +1,4 @@
+import type { DispatchSpec } from '../engine/dispatch/index.ts';
 import type { Plan } from '../engine/plan/plan.ts';
 import { type ObjectRef, refKey } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -10,6 +11,8 @@ export type HeldBack =
   /** It keeps what it has, and that is as it should be. */
   | { readonly why: 'kept' }
   | { readonly why: 'suspended'; readonly message: string }
+  /** What it would lose it is to have when its turn comes. */
+  | { readonly why: 'turn' }
   /** Another order has to come first. Says whose, where that may take long. */
   | { readonly why: 'handOver'; readonly againMs: number; readonly message?: string };
 
@@ -19,6 +22,8 @@ export interface HoldingBackOptions {
   readonly tracked: TrackedTable;
   /** Whether a cluster that is no longer chosen keeps its copy for now. */
   readonly keeps: (item: Tracked, cluster: string) => boolean;
+  /** Whether it is known which intents there are. */
+  readonly areAllKnown: () => boolean;
   /** Whether it was decided where something goes since the fleet changed last. */
   readonly isDecided: (plan: Plan) => boolean;
   /** Whether a cluster is known as away, though it may just have come back. */
@@ -43,6 +48,7 @@ export function createHoldingBack({
   claims,
   tracked,
   keeps,
+  areAllKnown,
   isDecided,
   unreachable,
 }: HoldingBackOptions): (item: Tracked, session: SpokeSession) => HeldBack | undefined {
@@ -63,10 +69,12 @@ export function createHoldingBack({
         why: 'suspended',
         message: `spec.suspension holds generation ${order.generation} back from ${spoke}; it keeps what it has`,
       };
+    if (waitsForTurn(item, spoke, present)) return { why: 'turn' };
     const lane = `${spoke} ${item.key}`;
     const staying = new Set(order.plan?.objects.map(refKey));
     const awaited = (present?.objects ?? []).flatMap((ref): Awaited[] => {
       if (staying.has(refKey(ref))) return [];
+      if (!areAllKnown()) return [{ key: item.key }];
       const key = claims.heirOf(item.key, ref);
       if (key === undefined) return [];
       const heir = tracked.get(key);
@@ -103,11 +111,31 @@ export function createHoldingBack({
   };
 }
 
+/**
+ * Whether a cluster keeps what it has until its turn comes: an order that it did not get in time takes away what it is to have again
+ * then.
+ */
+export function waitsForTurn(
+  { orders, retracting }: Tracked,
+  spoke: string,
+  present: DispatchSpec | undefined,
+): boolean {
+  const order = orders?.get(spoke);
+  if (retracting || !present || !order || !('plan' in order) || !order.toCome) return false;
+  if (present.position.generation >= order.generation) return false;
+  const staying = new Set(order.plan?.objects.map(refKey));
+  const coming = new Set(order.toCome.objects.map(refKey));
+  return present.objects.map(refKey).some((ref) => !staying.has(ref) && coming.has(ref));
+}
+
 /** Whether an order takes away what its intent selects again since it was made: the next one leaves it where it is. */
-function isOutdated({ orders, latest }: Tracked, plan: Plan | undefined, ref: ObjectRef): boolean {
+function isOutdated(item: Tracked, plan: Plan | undefined, ref: ObjectRef): boolean {
   if (!plan) return false;
+  const { orders, latest } = item;
+  // Orders are still being made of what was planned.
+  if (orders === undefined || latest !== item.plan) return true;
   // What is known of it and not in the order is of another revision than the cluster is to have.
-  return orders === undefined || latest?.objects.some((one) => refKey(one) === refKey(ref)) !== true;
+  return latest?.objects.some((one) => refKey(one) === refKey(ref)) !== true;
 }
 
 /** Why an order that is to come to a spoke does not come yet, and may not for long; undefined where it is on its way. */

@@ -107,7 +107,6 @@ export function createPlanning(options: PlanningOptions): Planning {
       item.digest = next.digest;
       item.history = history;
       tracked.setDispatchedTo(item, known);
-      item.found.clear();
     };
     if (!changed && known.every((name) => item.dispatchedTo.has(name))) return take();
     const record = {
@@ -156,9 +155,10 @@ export function createPlanning(options: PlanningOptions): Planning {
         item.plan = next;
         return sooner(again, next.decision.reconsiderAtMs);
       }
-      const rolled = await rollingOut.roll(item, intent, compiled.intent, next, (other, known, replicas) =>
-        planWith(other, compiled, next.decision, known, replicas),
-      );
+      const rolled = await rollingOut.roll(item, intent, compiled.intent, next, {
+        planOf: (other, known, replicas) => planWith(other, compiled, next.decision, known, replicas),
+        taken: (objects) => deciding.taken(item.key, objects),
+      });
       // While suspended, what was recorded before is sent and nothing newer.
       if (!rolled && !compiled.intent.suspend) {
         await commit(item, intent, next);

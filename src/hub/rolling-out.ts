@@ -5,6 +5,7 @@ import type { Plan } from '../engine/plan/plan.ts';
 import { type MaintenanceWindow, type RolloutCluster, skippedStages } from '../engine/rollout/index.ts';
 import { authorize, type readingRights } from './author/index.ts';
 import type { Fleet } from './fleet.ts';
+import { waitsForTurn } from './holding-back.ts';
 import type { IntentObject } from './intents/index.ts';
 import type { Inventory } from './inventory/index.ts';
 import { observeCluster } from './observe-cluster.ts';
@@ -32,7 +33,7 @@ export interface RollingOut {
     intent: IntentObject,
     asked: Intent,
     next: Plan,
-    planOf: RolloutRequest['planOf'],
+    older: Pick<RolloutRequest, 'planOf' | 'taken'>,
   ): Promise<boolean>;
   /** Whether it was begun to roll out something of an intent, though it may not have been said to anybody. */
   isBegun(item: Tracked, asked: Intent): Promise<boolean>;
@@ -84,7 +85,6 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
       item.digest = said;
       item.history = history;
       tracked.setDispatchedTo(item, known);
-      item.found.clear();
     };
     if (last === item.generation && known.every((name) => item.dispatchedTo.has(name))) take();
     else {
@@ -140,7 +140,7 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
       if (rollout === undefined && revisionHistoryLimit === undefined) return false;
       return rollouts.isKept(key, dispatch);
     },
-    async roll(item, intent, asked, next, planOf): Promise<boolean> {
+    async roll(item, intent, asked, next, older): Promise<boolean> {
       const { rollout, revisionHistoryLimit } = asked;
       if (rollout === undefined && revisionHistoryLimit === undefined) {
         if (!asked.suspend) await forget(item, intent);
@@ -158,10 +158,14 @@ export function createRollingOut(options: RollingOutOptions): RollingOut {
           holding: holding(item),
           recorded: { generation: item.generation, digest: item.digest },
           sent: item.sent,
-          planOf,
+          ...older,
           refusal: (other) => refusal(other, selfContained),
-          sight: (cluster, generation) =>
-            observeCluster(fleet, item, cluster, { generation, epoch: epoch() }),
+          sight: (cluster, generation) => {
+            const present = fleet.session(cluster)?.dispatch(item.dispatch)?.spec;
+            // It is not on its way to what it was told, but well with what it has.
+            const told = waitsForTurn(item, cluster, present) ? present?.position.generation : undefined;
+            return observeCluster(fleet, item, cluster, { generation: told ?? generation, epoch: epoch() });
+          },
           isKnown: (cluster) => inventory.has(cluster),
         });
         await commit(item, intent, rolled);

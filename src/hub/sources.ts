@@ -23,6 +23,8 @@ export interface Sources {
     | { readonly unknown: string };
   /** An object of a watched kind that is at the hub and stays. */
   present(ref: ObjectRef): KubeObject | undefined;
+  /** Whether all objects of a kind are known here, or that there is no such kind. */
+  isRead(ref: ObjectRef): boolean;
   /** Whether an object is at the hub still. One that is being deleted is not: its deletion was asked for. */
   exists(ref: ObjectRef): Promise<boolean>;
   /** Forgets kinds that were not served, so that they are looked up again: their definition may have come. */
@@ -117,6 +119,10 @@ export function createSources(
       const informer = sources.get(`${gvkOf(ref).group}/${ref.kind}`)?.informer;
       const object = informer?.synced ? informer.get(ref.namespace, ref.name) : undefined;
       return isStaying(object) ? object : undefined;
+    },
+    isRead(ref: ObjectRef): boolean {
+      const source = sources.get(`${gvkOf(ref).group}/${ref.kind}`);
+      return source?.unknown !== undefined || source?.informer?.synced === true;
     },
     async exists(ref: ObjectRef): Promise<boolean> {
       const informer = sources.get(`${gvkOf(ref).group}/${ref.kind}`)?.informer;

@@ -36,3 +36,15 @@ it.each(['intent', 'retraction'])(
     expect(table.ofDispatch(intent.dispatch)).toBeUndefined();
   },
 );
+
+it('keeps in mind what is found while clusters that were found before are written down', () => {
+  const table = trackedTable();
+  const item = trackedIntent('Propagation/shop/shop', object, undefined);
+  table.add(item);
+  item.found.add('a');
+  const known = [...item.found];
+  item.found.add('b');
+  table.setDispatchedTo(item, known);
+  expect([...item.dispatchedTo]).toEqual(['a']);
+  expect([...item.found]).toEqual(['b']);
+});

@@ -134,6 +134,8 @@ export function trackedTable(): TrackedTable {
         index(item, next);
       }
       (item as { dispatchedTo: ReadonlySet<string> }).dispatchedTo = next;
+      // What is found while this is being written down has not been looked at.
+      for (const spoke of next) item.found.delete(spoke);
     },
   };
 }

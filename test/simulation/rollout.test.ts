@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { SYSTEM_NAMESPACE } from '../../src/engine/dispatch/index.ts';
 import { ROLLOUT_ACTION, type RolloutAction } from '../../src/hub/rollouts/index.ts';
 import { resourceIdOf } from '../../src/kube/custom-resource.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
 import { createClient } from '../../src/kube/rest-client.ts';
 import { configMaps, deployments } from '../../src/kube/well-known.ts';
 import { seededRandom } from '../../src/runtime/index.ts';
@@ -16,7 +17,7 @@ import {
   stored,
   storedBelow,
 } from './fleet.ts';
-import { colour, configMap, merge, openShop, paint, shop, shopStatus } from './shop.ts';
+import { colour, configMap, merge, openShop, paint, propagation, shop, shopStatus } from './shop.ts';
 
 let fleet: SimulatedFleet;
 afterEach(async () => fleet.stop());
@@ -332,6 +333,42 @@ describe('a history', () => {
       'one',
       200_000,
     );
+  });
+
+  it('goes back without what another Propagation has since', async () => {
+    await open(['a', 'b'], { stages });
+    const owners = (name: string): string =>
+      dispatchesOn(fleet.spoke(name))
+        .flatMap(({ spec }: KubeObject & { spec?: unknown }) => {
+          const { source, objects } = spec as { source: { name: string }; objects: object[] };
+          return objects.length > 0 ? [source.name] : [];
+        })
+        .join();
+    const spec = { priority: 7, preemption: 'Always' };
+    await fleet.run(fleet.hub.client.create(PROPAGATIONS, propagation('rival', spec)));
+    await fleet.until(() => owners('a') === 'rival', 'the rival has it where the rollout is');
+    expect(await say({ action: 'Rollback' })).toMatch(/^Done/);
+    await reaches('RolledBack');
+    await fleet.rest(10_000);
+    expect([owners('a'), owners('b'), colours()]).toEqual(['rival', 'rival', 'red red']);
+  });
+
+  it('takes nothing away that a cluster is to have again when its turn comes', async () => {
+    fleet = await simulateFleet(41, ['a', 'b', 'c']);
+    await openShop(fleet, [configMap('settings', 'red'), configMap('more', 'pink')]);
+    const more = (): string => fleet.spokes.map((spoke) => colour(spoke, 'more') || '-').join(' ');
+    await fleet.until(() => more() === 'pink pink pink', 'pink everywhere');
+    for (const name of ['b', 'c']) fleet.cut(name);
+    await fleet.run(fleet.hub.client.delete(configMaps, 'shop', 'more'));
+    await fleet.until(() => more() === '- pink pink', 'it goes where that is heard');
+    await fleet.run(fleet.hub.client.create(configMaps, configMap('more', 'blue')));
+    await change({ rollout: { stages, maxUnavailable: 1 } });
+    for (const name of ['b', 'c']) fleet.heal(name);
+    await fleet.until(() => more() === 'blue pink pink', 'the first stage');
+    await fleet.rest(30_000);
+    expect(more()).toBe('blue pink pink');
+    await reaches('Succeeded', 300_000);
+    expect(more()).toBe('blue blue blue');
   });
 
   it('begins with what was there when it is asked for, and ends without a trace', async () => {

@@ -8,6 +8,7 @@ import {
   type FailoverRate,
   type FailoverState,
   keptCopies,
+  mayBeLast,
   noFailover,
   preserveState,
   stepFailover,
@@ -158,6 +159,31 @@ describe('failover', () => {
     f.pass(100_000);
     expect(f.said()).toEqual(['0s move web from a']);
     expect(keptCopies(f.state(), 'web')).toEqual(['a']);
+  });
+
+  it('lets nothing go that may be the last copy before one is seen healthy where it is to be, or for ten minutes', () => {
+    const f = fleet();
+    const mayGo = (...chosen: string[]) => !mayBeLast(f.state(), 'web', ON, chosen);
+    // What a hub that starts has not looked at.
+    expect(mayGo('a')).toBe(false);
+    f.intent('web', ['a', 'b', 'c']);
+    f.health('web', 'b', true);
+    f.intent('web', ['a']);
+    expect(mayGo('a')).toBe(false);
+    f.health('web', 'a', true, false);
+    expect(mayGo('a')).toBe(false);
+    f.health('web', 'a', true);
+    expect(mayGo('a')).toBe(true);
+    // One that stays is seen, and nowhere is where it is to be.
+    f.intent('web', ['a', 'd']);
+    expect([mayGo('a', 'd'), mayGo()]).toEqual([true, true]);
+    f.intent('web', ['d']);
+    f.pass(599);
+    expect(mayGo('d')).toBe(false);
+    f.pass(1);
+    expect(mayGo('d')).toBe(true);
+    f.intent('web', ['e'], { cluster: { purge: 'Directly' } });
+    expect(mayBeLast(f.state(), 'web', { cluster: { purge: 'Directly' } }, ['e'])).toBe(false);
   });
 
   it('asks copies that were healthy before the decision again: they may have to grow', () => {

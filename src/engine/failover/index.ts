@@ -31,5 +31,5 @@ export {
   type Move,
 } from './state.ts';
 export { type PreservedState, preserveState } from './state-preservation.ts';
-export { avoidedClusters, keptCopies, noFailover, stepFailover } from './step.ts';
+export { avoidedClusters, keptCopies, mayBeLast, noFailover, stepFailover } from './step.ts';
 export { type TokenBucket, takeToken } from './token-bucket.ts';

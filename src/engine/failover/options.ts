@@ -59,6 +59,13 @@ export const UNREACHABLE_TAINT = 'atoll.dev/unreachable';
 export const NOT_READY_TAINT = 'atoll.dev/not-ready';
 const TOLERATED_S = 300;
 
+/** Whether a copy is to be left as long as there is no other. */
+export function isGraceful({ cluster, application }: FailoverOptions): boolean {
+  return [cluster, application].some(
+    (part) => part !== undefined && (part.purge ?? 'Gracefully') === 'Gracefully',
+  );
+}
+
 /** How long a taint is tolerated, in seconds; without end where a toleration without seconds means it. */
 export function toleratedSeconds({ cluster }: FailoverOptions, taint: ClusterTaint): number {
   if (cluster === undefined || taint.effect !== 'NoExecute') return Number.POSITIVE_INFINITY;

@@ -23,6 +23,8 @@ export interface IntentSight {
   readonly clusters: readonly string[];
   readonly health: Readonly<Record<string, CopyHealth>>;
   readonly moves: readonly Move[];
+  /** Since when its clusters are other ones than before, and no copy there was seen healthy. */
+  readonly unprovenSince?: number;
   /** Only restored so far: what is wanted now is not known, so nothing is done about it. */
   readonly recalled?: true;
 }
@@ -111,6 +113,8 @@ export type FailoverEffect =
     }
   /** The copy may go: order its removal. */
   | { readonly type: 'remove'; readonly intent: string; readonly cluster: string }
+  /** Copies that the decision left may go, wherever they are. */
+  | { readonly type: 'proven'; readonly intent: string }
   /** Decide where anew, with the cluster preferred. */
   | { readonly type: 'return'; readonly intent: string; readonly to: string }
   | {

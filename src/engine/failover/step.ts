@@ -1,4 +1,10 @@
-import { type ClusterTaint, type FailoverRate, toleratedSeconds } from './options.ts';
+import {
+  type ClusterTaint,
+  type FailoverOptions,
+  type FailoverRate,
+  isGraceful,
+  toleratedSeconds,
+} from './options.ts';
 import type {
   CopyHealth,
   FailoverEffect,
@@ -33,6 +39,7 @@ export function stepFailover(
   );
   for (const one of events) if (one.type === 'release') work.release(one.intent, one.cluster);
   work.finishMoves();
+  work.prove();
   work.startMoves();
   work.startReturn();
   return work.done();
@@ -49,6 +56,26 @@ export function keptCopies({ intents }: FailoverState, intent: string): readonly
     if (phase === 'Leaving') return [from];
     return phase === 'Returning' ? to.filter((cluster) => !before.includes(cluster)) : [];
   });
+}
+
+/**
+ * Whether a copy stays on a cluster that was left by a decision for `chosen`, not by a move: while none of those is seen healthy
+ * one that is may be the last.
+ */
+export function mayBeLast(
+  { intents }: FailoverState,
+  intent: string,
+  options: FailoverOptions,
+  chosen: readonly string[],
+): boolean {
+  if (chosen.length === 0 || !isGraceful(options)) return false;
+  const sight = intents[intent];
+  if (!sight || sight.recalled || sight.unprovenSince !== undefined) return true;
+  return !sameClusters(sight.clusters, chosen);
+}
+
+function sameClusters(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((cluster) => others.includes(cluster));
 }
 
 function takeIn(state: FailoverState, event: FailoverEvent, now: number): FailoverState {
@@ -89,6 +116,7 @@ function takeIn(state: FailoverState, event: FailoverEvent, now: number): Failov
       clusters: event.clusters,
       health: moves.length > 0 ? outdated(known?.health ?? {}) : (known?.health ?? {}),
       moves,
+      ...(isProven(known, event) ? {} : { unprovenSince: now }),
     };
     return { ...state, intents: { ...intents, [event.intent]: sight } };
   }
@@ -111,6 +139,16 @@ function takeIn(state: FailoverState, event: FailoverEvent, now: number): Failov
   };
 }
 
+/** Whether copies were seen where a decision says that they are to be, as far as it leaves any behind. */
+function isProven(
+  known: IntentSight | undefined,
+  { options, clusters }: Extract<FailoverEvent, { type: 'intent' }>,
+): boolean {
+  if (clusters.length === 0 || !isGraceful(options)) return true;
+  if (!known || known.recalled || known.unprovenSince !== undefined) return false;
+  return known.clusters.every((cluster) => clusters.includes(cluster));
+}
+
 /** Moves that were begun have had their permits: a process that starts again has no new ones. */
 function paidFor({ bucket, rate }: FailoverState, moves: readonly Move[]): Pick<FailoverState, 'bucket'> {
   let paid = bucket;
@@ -128,6 +166,7 @@ function outdated(health: IntentSight['health']): IntentSight['health'] {
 interface Work {
   release(intent: string, cluster: string): void;
   finishMoves(): void;
+  prove(): void;
   startMoves(): void;
   startReturn(): void;
   done(): FailoverStep;
@@ -255,6 +294,19 @@ function createWork(state: FailoverState, now: number): Work {
           if (move.phase === 'Leaving') finishLeaving(name, sight, move);
           else if (move.phase === 'Returning') finishReturning(name, sight, move);
         }
+      }
+    },
+    prove(): void {
+      for (const [name, sight] of Object.entries(intents)) {
+        const { unprovenSince, ...proven } = sight;
+        if (unprovenSince === undefined) continue;
+        const until = unprovenSince + (sight.options.graceSeconds ?? GRACE_S) * 1000;
+        if (now < until && !sight.clusters.some((cluster) => isHealthy(sight, cluster))) {
+          wake(until);
+          continue;
+        }
+        intents[name] = proven;
+        effects.push({ type: 'proven', intent: name });
       }
     },
     startMoves(): void {

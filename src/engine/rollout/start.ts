@@ -195,7 +195,7 @@ function isUnavailable(cluster: ClusterProgress): boolean {
     return true;
   // Where nothing is yet, or nobody knows what, nothing is lost while it waits.
   if (cluster.permitted === undefined) return false;
-  return cluster.seen?.revision === undefined || !isReadyAt(cluster, cluster.seen.revision);
+  return cluster.seen?.live !== true || cluster.seen.word !== 'Ready';
 }
 
 function limitOf(value: number | string | undefined, total: number, rounding: 'up' | 'down'): number {

@@ -44,4 +44,23 @@ describe('who has an object next', () => {
     claims.touch('right');
     expect(claims.heirOf('left', REF)).toBe(undefined);
   });
+
+  it('may be any that asks for its kind and was not looked at, before that kind was read', () => {
+    let isRead = false;
+    const terms = new Map([['right', ofSide('right')]]);
+    const claims = createClaims({
+      terms: (key) => terms.get(key),
+      present: () => undefined,
+      isRead: () => isRead,
+      onChange: () => undefined,
+    });
+    claims.touch('right');
+    // A dying one has no terms any more.
+    expect(claims.heirOf('left', REF)).toBe('right');
+    expect(claims.heirOf('right', REF)).toBe(undefined);
+    expect(claims.heirOf('left', { ...REF, kind: 'Secret' })).toBe(undefined);
+    expect(claims.heirOf('left', { ...REF, namespace: 'other' })).toBe(undefined);
+    isRead = true;
+    expect(claims.heirOf('left', REF)).toBe(undefined);
+  });
 });

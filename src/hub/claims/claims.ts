@@ -7,7 +7,7 @@ import {
   type SourceClaim,
   settleClaims,
 } from '../../engine/select/index.ts';
-import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import { gvkOf, type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 
 /** By what an intent claims the objects that it selects. Intents without terms share objects with everyone. */
 export interface ClaimTerms extends Omit<SourceClaim, 'explicitness'> {
@@ -42,9 +42,12 @@ export interface Claims {
   isContested(ref: ObjectRef): boolean;
   /**
    * The intent that has an object, or will have it, where this one lets it go: also one that selects it as it is now, and was not
-   * looked at since. That is this one itself where it still selects it, or does again.
+   * looked at since. That is this one itself where it still selects it, or does again. Before the kind of the object was read, it
+   * may be any that asks for that kind and was not looked at.
    */
   heirOf(key: string, ref: ObjectRef): string | undefined;
+  /** Who has an object, by its `refKey`, as far as that was settled. */
+  holderOf(object: string): string | undefined;
   /** What an intent has and others select as well. */
   wanted(key: string): readonly WantedByOthers[];
 }
@@ -62,6 +65,8 @@ export interface ClaimsOptions {
   readonly namespaces?: NamespaceLabels;
   /** An object as it is at the hub now, where it stays. */
   readonly present?: (ref: ObjectRef) => KubeObject | undefined;
+  /** Whether it is known of an object whether it is at the hub. */
+  readonly isRead?: (ref: ObjectRef) => boolean;
   /** An object may be another's now. */
   readonly onChange: (key: string) => void;
   /** Others than before select what it has. */
@@ -153,6 +158,22 @@ export function createClaims(options: ClaimsOptions): Claims {
     });
   }
 
+  function unsettledFor(key: string, ref: ObjectRef): string | undefined {
+    const { group } = gvkOf(ref);
+    for (const [other, { selectors }] of known) {
+      if (other === key || settled.has(other)) continue;
+      const mayMean = selectors.some(
+        ({ apiVersion, kind, namespace = ref.namespace, name = ref.name }) =>
+          kind === ref.kind &&
+          namespace === ref.namespace &&
+          name === ref.name &&
+          gvkOf({ apiVersion, kind }).group === group,
+      );
+      if (mayMean) return other;
+    }
+    return undefined;
+  }
+
   return {
     touch(key): void {
       touched.add(key);
@@ -219,6 +240,10 @@ export function createClaims(options: ClaimsOptions): Claims {
       });
     },
     isContested: (ref) => losers.has(refKey(ref)),
+    holderOf(object): string | undefined {
+      takeIn();
+      return holders.get(object);
+    },
     heirOf(key, ref): string | undefined {
       takeIn();
       const object = refKey(ref);
@@ -227,6 +252,7 @@ export function createClaims(options: ClaimsOptions): Claims {
       const rival = holder === undefined && [...(losers.get(object) ?? [])].find((loser) => loser !== key);
       if (rival) return rival;
       const present = options.present?.(ref);
+      if (!present && options.isRead?.(ref) === false) return unsettledFor(key, ref);
       const contenders = present ? contendersFor(present) : [];
       return settleClaims(
         contenders,

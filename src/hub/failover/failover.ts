@@ -9,6 +9,7 @@ import {
   type FailoverStep,
   keptCopies,
   type Move,
+  mayBeLast,
   NOT_READY_TAINT,
   noFailover,
   type FailoverOptions as Options,
@@ -43,8 +44,8 @@ export interface Failover {
   seen(key: string, observations: readonly ClusterObservation[]): void;
   /** What the copies in clusters that had none before are to be labelled with. */
   carried(key: string): CarriedState | undefined;
-  /** Whether the copy on a cluster stays as it is although the decision has left the cluster. */
-  keeps(key: string, cluster: string): boolean;
+  /** Whether the copy on a cluster stays as it is although the decision, for `chosen`, has left the cluster. */
+  keeps(key: string, cluster: string, wanted: Options | undefined, chosen: readonly string[]): boolean;
   /** What is to be remembered now; `undefined` where nothing is. */
   record(key: string): FailoverRecord | undefined;
   /** Lets clusters be chosen again that copies were moved away from. */
@@ -81,6 +82,8 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
   const facts = new Map<string, ClusterFacts>();
   /** What was told last, so that only what is new is. By intent, then by cluster. */
   const told = new Map<string, Map<string, string>>();
+  /** Intents of which a copy is kept that may be the last. */
+  const lasting = new Set<string>();
   const placements = new WeakMap<Placement, Placement>();
   let gathered: FailoverEvent[] = [];
   let timer: { cancel(): void } | undefined;
@@ -122,6 +125,10 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
 
   function carryOut(effects: FailoverStep['effects'], concerned: Set<string>): void {
     for (const effect of effects) {
+      if (effect.type === 'proven') {
+        if (lasting.delete(effect.intent)) concerned.add(effect.intent);
+        continue;
+      }
       concerned.add(effect.intent);
       if (effect.type === 'move') {
         const { intent, from, labels } = effect;
@@ -206,6 +213,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
         told.delete(key);
         carried.delete(key);
         last.delete(key);
+        lasting.delete(key);
         state = stepFailover(state, { type: 'forget', intent: key }, clock.now()).state;
         options.onMove(key);
         return;
@@ -241,7 +249,13 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       }
     },
     carried: (key) => carried.get(key),
-    keeps: (key, cluster) => isKnown(key) && keptCopies(state, key).includes(cluster),
+    keeps(key, cluster, wanted, chosen): boolean {
+      if (isKnown(key) && keptCopies(state, key).includes(cluster)) return true;
+      const isLeft = moving(key).some(({ from }) => from === cluster);
+      if (!wanted || isLeft || !mayBeLast(state, key, wanted, chosen)) return false;
+      lasting.add(key);
+      return true;
+    },
     record(key): FailoverRecord | undefined {
       const moves = moving(key);
       const lastly = last.get(key);
@@ -260,6 +274,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       told.delete(key);
       carried.delete(key);
       last.delete(key);
+      lasting.delete(key);
       if (isKnown(key)) state = stepFailover(state, { type: 'forget', intent: key }, clock.now()).state;
       gathered = gathered.filter((event) => !('intent' in event) || event.intent !== key);
     },

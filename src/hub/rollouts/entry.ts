@@ -2,6 +2,7 @@ import type { Intent } from '../../engine/intent.ts';
 import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
 import type { RevisionContent, RolloutCluster, Stamp } from '../../engine/rollout/index.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import type { SightOf } from './sight.ts';
 import type { RolloutRecord } from './store.ts';
 
@@ -23,6 +24,8 @@ export interface RolloutRequest {
   readonly sent?: { readonly intent: Intent; readonly digest: string } | undefined;
   /** What the intent would come to with another content, where it is placed now. `known` only saves work. */
   planOf(intent: Intent, known: Plan | undefined, replicas: ReplicaRecord | undefined): Plan;
+  /** Of objects those that other intents have, by `refKey`, with the clusters that they bring them to: nobody else brings them there. */
+  taken(objects: readonly KubeObject[]): ReadonlyMap<string, ReadonlySet<string>>;
   /** Why the author may not send it; undefined where they may. */
   refusal(intent: Intent): Promise<string | undefined>;
   readonly sight: SightOf;
@@ -39,6 +42,8 @@ export type ClusterOrder =
       readonly digest: string;
       /** Why this is not the newest content yet, or is held. */
       readonly behind?: string;
+      /** What it is to have when its turn comes, where that has not come. */
+      readonly toCome?: Plan;
       /** Not to be taken by a spoke that has not taken it: its window ended. */
       readonly hold?: true;
     }
@@ -56,6 +61,11 @@ export interface RolledOut {
   readonly nextAt?: number;
 }
 
+export interface KnownPlan {
+  readonly request: RolloutRequest;
+  readonly plan: Plan;
+}
+
 /** What is known of one intent. */
 export interface RolloutEntry {
   record: RolloutRecord;
@@ -67,8 +77,8 @@ export interface RolloutEntry {
   /** When it was looked at last, by both clocks. */
   lookedAt?: { readonly wall: number; readonly monotonic: number };
   readonly contents: Map<string, RevisionContent>;
-  /** Of older revisions, with what was asked for when they were made. */
-  readonly plans: Map<string, { readonly request: RolloutRequest; readonly plan: Plan }>;
+  /** Of older revisions, by what others took of them, with what was asked for when they were made. */
+  readonly plans: Map<string, Map<string, KnownPlan>>;
   /** Actions whose persons were told, and that may not have come back so from the API server. */
   readonly told: Set<string>;
   /** Measured, and not heard of by the engine yet; `target` is what it was measured for. */

@@ -1,3 +1,4 @@
+import type { Intent } from '../../engine/intent.ts';
 import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
 import {
@@ -13,8 +14,9 @@ import {
   type WantedContent,
   withContent,
 } from '../../engine/rollout/index.ts';
+import { refKey, refOf } from '../../kube/object.ts';
 import { errorText, type Logger } from '../../runtime/log.ts';
-import type { ClusterOrder, RolloutEntry } from './entry.ts';
+import type { ClusterOrder, KnownPlan, RolloutEntry } from './entry.ts';
 import type { RolloutRecord, RolloutStore } from './store.ts';
 
 /** What clusters are to have, under generations that are in the record. */
@@ -34,6 +36,12 @@ export interface Ordering {
   ): Promise<StampedOrders>;
 }
 
+interface Older {
+  readonly intent: Intent;
+  /** What others have of it, with the clusters that they bring it to. */
+  readonly taken: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
 /** Makes orders of what the engine lets each cluster have: the plan of its revision, under a generation that means it for ever. */
 export function createOrdering(store: RolloutStore, log: Logger): Ordering {
   /** What each cluster is to have, under generations that are in the record. */
@@ -48,26 +56,35 @@ export function createOrdering(store: RolloutStore, log: Logger): Ordering {
     const target = record.state?.target ?? record.restored?.revision ?? live;
     const orders = new Map<string, ClusterOrder>();
     const wanted = new Map<string, WantedContent>();
+    const olders = new Map<string, Older | string>();
     const plans = new Map<string, Plan>();
+    const toCome = new Map<string, Plan>();
     const withheld = new Map<string, string>();
     const replicas: Record<string, ReplicaRecord> = {};
+    const planOn = async (cluster: string, revision: string): Promise<Plan | string> => {
+      if (revision === live) return entry.request.plan;
+      const older = olders.get(revision) ?? (await olderOf(entry, revision));
+      olders.set(revision, older);
+      return typeof older === 'string' ? older : planFor(entry, record, revision, older, cluster);
+    };
     for (const { name } of clusters) {
       const revision = revisionFor(name, record, target, frozen);
       if (revision === undefined) {
         withheld.set(name, whyWaiting(record.state, name, entry.problem));
         continue;
       }
-      let plan = plans.get(revision);
-      if (!plan) {
-        const found = await planFor(entry, record, revision, live);
-        if (typeof found === 'string') {
-          withheld.set(name, found);
-          continue;
-        }
-        plan = found;
-        plans.set(revision, plan);
-        if (Object.keys(plan.replicas).length > 0) replicas[revision] = plan.replicas;
+      const plan = await planOn(name, revision);
+      if (typeof plan === 'string') {
+        withheld.set(name, plan);
+        continue;
       }
+      plans.set(name, plan);
+      const phase = record.state?.clusters[name]?.phase;
+      if (revision !== target && (phase === 'Pending' || phase === 'Skipped')) {
+        const next = await planOn(name, target);
+        if (typeof next !== 'string') toCome.set(name, next);
+      }
+      if (Object.keys(plan.replicas).length > 0) replicas[revision] ??= plan.replicas;
       const anew = isTriedAnew(record.state?.clusters[name]);
       wanted.set(name, { revision, digest: plan.digest, ...(anew ? { anew } : {}) });
     }
@@ -83,17 +100,19 @@ export function createOrdering(store: RolloutStore, log: Logger): Ordering {
         continue;
       }
       const progress = record.state?.clusters[name];
-      const plan = plans.get(revision);
+      const plan = plans.get(name);
       if (progress?.phase === 'Held') {
         // A spoke that hears of it only now must not begin outside of its window.
         const behind = progress.message ?? 'its window ended';
         orders.set(name, { plan, generation, digest, behind, hold: true });
         continue;
       }
+      const next = toCome.get(name);
       orders.set(name, {
         plan,
         generation,
         digest,
+        ...(next === undefined ? {} : { toCome: next }),
         ...(revision === target || revision === NO_REVISION
           ? {}
           : { behind: whyWaiting(record.state, name, entry.problem) }),
@@ -110,25 +129,39 @@ export function createOrdering(store: RolloutStore, log: Logger): Ordering {
     };
   }
 
-  /** The plan of a revision for the fleet as it is; or why there is none. */
-  async function planFor(
-    entry: RolloutEntry,
-    record: RolloutRecord,
-    revision: string,
-    live: string,
-  ): Promise<Plan | string> {
+  /** An intent with the content of an older revision, and what others have of it now; or why there is none. */
+  async function olderOf(entry: RolloutEntry, revision: string): Promise<Older | string> {
     const { request } = entry;
-    if (revision === live) return request.plan;
-    const known = entry.plans.get(revision);
-    if (known?.request === request) return known.plan;
     const content = entry.contents.get(revision) ?? (await contentFrom(request.dispatch, revision));
     if (typeof content === 'string') return content;
     entry.contents.set(revision, content);
     const intent = withContent(request.intent, content);
+    return { intent, taken: request.taken(intent.objects) };
+  }
+
+  /** The plan of an older revision for the fleet as it is, without what others bring to a cluster; or why there is none. */
+  async function planFor(
+    entry: RolloutEntry,
+    record: RolloutRecord,
+    revision: string,
+    { intent, taken }: Older,
+    cluster: string,
+  ): Promise<Plan | string> {
+    const { request } = entry;
+    const gone = [...taken].flatMap(([ref, clusters]) => (clusters.has(cluster) ? [ref] : []));
+    const plans = entry.plans.get(revision) ?? new Map<string, KnownPlan>();
+    entry.plans.set(revision, plans);
+    const key = gone.join();
+    const known = plans.get(key);
+    if (known?.request === request) return known.plan;
     const refusal = await request.refusal(intent);
     if (refusal !== undefined) return refusal;
-    const plan = request.planOf(intent, known?.plan, record.replicas[revision]);
-    entry.plans.set(revision, { request, plan });
+    const left =
+      gone.length === 0 ? intent.objects : intent.objects.filter((one) => !gone.includes(refKey(refOf(one))));
+    const plan = request.planOf({ ...intent, objects: left }, known?.plan, record.replicas[revision]);
+    // What others have changes rarely, and is not remembered.
+    if (!known) for (const [other, { request: of }] of plans) if (of !== request) plans.delete(other);
+    plans.set(key, { request, plan });
     return plan;
   }
 
