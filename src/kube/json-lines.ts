@@ -12,7 +12,8 @@ export interface LineOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const OVER: IteratorReturnResult<undefined> = { value: undefined, done: true };
+/** What an iterator says that has nothing more. */
+export const OVER: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /**
  * The lines of a streamed body, without their ends. A line that comes in many chunks is joined once, when it is

@@ -14,7 +14,7 @@ import type {
 } from './client.ts';
 import { createDiscovery } from './discovery.ts';
 import type { Handler, Request, Response } from './exchange.ts';
-import { decodedLines } from './json-lines.ts';
+import { decodedLines, OVER } from './json-lines.ts';
 import { formatApiVersion, type KubeList, type KubeObject } from './object.ts';
 import { listQuery, resourcePath, watchQuery, writeQuery } from './resource-path.ts';
 import { internalError } from './status-error.ts';
@@ -32,8 +32,6 @@ const PATCH_CONTENT_TYPE: Readonly<Record<PatchType | 'apply', string>> = {
   strategic: 'application/strategic-merge-patch+json',
   apply: 'application/apply-patch+yaml', // JSON is YAML
 };
-
-const OVER: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /** The Kubernetes API behind a {@link Handler}. Failures that are answers are thrown as `StatusError`. */
 export function createClient(handler: Handler, options: ClientOptions = {}): Client {

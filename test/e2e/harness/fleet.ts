@@ -1,12 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, inject } from 'vitest';
-import type { Client } from '../../../src/kube/client.ts';
-import { type HttpHandler, httpHandler } from '../../../src/kube/http-handler.ts';
-import { endpointFromKubeconfig } from '../../../src/kube/kubeconfig-endpoint.ts';
-import { createClient } from '../../../src/kube/rest-client.ts';
 import { isAlive } from '../../../src/runtime/index.ts';
-import { type CommandOptions, expectSuccess, type Outcome, run } from './command.ts';
+import { run } from './command.ts';
+import { type FleetCommands, fleetCommands } from './fleet-commands.ts';
 import { startRealFleet } from './real-fleet.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
@@ -30,25 +27,11 @@ export const onRealServers: boolean = inject('servers') === 'real';
 export const describeOwnFleet: typeof describe.skip = onRealServers ? describe.skip : describeFleet;
 
 /** A fleet of real processes in a directory of its own, and the hands of its user. */
-export interface Fleet {
+export interface Fleet extends FleetCommands {
   readonly directory: string;
   readonly kubeconfig: string;
   /** The context by which people get to the spokes: `/clusters/<name>` and `/fleet` are behind its server. */
   readonly door: string;
-  /** `atoll <args> --dir <directory>`, whatever its exit code. */
-  atoll(args: readonly string[], options?: CommandOptions): Promise<Outcome>;
-  /** The same, which must succeed. */
-  mustAtoll(...args: string[]): Promise<string>;
-  /** kubectl with a context, whatever its exit code; the newest one unless `binary` says otherwise. */
-  tryKubectl(context: string, args: readonly string[], options?: KubectlOptions): Promise<Outcome>;
-  /** The same, which must succeed: its standard output. */
-  kubectl(context: string, ...args: string[]): Promise<string>;
-  /** `kubectl apply -f -`, which must succeed. */
-  apply(context: string, manifests: string, ...args: string[]): Promise<string>;
-  /** `kubectl create -f -` of one object, which must succeed. */
-  create(context: string, object: object): Promise<string>;
-  /** An API client with the administrator's rights, for watching what kubectl cannot time. Closed with the fleet. */
-  client(context: string): Client;
   pid(member: string): number;
   /** SIGKILL; resolves when the process is gone. */
   kill(member: string): Promise<void>;
@@ -69,10 +52,6 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-export interface KubectlOptions extends CommandOptions {
-  readonly binary?: string;
-}
-
 let count = 0;
 
 /** A fleet that is not started yet: its directory does not exist. */
@@ -80,51 +59,23 @@ export function newFleet(): Fleet {
   count += 1;
   const directory = join(inject('temporaryRoot'), `fleet-${process.pid}-${count}`);
   const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
-  const newest = inject('kubectls').at(-1)?.path ?? 'kubectl';
   const kubeconfig = join(directory, 'kubeconfig');
-  const handlers: HttpHandler[] = [];
-
-  const fleet: Fleet = {
+  const { commands, close } = fleetCommands({
     directory,
     kubeconfig,
-    door: 'hub',
     atoll: (args, options) =>
       run(process.execPath, [main, ...args, '--dir', directory], {
         timeoutMs: 90_000,
         cwd: inject('temporaryRoot'),
         ...options,
       }),
-    async mustAtoll(...args): Promise<string> {
-      return expectSuccess(`atoll ${args.join(' ')}`, await fleet.atoll(args));
-    },
-    tryKubectl(context, args, options = {}): Promise<Outcome> {
-      const { binary = newest, env = {}, ...rest } = options;
-      return run(binary, ['--context', context, ...args], {
-        ...rest,
-        env: { KUBECONFIG: kubeconfig, HOME: `${directory}.home`, ...env },
-      });
-    },
-    async kubectl(context, ...args): Promise<string> {
-      return expectSuccess(`kubectl ${args.join(' ')}`, await fleet.tryKubectl(context, args));
-    },
-    async apply(context, manifests, ...args): Promise<string> {
-      return expectSuccess(
-        'kubectl apply',
-        await fleet.tryKubectl(context, ['apply', '-f', '-', ...args], { input: manifests }),
-      );
-    },
-    async create(context, object): Promise<string> {
-      return expectSuccess(
-        'kubectl create',
-        await fleet.tryKubectl(context, ['create', '-f', '-'], { input: JSON.stringify(object) }),
-      );
-    },
-    client(context): Client {
-      const endpoint = endpointFromKubeconfig(readFileSync(kubeconfig, 'utf8'), { stored: false, context });
-      const handler = httpHandler(endpoint);
-      handlers.push(handler);
-      return createClient(handler, { userAgent: 'e2e' });
-    },
+  });
+
+  const fleet: Fleet = {
+    directory,
+    kubeconfig,
+    door: 'hub',
+    ...commands,
     pid: (member) => Number(readFileSync(join(directory, 'run', `${member}.pid`), 'utf8').trim()),
     async kill(member): Promise<void> {
       const pid = fleet.pid(member);
@@ -173,7 +124,7 @@ export function newFleet(): Fleet {
       return wire;
     },
     async stop(): Promise<void> {
-      await Promise.all(handlers.map((handler) => handler.close()));
+      await close();
       if (existsSync(join(directory, 'fleet.json'))) await fleet.mustAtoll('down');
     },
   };

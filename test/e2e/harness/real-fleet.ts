@@ -2,15 +2,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { joinWord, parseJoin } from '../../../src/cli/join/join-file.ts';
-import type { Client } from '../../../src/kube/client.ts';
-import { type HttpHandler, httpHandler } from '../../../src/kube/http-handler.ts';
 import { formatKubeconfig, parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
-import { endpointFromKubeconfig } from '../../../src/kube/kubeconfig-endpoint.ts';
-import { createClient } from '../../../src/kube/rest-client.ts';
 import { authored } from './authors.ts';
 import { expectSuccess, type Outcome, run } from './command.ts';
 import { type EngineProcess, startEngineProcess } from './engine-process.ts';
-import type { Fleet, JoinedHub, KubectlOptions } from './fleet.ts';
+import type { Fleet, JoinedHub } from './fleet.ts';
+import { fleetCommands } from './fleet-commands.ts';
 import { type RealApiServer, startRealApiServers } from './real-api-server.ts';
 import { type StandIns, startStandIns } from './stand-in-controllers.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
@@ -35,12 +32,10 @@ interface Member {
  */
 export async function startRealFleet(spokes: number): Promise<Fleet> {
   const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
-  const newest = inject('kubectls').at(-1)?.path ?? 'kubectl';
   const servers = await startRealApiServers();
   const directory = servers.directory;
   const kubeconfig = join(directory, 'kubeconfig');
   const members = new Map<string, Member>();
-  const handlers: HttpHandler[] = [];
   const names = Array.from({ length: spokes }, (_, index) => `spoke-${index + 1}`);
   const temporary = inject('temporaryRoot');
   const atoll = (args: readonly string[], options: object = {}): Promise<Outcome> =>
@@ -133,12 +128,10 @@ export async function startRealFleet(spokes: number): Promise<Fleet> {
     writeFileSync(kubeconfig, formatKubeconfig(rest), { mode: 0o600 });
   }
 
-  const started = new Map<string, RealApiServer>();
-  const fleet: Fleet = {
+  const { commands, close } = fleetCommands({
     directory,
     kubeconfig,
-    door: 'door',
-    async atoll(args, options): Promise<Outcome> {
+    async atoll(args, options) {
       const [verb, name = ''] = args;
       if (verb === 'start' || verb === 'stop') {
         await (verb === 'start' ? start(name) : stop(name));
@@ -146,38 +139,14 @@ export async function startRealFleet(spokes: number): Promise<Fleet> {
       }
       return atoll([...args, '--kubeconfig', kubeconfig, '--context', HUB], options);
     },
-    async mustAtoll(...args): Promise<string> {
-      return expectSuccess(`atoll ${args.join(' ')}`, await fleet.atoll(args));
-    },
-    tryKubectl(context, args, options: KubectlOptions = {}): Promise<Outcome> {
-      const { binary = newest, env = {}, ...rest } = options;
-      return run(binary, ['--context', context, ...args], {
-        ...rest,
-        env: { KUBECONFIG: kubeconfig, HOME: `${directory}.home`, ...env },
-      });
-    },
-    async kubectl(context, ...args): Promise<string> {
-      return expectSuccess(`kubectl ${args.join(' ')}`, await fleet.tryKubectl(context, args));
-    },
-    async apply(context, manifests, ...args): Promise<string> {
-      return expectSuccess(
-        'kubectl apply',
-        await fleet.tryKubectl(context, ['apply', '-f', '-', ...args], { input: authored(manifests) }),
-      );
-    },
-    async create(context, object): Promise<string> {
-      return expectSuccess(
-        'kubectl create',
-        await fleet.tryKubectl(context, ['create', '-f', '-'], { input: JSON.stringify(object) }),
-      );
-    },
-    client(context): Client {
-      const handler = httpHandler(
-        endpointFromKubeconfig(readFileSync(kubeconfig, 'utf8'), { stored: false, context }),
-      );
-      handlers.push(handler);
-      return createClient(handler, { userAgent: 'e2e' });
-    },
+    written: authored,
+  });
+  const started = new Map<string, RealApiServer>();
+  const fleet: Fleet = {
+    directory,
+    kubeconfig,
+    door: 'door',
+    ...commands,
     pid: (name) => member(name).engine.pid,
     async kill(name): Promise<void> {
       const { engine, server } = member(name);
@@ -227,7 +196,7 @@ export async function startRealFleet(spokes: number): Promise<Fleet> {
       return wire;
     },
     async stop(): Promise<void> {
-      await Promise.all(handlers.map((handler) => handler.close()));
+      await close();
       for (const [name, { engine }] of members)
         writeFileSync(join(directory, `${name}.engine.log`), engine.log());
       await Promise.all(
