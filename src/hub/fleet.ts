@@ -53,6 +53,8 @@ export interface FleetChange {
 export interface Fleet {
   session(name: string): SpokeSession | undefined;
   names(): string[];
+  /** How many there are. */
+  readonly size: number;
   /** Uses `link` for the spoke from now on; the same link again changes nothing. */
   attach(name: string, link: Link): void;
   detach(name: string): void;
@@ -74,6 +76,9 @@ export function createFleet(runtime: Runtime): Fleet {
   return {
     session: (name) => sessions.get(name),
     names: () => [...sessions.keys()],
+    get size() {
+      return sessions.size;
+    },
     attach(name: string, link: Link): void {
       const present = sessions.get(name);
       if (present?.link === link) return;

@@ -27,9 +27,13 @@ const RETURN_GRACE_MS = 15_000;
 /** Until the copy here shows what was just written. */
 const CATCH_UP_MS = 20;
 const SOON_MS = 20;
-/** What a spoke says of itself and of its orders is summed up once for a burst of it, which is the longer the more orders there are. */
+/**
+ * What a spoke says of itself and of its orders is summed up once for a burst of it, which is the longer the more orders there are,
+ * and the more clusters a change goes to before there is time for sums.
+ */
 const PULL_MS = 500;
 const PULL_PER_DISPATCH_MS = 20;
+const PULL_PER_SPOKE_MS = 4;
 const LONGEST_PULL_MS = 5_000;
 /** Nothing is looked at more often than this, whatever a credential says of its end. */
 const SHORTEST_INTERVAL_MS = 5_000;
@@ -83,7 +87,10 @@ export function startInventory(
 
   function pullMs(spoke: string): number {
     const orders = fleet.session(spoke)?.dispatchCount ?? 0;
-    return Math.min(LONGEST_PULL_MS, PULL_MS + orders * PULL_PER_DISPATCH_MS);
+    return Math.min(
+      LONGEST_PULL_MS,
+      PULL_MS + orders * PULL_PER_DISPATCH_MS + fleet.size * PULL_PER_SPOKE_MS,
+    );
   }
 
   function onChange({ key, object, type, restated, planes }: ClusterChange): void {

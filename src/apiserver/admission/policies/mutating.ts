@@ -37,9 +37,13 @@ export function mutatingAdmissionPolicies(policies: StoredPolicies, authorizer: 
   const histories = new WeakMap<AdmissionRequest, History>();
 
   function run(bound: BoundPolicy<MutatingPolicy>, request: AdmissionRequest, object: KubeObject): boolean {
-    const before = clone(asJson(object));
-    for (const concern of concernsOf([bound], authorizer, request)) mutate(concern, request, object);
-    return !deepEqual(before, asJson(object));
+    let before: JsonValue | undefined;
+    for (const concern of concernsOf([bound], authorizer, request)) {
+      // Most policies are about few requests.
+      before ??= clone(asJson(object));
+      mutate(concern, request, object);
+    }
+    return before !== undefined && !deepEqual(before, asJson(object));
   }
 
   return {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../kube/object.ts';
 import { matchesSelector } from '../../../schema/label-selector.ts';
 import type { Resource } from '../../resource.ts';
-import type { AdmissionRequest, Scope } from '../../rest/scope.ts';
+import type { AdmissionRequest, ResourceLookup, Scope } from '../../rest/scope.ts';
 import { objectKey } from '../../store/key.ts';
 import { ADMISSION_GROUP, type Rule, type Webhook } from './configurations.ts';
 
@@ -36,17 +36,27 @@ export function matchesRule(rule: Rule, operation: string, resource: Resource, s
   );
 }
 
+/** Of each lookup, which stays the same until a definition changes. */
+const equivalentsIn = new WeakMap<ResourceLookup, Map<Resource, readonly Resource[]>>();
+
 /** The other resources that show the same stored objects. */
-export function equivalents({ server, cluster, resource }: Scope): Resource[] {
-  const group = resource.storageGroup ?? resource.group;
-  return server
-    .resources(cluster)
-    .all.filter(
+export function equivalents({ server, cluster, resource }: Scope): readonly Resource[] {
+  const lookup = server.resources(cluster);
+  let known = equivalentsIn.get(lookup);
+  if (!known) {
+    known = new Map();
+    equivalentsIn.set(lookup, known);
+  }
+  let found = known.get(resource);
+  if (!found) {
+    const groupOf = (one: Resource): string => one.storageGroup ?? one.group;
+    found = lookup.all.filter(
       (other) =>
-        other !== resource &&
-        other.resource === resource.resource &&
-        (other.storageGroup ?? other.group) === group,
+        other !== resource && other.resource === resource.resource && groupOf(other) === groupOf(resource),
     );
+    known.set(resource, found);
+  }
+  return found;
 }
 
 /**
