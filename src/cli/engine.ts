@@ -116,7 +116,11 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   const { client } = options;
   if (options.kindsInstalled !== true) {
     await installKinds(runtime.clock, client, ENGINE_KINDS);
-    await grantHubAccess(client);
+    await grantHubAccess(client, (refused) =>
+      runtime.log.warn('rights of others are left as they are', {
+        why: `${refused.message}; apply what \`atoll hub rights\` prints now, or on a spoke \`atoll join -o yaml\``,
+      }),
+    );
   }
   // What is written before the first cluster joins has an author as well.
   if (!options.roles?.hub && !options.roles?.spoke) {

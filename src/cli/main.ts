@@ -33,6 +33,8 @@ const program = new Command('atoll')
   .description('A fleet control plane for Kubernetes: one hub, many spokes that look after themselves.')
   .version(atollVersion())
   .showHelpAfterError('(atoll --help shows all commands)')
+  // What follows the name of a command is that command's: `hub` has options, and commands with options of the same names.
+  .enablePositionalOptions()
   .configureHelp({ sortSubcommands: false });
 
 const DIRECTORY = ['--dir <directory>', 'directory of the fleet on this machine', '.atoll'] as const;
@@ -79,12 +81,9 @@ registerPromote(program);
 registerRollout(program);
 registerHistory(program);
 registerRollback(program);
-registerConfirm(program);
-registerRecover(program);
 registerSnapshot(program);
 registerJoin(program);
 registerEngineRelease(program);
-registerRights(program);
 registerAccept(program);
 registerDetach(program);
 registerTakeover(program);
@@ -99,7 +98,9 @@ registerKubeconfig(program);
 for (const role of ['hub', 'spoke'] as const) {
   const command = program
     .command(role)
-    .description(`run the engine against an API server that is there already, as a ${role}`)
+    .description(
+      `run the engine against an API server that is there already, as a ${role}${role === 'hub' ? '; with commands for when a hub is set up, restored or lost' : ''}`,
+    )
     .option('--kubeconfig <file>', "$KUBECONFIG, the pod's service account, or ~/.kube/config by default")
     .option('--context <name>', 'context of the kubeconfig')
     .option(
@@ -142,7 +143,10 @@ for (const role of ['hub', 'spoke'] as const) {
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
   withGraphOptions(command);
-  if (role === 'hub') withEngagedOptions(command);
+  if (role === 'spoke') continue;
+  withEngagedOptions(command);
+  command.enablePositionalOptions();
+  for (const register of [registerConfirm, registerRecover, registerRights]) register(command);
 }
 
 program

@@ -57,6 +57,8 @@ export interface Deciding {
   committed(item: Tracked, intent: Intent): number | undefined;
   seen(item: Tracked, observations: readonly ClusterObservation[]): void;
   heldBack(item: Tracked, session: SpokeSession): HeldBack | undefined;
+  /** Whether a cluster is left because a copy moved away from there, or went back. */
+  isMoved(key: string, cluster: string): boolean;
   /** Of objects those that other intents have, with the clusters that they bring them to. */
   taken(key: string, objects: Intent['objects']): ReadonlyMap<string, ReadonlySet<string>>;
   /** Whether an object that is sent no longer is sent by another intent. */
@@ -256,7 +258,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
       const next = plan(item, intent, decision, before, limits);
       await remember(key, from, {
         ...recorded.get(key),
-        ...lasting('failover', failover.record(key), recorded.get(key)),
+        ...lasting('failover', failover.record(key, item.dispatchedTo), recorded.get(key)),
         ...lasting('lost', item.lost?.length ? item.lost : undefined, recorded.get(key)),
       });
       const decided =
@@ -305,6 +307,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
         if (summariseCluster(observation).word === 'Ready') room.arrived(key, observation.cluster);
     },
     heldBack,
+    isMoved: failover.isLeft,
     taken(key, objects): ReadonlyMap<string, ReadonlySet<string>> {
       const found = new Map<string, ReadonlySet<string>>();
       for (const object of objects) {

@@ -3,14 +3,14 @@ import {
   BUNDLE,
   type Bundle,
   comparePositions,
-  contradicts,
   DISPATCH,
   type Dispatch,
   type DispatchSpec,
   dispatchName,
   dispatchRecogniser,
   dispatchSigner,
-  type RefusalReason,
+  OWNERSHIP_RECORD,
+  type OwnershipRecord,
   SYSTEM_NAMESPACE,
   verifyDispatch,
 } from '../engine/dispatch/index.ts';
@@ -18,13 +18,13 @@ import type { Author } from '../engine/intent.ts';
 import { applyOn, budgetOf, type Plan, tombstonesBetween } from '../engine/plan/plan.ts';
 import { stands } from '../engine/plan/standing.ts';
 import { readFailure } from '../kube/answer.ts';
-import { findCondition } from '../kube/conditions.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
 import { readBody } from '../kube/exchange.ts';
-import { type Condition, type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
+import { type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual, listAt } from '../schema/json.ts';
+import { deepEqual, isObject, listAt } from '../schema/json.ts';
+import { claimOf, isPassed, type OwnWord, proofOfRestore, refusalOf } from './evidence.ts';
 import type { SpokeSession } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 import { toldOf } from './told.ts';
@@ -51,24 +51,38 @@ export interface Order {
 
 export type DispatchOutcome =
   /** The spoke has the order. `settled`: it also carried it out. */
-  | { readonly outcome: 'dispatched'; readonly settled: boolean }
-  /** Nothing is left of the intent on the spoke. */
-  | { readonly outcome: 'gone' }
-  /** The copy of the spoke's state is older than what is there: ask again when it has caught up. */
-  | { readonly outcome: 'behind' }
-  | {
-      readonly outcome: 'held';
-      readonly message: string /** The spoke is ahead of this hub. */;
-      readonly restored?: true;
-    };
+  (
+    | { readonly outcome: 'dispatched'; readonly settled: boolean }
+    /** Nothing is left of the intent on the spoke. */
+    | { readonly outcome: 'gone' }
+    /** The copy of the spoke's state is older than what is there: ask again when it has caught up. */
+    | { readonly outcome: 'behind' }
+    | {
+        readonly outcome: 'held';
+        readonly message: string;
+        /** The spoke has an order that this hub signed and does not remember. */
+        readonly restored?: true;
+      }
+  ) & {
+    /** What the spoke says of orders of this hub that it cannot show: nothing came of it. */
+    readonly unproven?: string;
+  };
+
+/** What there is of an order on its spoke. */
+interface OnSpoke {
+  readonly name: string;
+  readonly present: Dispatch | undefined;
+  /** The same where it is as its hub signed it. */
+  readonly genuine: Dispatch | undefined;
+  readonly kept: Pick<DispatchSpec, 'objects' | 'tombstones'> | undefined;
+}
 
 const DISPATCHES = resourceIdOf(DISPATCH);
 const BUNDLES = resourceIdOf(BUNDLE);
+const RECORDS = resourceIdOf(OWNERSHIP_RECORD);
 const FOLDER = `/apis/${ATOLL_API_VERSION}/namespaces/${SYSTEM_NAMESPACE}`;
 const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 const NAME_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
-/** Reasons for which a spoke does not take an order of its hub: it heard more, or something else, before. */
-const PASSED: ReadonlySet<string> = new Set<RefusalReason>(['StaleGeneration', 'Diverged']);
 const USER_AGENT = 'atoll-hub';
 const WRITE_TIMEOUT_MS = 15_000;
 
@@ -125,40 +139,60 @@ export function createDispatcher(
       return { outcome: 'dispatched', settled: true };
     if (!present && !kept && !order.plan)
       return (await isAbsent(session, name)) ? { outcome: 'gone' } : { outcome: 'behind' };
-    const genuine = present !== undefined && isGenuine(session, name, present);
-    const ahead = aheadOf(session.name, present, genuine, order);
-    if (ahead !== undefined) return ahead;
-    const carriedOut = genuine && present.status?.appliedGeneration === present.spec.position.generation;
-    if (genuine && isTold(present, session.name, order)) {
-      if (order.plan && lacksContent(present)) await sendBundles(session, order.plan, true);
-      const left = leftOn(session, name, present.spec);
+    const genuine = present && isGenuine(session, name, present) ? present : undefined;
+    const foreign = ofAnotherHub(present, genuine);
+    if (foreign !== undefined) return { outcome: 'held', message: foreign };
+    const { plan, history } = order;
+    const own: OwnWord = { spoke: session.name, position: position(order.generation), plan, history };
+    const proof = genuine && proofOfRestore(genuine.spec, own);
+    if (proof !== undefined) return { outcome: 'held', message: proof, restored: true };
+    const there = { name, present, genuine, kept };
+    const claim = claimOf(present, own);
+    if (claim === undefined) return bring(session, order, there);
+    const shown = await proofOn(session, name, own);
+    if ('proof' in shown) return { outcome: 'held', message: shown.proof, restored: true };
+    const unproven = `${claim}. ${shown.lacks}, so nothing came of it. Look at who writes that there: kubectl -n ${SYSTEM_NAMESPACE} get dispatch ${name} -o yaml --show-managed-fields`;
+    return { ...(await bring(session, order, there)), unproven };
+  }
+
+  /** Nothing speaks against it: what the spoke has becomes what it is to have. */
+  async function bring(
+    session: SpokeSession,
+    order: Order,
+    { name, present, genuine, kept }: OnSpoke,
+  ): Promise<DispatchOutcome> {
+    const carriedOut =
+      genuine !== undefined && genuine.status?.appliedGeneration === genuine.spec.position.generation;
+    if (genuine && isTold(genuine, session.name, order)) {
+      if (order.plan && lacksContent(genuine)) await sendBundles(session, order.plan, true);
+      const left = leftOn(session, name, genuine.spec);
       if (left.length > 0) {
-        const { signature: _signature, ...said } = present.spec;
+        const { signature: _signature, ...said } = genuine.spec;
         const more = left.map((ref) => ({ ref, reason: 'left over from an earlier order' }));
         await write(
           session,
           name,
-          present,
+          genuine,
           sign(session.name, name, { ...said, tombstones: [...said.tombstones, ...more] }),
         );
         return { outcome: 'dispatched', settled: false };
       }
-      if (present.spec.hold === true && order.hold !== true) {
-        const { signature: _signature, hold: _hold, ...said } = present.spec;
-        await write(session, name, present, sign(session.name, name, said));
+      if (genuine.spec.hold === true && order.hold !== true) {
+        const { signature: _signature, hold: _hold, ...said } = genuine.spec;
+        await write(session, name, genuine, sign(session.name, name, said));
         return { outcome: 'dispatched', settled: false };
       }
       // What was taken is not held any more: only a word that the spoke has not heard can be.
-      if (order.hold === true && present.spec.hold !== true && !isTaken(present)) {
-        const { signature: _signature, ...said } = present.spec;
-        await write(session, name, present, sign(session.name, name, { ...said, hold: true }));
+      if (order.hold === true && genuine.spec.hold !== true && !isTaken(genuine)) {
+        const { signature: _signature, ...said } = genuine.spec;
+        await write(session, name, genuine, sign(session.name, name, { ...said, hold: true }));
         return { outcome: 'dispatched', settled: false };
       }
       if (order.plan || !carriedOut) return { outcome: 'dispatched', settled: carriedOut };
       await within((signal) =>
         session.client.delete(DISPATCHES, SYSTEM_NAMESPACE, name, {
           signal,
-          preconditions: { uid: present.metadata.uid ?? '' },
+          preconditions: { uid: genuine.metadata.uid ?? '' },
         }),
       );
       recognisedOn(session).delete(name);
@@ -166,7 +200,7 @@ export function createDispatcher(
     }
     const objects = order.plan?.objects ?? [];
     const overBudget = order.plan
-      ? await deselectedBeyondBudget(genuine ? present : undefined, objects, order.plan.deletionBudget)
+      ? await deselectedBeyondBudget(genuine, objects, order.plan.deletionBudget)
       : undefined;
     if (overBudget !== undefined) return { outcome: 'held', message: overBudget };
     const reason = order.plan
@@ -186,7 +220,7 @@ export function createDispatcher(
       patches: order.plan?.patches.get(session.name) ?? [],
       tombstones: order.release ? tombstones.map((item) => ({ ...item, orphan: true })) : tombstones,
       ...(order.hold ? { hold: true } : {}),
-      ...(order.plan ? applyOn(order.plan, session.name) : authorOf(order, genuine ? present : undefined)),
+      ...(order.plan ? applyOn(order.plan, session.name) : authorOf(order, genuine)),
       publicKey: identity.publicKey,
     });
     await sendBundles(session, order.plan, false);
@@ -216,7 +250,10 @@ export function createDispatcher(
     );
   }
 
-  /** Whether a dispatch is as its hub signed it. What someone on the spoke wrote there says nothing, and is written over. */
+  /**
+   * Whether a dispatch is as its hub signed it. What someone on the spoke wrote there says nothing, and is written over; another
+   * key that signs as this hub is someone there.
+   */
   function isGenuine(session: SpokeSession, name: string, present: Dispatch): boolean {
     const known = recognisedOn(session);
     const before = known.get(name);
@@ -224,52 +261,49 @@ export function createDispatcher(
     if (before === present.spec) return true;
     const isGood =
       (before !== undefined && deepEqual(present.spec, before)) ||
-      (present.spec.publicKey === identity.publicKey
+      (present.spec.position.lineage === identity.lineage
         ? signedHere(session.name, name, present.spec)
         : verifyDispatch(present.spec.publicKey, session.name, name, present.spec));
     if (isGood) known.set(name, present.spec);
     return isGood;
   }
 
-  /** A spoke that knows more than this hub: the hub was restored from an old state, or the spoke belongs to another one. */
-  function aheadOf(
-    spoke: string,
-    present: Dispatch | undefined,
-    genuine: boolean,
-    order: Order,
-  ): Extract<DispatchOutcome, { outcome: 'held' }> | undefined {
-    const own = position(order.generation);
-    const restored = (message: string) => ({ outcome: 'held', message, restored: true }) as const;
-    for (const there of [genuine ? present?.spec.position : undefined, present?.status?.position]) {
-      if (!there) continue;
-      const relation = comparePositions(there, own);
-      if (relation === undefined)
-        return {
-          outcome: 'held',
-          message: `the spoke holds a dispatch of another hub (${there.lineage.slice(0, 8)}); nothing is changed there`,
-        };
-      if (relation > 0)
-        return restored(
-          `the spoke has generation ${there.generation} of epoch ${there.epoch}, this hub knows ${own.generation} of epoch ${own.epoch} only: the hub was restored from an old state`,
-        );
-    }
-    if (genuine && present && present.spec.position.epoch === own.epoch) {
-      const { generation } = present.spec.position;
-      if (generation === own.generation && !asks(present.spec, spoke, order))
-        return restored(
-          `the spoke has another content under generation ${generation}: the hub was restored from an old state`,
-        );
-      if (contradicts(order.history, generation, present.spec.digest))
-        return restored(
-          `the hub does not remember generation ${generation} as the spoke has it: it was restored from an old state and changed since`,
-        );
-      // An order that was written where someone had deleted the one before says nothing of that, but the spoke remembers it.
-      if (generation === own.generation && isPassed(present))
-        return restored(`the spoke refuses what this hub says: ${refusalOf(present)?.message ?? ''}`);
-    }
+  /** Why an order is left alone that another hub gave, or that the spoke does not take from this one. */
+  function ofAnotherHub(present: Dispatch | undefined, genuine: Dispatch | undefined): string | undefined {
+    for (const there of [genuine?.spec.position, present?.status?.position])
+      if (there && there.lineage !== identity.lineage)
+        return `the spoke holds a dispatch of another hub (${there.lineage.slice(0, 8)}); nothing is changed there`;
     const refusal = refusalOf(present);
-    if (refusal?.reason === 'AnotherHub') return { outcome: 'held', message: refusal.message };
-    return undefined;
+    return refusal?.reason === 'AnotherHub' ? refusal.message : undefined;
+  }
+
+  /**
+   * Whether a spoke that says so has an order of this hub that the hub does not remember: the one that it keeps as accepted, with
+   * the signature. Asked for in the rare case only.
+   */
+  async function proofOn(
+    session: SpokeSession,
+    name: string,
+    own: OwnWord,
+  ): Promise<{ readonly proof: string } | { readonly lacks: string }> {
+    const { client } = session;
+    let record: Partial<OwnershipRecord>;
+    try {
+      record = await within((signal) =>
+        client.get<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE, name, { signal }),
+      );
+    } catch (error) {
+      if (hasCode(error, 404)) return { lacks: 'It keeps no order that this hub signed' };
+      if (!hasCode(error, 403)) throw error;
+      return {
+        lacks: `The hub may not read what it keeps (ownershiprecords in ${SYSTEM_NAMESPACE}: apply there what \`atoll join\` prints now)`,
+      };
+    }
+    const accepted: unknown = record.spec?.accepted;
+    if (!isObject(accepted) || !signedHere(session.name, name, accepted as unknown as DispatchSpec))
+      return { lacks: 'The order that it keeps was not signed by this hub' };
+    const proof = proofOfRestore(accepted as unknown as DispatchSpec, own);
+    return proof === undefined ? { lacks: 'The order that it keeps says nothing of the kind' } : { proof };
   }
 
   /** Removing many objects by a change of the selection is more often a slip than meant. Objects deleted at the hub do not count. */
@@ -431,18 +465,6 @@ function isTaken({ spec, status }: Dispatch): boolean {
   return status?.position !== undefined && comparePositions(status.position, spec.position) === 0;
 }
 
-/** Whether a dispatch says what an order wants of a spoke. */
-function asks(spec: DispatchSpec, spoke: string, { plan }: Order): boolean {
-  const told = plan && applyOn(plan, spoke);
-  return (
-    spec.revision === (plan?.revision ?? '') &&
-    deepEqual(spec.objects, plan?.objects ?? []) &&
-    deepEqual(spec.patches, plan?.patches.get(spoke) ?? []) &&
-    deepEqual(spec.apply, told?.apply) &&
-    deepEqual(spec.objectApply, told?.objectApply)
-  );
-}
-
 /** Whether a spoke reports that the bundles of a dispatch are not there, or are not what they claim to be. */
 function lacksContent(dispatch: Dispatch | undefined): boolean {
   return (dispatch?.status?.conditions ?? []).some(
@@ -450,23 +472,12 @@ function lacksContent(dispatch: Dispatch | undefined): boolean {
   );
 }
 
-/** What a spoke says of an order that it did not take. */
-function refusalOf(dispatch: Dispatch | undefined): Condition | undefined {
-  const accepted = findCondition(dispatch?.status?.conditions, 'Accepted');
-  return accepted?.status === 'False' ? accepted : undefined;
-}
-
-/** Whether a spoke refuses just this order for what it heard before. */
-function isPassed(dispatch: Dispatch): boolean {
-  const refusal = refusalOf(dispatch);
-  return (
-    refusal !== undefined &&
-    PASSED.has(refusal.reason) &&
-    refusal.observedGeneration === dispatch.metadata.generation
-  );
-}
-
-/** Whether a spoke says something of its order that the hub has to look at: it did not take it, or has no content for it. */
+/**
+ * Whether a spoke says something of its order that the hub has to look at: it did not take it, has no content for it, or says
+ * that it took a later one.
+ */
 export function isObjectedTo(dispatch: Dispatch | undefined): boolean {
-  return refusalOf(dispatch) !== undefined || lacksContent(dispatch);
+  const taken = dispatch?.status?.position;
+  const isAhead = taken && (comparePositions(taken, dispatch.spec.position) ?? 0) > 0;
+  return isAhead === true || refusalOf(dispatch) !== undefined || lacksContent(dispatch);
 }

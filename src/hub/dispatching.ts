@@ -4,7 +4,7 @@ import type { Result } from '../kube/controller.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
-import { isDeselected, leavesTooMany } from './cluster-budget.ts';
+import type { ClusterBudget } from './cluster-budget.ts';
 import type { Deciding } from './deciding.ts';
 import { type Dispatcher, SpokeTimedOut } from './dispatcher.ts';
 import type { Fleet, SpokeSession } from './fleet.ts';
@@ -20,11 +20,14 @@ export interface DispatchingOptions {
   readonly inventory: Inventory;
   readonly mode: HubMode;
   readonly tracked: TrackedTable;
+  readonly clusterBudget: ClusterBudget;
   readonly epoch: () => number;
   /** Why a spoke is not given its order now. */
   readonly heldBack: Deciding['heldBack'];
   /** Something about an intent is to be told. */
   readonly onNews: (key: string) => void;
+  /** What a spoke says of itself and cannot show changed. */
+  readonly onClaim: (spoke: string) => void;
   /** A spoke that was to have nothing more of an intent has nothing more of it. */
   readonly onGone: (item: Tracked, spoke: string) => void;
 }
@@ -39,11 +42,15 @@ export interface Dispatching {
   isLikelyThere(item: Tracked, spoke: string): boolean;
   /** Keys of those that could not be brought to a spoke for what it says of itself, or does not say yet. */
   awaitingWordOf(spoke: string): readonly string[];
+  /** What a spoke says of orders of this hub and cannot show; undefined where there is nothing of the kind. */
+  claimOf(spoke: string): string | undefined;
 }
 
 export function createDispatching(options: DispatchingOptions): Dispatching {
   const { dispatcher, fleet, intents, inventory, mode, tracked, onNews } = options;
   const awaiting = new WeakMap<SpokeSession, Set<string>>();
+  /** Keys of those about which a spoke made claims that it could not show. */
+  const claimed = new Map<string, Set<string>>();
 
   function noteAwaits(session: SpokeSession, key: string): void {
     const keys = awaiting.get(session);
@@ -51,11 +58,34 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
     else awaiting.set(session, new Set([key]));
   }
 
-  function noteProblem(item: Tracked, spoke: string, message: string | undefined, late = false): void {
-    if (item.problems.get(spoke)?.message === message) return;
+  function noteProblem(
+    item: Tracked,
+    spoke: string,
+    message: string | undefined,
+    how?: 'late' | 'unproven',
+  ): void {
+    const before = item.problems.get(spoke);
+    if (before?.message === message) return;
     if (message === undefined) item.problems.delete(spoke);
-    else item.problems.set(spoke, { message, ...(late ? { late } : {}) });
+    else item.problems.set(spoke, { message, ...(how === undefined ? {} : { [how]: true }) });
     onNews(item.key);
+    if (message !== undefined && how === 'unproven') {
+      const keys = claimed.get(spoke);
+      if (keys) keys.add(item.key);
+      else claimed.set(spoke, new Set([item.key]));
+    }
+    if (item.problems.get(spoke)?.unproven === true || before?.unproven === true) options.onClaim(spoke);
+  }
+
+  function claimOf(spoke: string): string | undefined {
+    for (const key of claimed.get(spoke) ?? []) {
+      const item = tracked.get(key);
+      const problem = item?.problems.get(spoke);
+      if (item && problem?.unproven === true) return `dispatch ${item.dispatch}: ${problem.message}`;
+      claimed.get(spoke)?.delete(key);
+    }
+    claimed.delete(spoke);
+    return undefined;
   }
 
   async function bring(spoke: string, key: string): Promise<Result | undefined> {
@@ -81,8 +111,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       noteProblem(item, spoke, undefined);
       return undefined;
     }
-    const kept =
-      !order.plan && isDeselected(item, inventory, spoke) ? leavesTooMany(item, inventory) : undefined;
+    const kept = order.plan ? undefined : options.clusterBudget.keeps(item, spoke);
     const blocked = session.misnamed() ?? order.plan?.blocked.get(spoke) ?? kept;
     if (blocked !== undefined) {
       noteAwaits(session, key);
@@ -109,7 +138,8 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
         noteProblem(item, spoke, undefined);
         return undefined;
       }
-      noteProblem(item, spoke, result.outcome === 'held' ? result.message : undefined);
+      if (result.outcome === 'held') noteProblem(item, spoke, result.message);
+      else noteProblem(item, spoke, result.unproven, 'unproven');
       if (result.outcome === 'behind') {
         noteAwaits(session, key);
         return { requeueAfterMs: BEHIND_MS };
@@ -130,7 +160,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
         item,
         spoke,
         error instanceof StatusError ? `the spoke answers ${error.code}: ${error.message}` : errorText(error),
-        error instanceof SpokeTimedOut,
+        error instanceof SpokeTimedOut ? 'late' : undefined,
       );
       throw error;
     }
@@ -139,6 +169,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
 
   return {
     bring,
+    claimOf,
     isLikelyThere(item, spoke): boolean {
       const { plan, orders, retracting } = item;
       const spec = fleet.session(spoke)?.dispatch(item.dispatch)?.spec;

@@ -9,7 +9,7 @@ import { createSigningKey } from './signing-key.ts';
 
 /** Who a hub is to its spokes: one history of decisions (lineage), and the key that signs them. */
 export interface HubIdentity extends HubTrust {
-  /** Raised when a person confirms that a restored hub shall have its way (`atoll confirm`). */
+  /** Raised when a person confirms that a restored hub shall have its way (`atoll hub confirm`). */
   readonly epoch: number;
   /** PKCS#8 PEM. */
   readonly privateKey: string;

@@ -11,7 +11,7 @@ import { currentEpoch, ensureSystemNamespace, raiseEpoch } from './identity.ts';
 
 /**
  * Whether the hub acts or only watches. A hub that finds a spoke ahead of it was restored from an old state: it sends nothing
- * to anyone until a person has looked and confirmed (`atoll confirm`), also after a restart.
+ * to anyone until a person has looked and confirmed (`atoll hub confirm`), also after a restart.
  */
 export interface HubMode {
   /** Why the hub only watches; undefined while it acts. */

@@ -5,6 +5,7 @@ import type { Informer } from '../kube/informer.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { readingRights } from './author/index.ts';
+import { createClusterBudget } from './cluster-budget.ts';
 import { createClusterPatches } from './cluster-patches.ts';
 import { createConcerned } from './concerned.ts';
 import { foreseenRefusals, spokeContracts } from './contract/index.ts';
@@ -168,6 +169,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     anew: deciding.anew,
     isAnew: deciding.isAnew,
   });
+  const clusterBudget = createClusterBudget({ inventory, isMoved: deciding.isMoved });
   const clusterPatches = createClusterPatches({ intents, inventory });
   inventory.askPatches(clusterPatches.of);
   const takingBack = createTakingBack({ inventory, retractions, tracked });
@@ -190,6 +192,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     reconcile: inTurns(runtime.clock, reconcile),
   });
   const dispatching = createDispatching({
+    clusterBudget,
     epoch,
     heldBack: deciding.heldBack,
     dispatcher: createDispatcher(
@@ -207,12 +210,14 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
       reportSoon(key);
       if (tracked.get(key)?.orders) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
     },
+    onClaim: (spoke) => inventory.recheck(spoke),
     onGone(item, spoke): void {
       if (item.retracting) planLoop.enqueue(item.key);
       if (inventory.leaving(spoke) !== undefined) inventory.recheck(spoke);
       reportSoon(item.key);
     },
   });
+  inventory.askClaim(dispatching.claimOf);
   const lanes = createLanes(runtime, 'dispatch', dispatching.bring);
   const refusals = foreseenRefusals(contracts);
   const rules = followResourceRules(runtime, client);
@@ -229,6 +234,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
       runtime.clock,
       createReporter({
         clock: runtime.clock,
+        clusterBudget,
         inventory,
         intents,
         tracked,

@@ -11,7 +11,7 @@ import type { Result } from '../kube/controller.ts';
 import { type KubeObject, refKey, refOf } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Claims } from './claims/index.ts';
-import { leavesTooMany } from './cluster-budget.ts';
+import type { ClusterBudget } from './cluster-budget.ts';
 import type { foreseenRefusals } from './contract/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { IntentRecord, Intents } from './intents/index.ts';
@@ -25,6 +25,7 @@ import { isRolledOut, type Tracked, type TrackedTable } from './tracked.ts';
 export interface ReporterOptions {
   readonly clock: Clock;
   readonly inventory: Inventory;
+  readonly clusterBudget: ClusterBudget;
   readonly intents: Intents;
   readonly tracked: TrackedTable;
   readonly fleet: Fleet;
@@ -116,7 +117,7 @@ export function createReporter(options: ReporterOptions): (key: string) => Promi
       observations,
       ...(leaving === undefined || leaving.length === 0 ? {} : { removing: observe(item, leaving) }),
       ...(item.plan === undefined ? {} : { blocked: item.plan.blocked }),
-      keeping: leavesTooMany(item, inventory),
+      keeping: options.clusterBudget.exceeded(item),
       summary,
       conflicts: describeConflicts(item.lost ?? [], options.wanted(key), summary.conflicts ?? []),
       suspended: item.compiled?.intent.suspend ?? false,

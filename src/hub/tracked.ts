@@ -19,6 +19,8 @@ interface DispatchProblem {
   readonly message: string;
   /** The spoke did not answer: whether it got the order is not known. */
   readonly late?: true;
+  /** It has it, and says something of orders of this hub that it cannot show. */
+  readonly unproven?: true;
 }
 
 /** What is known of one intent, in memory. Everything here can be computed again from the API server and the spokes. */

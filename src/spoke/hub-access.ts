@@ -7,7 +7,7 @@ import {
 } from '../engine/access/index.ts';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
-import { keepApplied } from '../kube/keep-applied.ts';
+import { keepGranted, NotKept } from '../kube/keep-applied.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
 import { clusterRoleBindings, clusterRoles } from '../kube/well-known.ts';
@@ -37,6 +37,8 @@ export function hubAccess(): KubeObject[] {
           verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
         },
         { apiGroups: ['core.oam.dev'], resources: ['clusters'], verbs: ['get', 'list', 'watch'] },
+        // What the spoke accepted, with the hub's signature: it proves to a hub that was restored what it forgot.
+        { apiGroups: ['atoll.dev'], resources: ['ownershiprecords'], verbs: ['get'] },
       ],
     },
     {
@@ -191,30 +193,43 @@ export function hubUserBindings(): KubeObject[] {
 /** On the role {@link HUB_USERS_GROUP}: the bindings were made once, and are the owner's since. */
 const BOUND_ANNOTATION = 'atoll.dev/bindings-made';
 
-/** Grants the hub its rights on this spoke, and its users theirs. Writes nothing where they are granted. */
-export async function grantHubAccess(client: Client): Promise<void> {
-  await ensureSpokeNamespace(client);
-  for (const object of hubAccess()) await keepApplied(client, object, MANAGER);
-  await grantUserAccess(client);
-}
-
 /**
- * Roles are kept as they are here; bindings are made the first time only, so that the owner of the cluster takes a right
- * away for good by deleting its binding.
+ * Grants the hub its rights on this spoke, and its users theirs. Writes nothing where they are granted. What it may not change is
+ * told to `onRefused`, and left as it is; without it that is an error.
  */
-async function grantUserAccess(client: Client): Promise<void> {
+export async function grantHubAccess(client: Client, onRefused?: (refused: NotKept) => void): Promise<void> {
+  await ensureSpokeNamespace(client);
+  const keep = async (object: KubeObject): Promise<void> => {
+    try {
+      await keepGranted(client, object, MANAGER);
+    } catch (error) {
+      if (!(error instanceof NotKept) || !onRefused) throw error;
+      onRefused(error);
+    }
+  };
+  for (const object of hubAccess()) await keep(object);
+  // Roles are kept as they are here; bindings are made the first time only, so that the owner of the cluster takes a right away
+  // for good by deleting its binding.
   const isBound = await areBindingsMade(client);
   const roles = hubUserRoles();
-  for (const role of roles) await keepApplied(client, isBound ? withMark(role) : role, MANAGER);
+  for (const role of roles) await keep(isBound ? withMark(role) : role);
   if (isBound) return;
-  for (const binding of hubUserBindings()) {
-    try {
-      await client.create(clusterRoleBindings, binding, { fieldManager: MANAGER });
-    } catch (error) {
-      if (!hasCode(error, 409)) throw error;
-    }
+  for (const binding of hubUserBindings()) await make(client, binding, onRefused);
+  for (const role of roles) if (role !== withMark(role)) await keep(withMark(role));
+}
+
+async function make(
+  client: Client,
+  binding: KubeObject,
+  onRefused?: (refused: NotKept) => void,
+): Promise<void> {
+  try {
+    await client.create(clusterRoleBindings, binding, { fieldManager: MANAGER });
+  } catch (error) {
+    if (hasCode(error, 409)) return;
+    if (!hasCode(error, 403) || !onRefused) throw error;
+    onRefused(new NotKept(binding, error));
   }
-  for (const role of roles) if (role !== withMark(role)) await keepApplied(client, withMark(role), MANAGER);
 }
 
 async function areBindingsMade(client: Client): Promise<boolean> {

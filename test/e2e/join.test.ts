@@ -397,7 +397,7 @@ describeOwnFleet('a fleet whose hub is lost for good', () => {
       await fleet.kill('hub');
       rmSync(join(fleet.directory, 'hub'), { recursive: true });
       await fleet.mustAtoll('up');
-      await fleet.mustAtoll('recover', '--yes');
+      await fleet.mustAtoll('hub', 'recover', '--from-spokes', '--yes');
       for (const spoke of spokes) {
         const data = join(fleet.directory, spoke, 'join.json');
         const own = ['--kubeconfig', fleet.kubeconfig, '--context', spoke];

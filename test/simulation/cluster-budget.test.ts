@@ -71,3 +71,27 @@ it('what stays within its budget goes, and so does what is deleted or detached',
   await fleet.run(fleet.hub.client.delete(PROPAGATIONS, 'shop', 'shop'));
   await fleet.until(() => colour(fleet.spoke('a')) === '', 'the end of all');
 });
+
+describe('copies that move', () => {
+  const LOST = { cluster: { tolerationSeconds: 60 }, failBack: { stabilisationSeconds: 600 } };
+
+  it('leave clusters that nobody chose to leave, over a restart: they go, and go back, within any budget', async () => {
+    fleet = await simulateFleet(1, ['a', 'b']);
+    const placed = { placement: { clusterSelector: {}, numberOfClusters: 1 }, failover: LOST };
+    await openShop(fleet, undefined, { ...placed, clusterBudget: 0 });
+    const both = (): string[] => ['a', 'b'].filter((name) => colour(fleet.spoke(name)) !== '');
+    await fleet.until(() => both().length === 1, 'the shop');
+    const [home = ''] = both();
+    const other = home === 'a' ? 'b' : 'a';
+    fleet.cut(home);
+    await fleet.until(() => both().length === 2, 'a copy elsewhere', 200_000);
+    await fleet.rest(30_000);
+    await fleet.kill(fleet.hub);
+    await fleet.start(fleet.hub);
+    expect(dispatched()).not.toContain('clusterBudget');
+    fleet.heal(home);
+    await fleet.until(() => both().join() === other, 'the end of the old copy', 120_000);
+    await fleet.until(() => both().join() === home, 'the way back', 1_500_000);
+    expect(dispatched()).not.toContain('clusterBudget');
+  });
+});

@@ -173,6 +173,37 @@ describe('a plan', () => {
     await fleet.until(() => colour(fleet.spoke('b'), 'prices') === '', 'the deletion');
   });
 
+  it('says what a cluster budget would hold back, of files and of what is suspended', async () => {
+    fleet = await simulateFleet(84, ['a', 'b', 'c']);
+    await openShop(fleet, [configMap('settings', 'red')], { clusterBudget: 1 });
+    await ready(fleet, 3);
+    const only = { clusterSelector: { matchLabels: { site: 'a' } } };
+    const held = {
+      clusters: ['b', 'c'],
+      message: expect.stringContaining('2 of 3 clusters would be left by no longer being chosen'),
+    };
+    const wish = files(
+      propagation('shop', { clusterBudget: 1, placement: only }),
+      configMap('settings', 'blue'),
+    );
+    const plan = await planOf(wish);
+    expect(brief(plan)).toEqual(['a: change ConfigMap/settings']);
+    expect(plan.notes).toEqual([held]);
+    await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', { spec: { suspend: true, placement: only } });
+    await fleet.rest(2_000);
+    const asked: Asked = {
+      propagation: { apiVersion: 'atoll.dev/v1alpha1', kind: 'Propagation', namespace: 'shop', name: 'shop' },
+    };
+    const lifting = await planOf(asked);
+    expect(brief(lifting)).toEqual([]);
+    expect(lifting.notes).toContainEqual(held);
+    await fleet.run(
+      fleet.hub.client.patch(PROPAGATIONS, 'shop', 'shop', 'merge', { spec: { suspend: false } }),
+    );
+    await fleet.rest(10_000);
+    expect(['a', 'b', 'c'].map((name) => colour(fleet.spoke(name)))).toEqual(['red', 'red', 'red']);
+  });
+
   it('shows no value of a Secret, and saves none', async () => {
     fleet = await simulateFleet(85, ['a']);
     const secret = (value: string): KubeObject => ({

@@ -5,8 +5,8 @@ interface ConfirmOptions extends HubOptions {
   readonly yes?: boolean;
 }
 
-export function registerConfirm(program: Command): void {
-  const command = program
+export function registerConfirm(hub: Command): void {
+  const command = hub
     .command('confirm')
     .description('let a hub act again that only observes because it was restored from an old state')
     .option('-y, --yes', 'do not only show what would happen');

@@ -11,8 +11,8 @@ interface RightsOptions {
   readonly usualKinds: boolean;
 }
 
-export function registerRights(program: Command): void {
-  program
+export function registerRights(hub: Command): void {
+  hub
     .command('rights')
     .description(
       "print the rights of a hub's engine on an API server that is there already, for kubectl apply",

@@ -1,5 +1,5 @@
 /**
- * `atoll confirm`: a hub that was restored from an old state only observes. This shows where the spokes are ahead of it, and
+ * `atoll hub confirm`: a hub that was restored from an old state only observes. This shows where the spokes are ahead of it, and
  * with `--yes` lets it act again, with a word that counts more than what was said before.
  */
 import { DISPATCH, type Dispatch, dispatchName, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
@@ -97,5 +97,5 @@ function textOf(report: ConfirmReport, { paint }: Asking): string {
   )}\n`;
   if (report.epoch !== undefined)
     return `${head}Confirmed: the hub acts again, with epoch ${report.epoch}. Spokes take what it says now.\n`;
-  return `${head}Bring back at the hub what is missing there; what it holds will replace what the spokes have. Then: atoll confirm --yes\n`;
+  return `${head}Bring back at the hub what is missing there; what it holds will replace what the spokes have. Then: atoll hub confirm --yes\n`;
 }

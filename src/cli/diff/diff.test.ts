@@ -162,6 +162,46 @@ describe('diff: what a change does on which cluster', () => {
     expect(brief(report(state(objects, ALL), state(objects, allowed)))).toHaveLength(2);
   });
 
+  it('says which clusters the cluster budget of the hub would hold back, and what lifting it takes away', () => {
+    const objects = [deployment('web', 1)];
+    const to = (clusterNames: string[], clusterBudget?: number): Propagation =>
+      propagation('all', {
+        placement: { clusterNames },
+        ...(clusterBudget === undefined ? {} : { clusterBudget }),
+      });
+    const wide = to(['a', 'b', 'c'], 1);
+    const found = report(state(objects, wide), state([deployment('web', 2)], to(['a'], 1)));
+    // Whoever is still chosen gets what is new.
+    expect(brief(found)).toEqual(['a: changed Deployment shop/web']);
+    expect(found.notes).toEqual([
+      {
+        clusters: ['b', 'c'],
+        message: expect.stringMatching(
+          /changes nothing there: 2 of 3 clusters would be left .*clusterBudget 1/,
+        ),
+      },
+    ]);
+    expect(brief(report(state(objects, wide), state(objects, to(['a', 'b'], 1))))).toEqual([
+      'c: removed Deployment shop/web',
+    ]);
+    const sent = (wish: Propagation, status: object): Propagation =>
+      ({ ...wish, status: { ...status, dispatchedTo: ['a', 'b', 'c'] } }) as Propagation;
+    const lifted = report(state(objects, sent(to(['a'], 1), {})), state(objects, sent(to(['a'], 2), {})));
+    expect(lifted.notes).toEqual([
+      {
+        clusters: ['b', 'c'],
+        message: expect.stringContaining('takes away there what spec.clusterBudget kept'),
+      },
+    ]);
+    // Where a copy moved away from, nobody chose to leave.
+    const failover = { moves: [], left: ['b', 'c'] };
+    const moved = report(
+      state(objects, sent(to(['a'], 0), { failover })),
+      state([deployment('web', 2)], sent(to(['a'], 0), { failover })),
+    );
+    expect(moved.notes).toEqual([]);
+  });
+
   it('names objects of the files that go nowhere', () => {
     const map = configMap('conf', {});
     const root = configMap('kube-root-ca.crt', {});

@@ -1,8 +1,10 @@
 import type { Propagation } from '../../dialects/propagation/types.ts';
 import { type Contract, foresee, foreseenText } from '../../engine/contract/index.ts';
 import { type Difference, diffValues } from '../../engine/diff/diff.ts';
+import { leftByMoves } from '../../engine/failover/index.ts';
 import type { ClusterFacts } from '../../engine/intent.ts';
 import { compareForApply } from '../../engine/order/kind-rank.ts';
+import { beyondClusterBudget } from '../../engine/plan/cluster-budget.ts';
 import { budgetOf, contentOn } from '../../engine/plan/plan.ts';
 import { neverPropagated } from '../../engine/select/select.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
@@ -149,6 +151,30 @@ function refusedOn(
 export interface Pair {
   readonly before: Planned | undefined;
   readonly after: Planned | undefined;
+  /** Clusters that keep what they have though they are not chosen, after: too many would be left at once. */
+  readonly kept?: KeptClusters | undefined;
+  /** The same, before. */
+  readonly keptBefore?: KeptClusters | undefined;
+}
+
+interface KeptClusters {
+  readonly clusters: ReadonlySet<string>;
+  readonly why: string;
+}
+
+/** The bound that the hub holds to, by what it says that it sent where. */
+function keptByBudget(
+  { propagation, compiled, plan }: Planned,
+  sentTo: readonly string[],
+  clusters: readonly ClusterFacts[],
+): KeptClusters | undefined {
+  const there = new Set(clusters.map(({ name }) => name));
+  const chosen = new Set(plan.decision.chosen);
+  const moved = leftByMoves(propagation.status?.failover ?? { moves: [] });
+  const had = sentTo.filter((name) => there.has(name) && (chosen.has(name) || !moved.has(name)));
+  const left = had.filter((name) => !chosen.has(name));
+  const why = beyondClusterBudget(compiled.intent.clusterBudget, had.length, left.length);
+  return why === undefined ? undefined : { clusters: new Set(left), why };
 }
 
 function pairsOf(before: FleetState, after: FleetState): Pair[] {
@@ -160,18 +186,33 @@ function pairsOf(before: FleetState, after: FleetState): Pair[] {
     );
   const old = plans(before);
   const next = plans(after);
-  return [...new Set([...old.keys(), ...next.keys()])].map((key) => ({
-    before: old.get(key),
-    after: next.get(key),
-  }));
+  return [...new Set([...old.keys(), ...next.keys()])].map((key) => {
+    const had = old.get(key);
+    const has = next.get(key);
+    const sentTo = had?.propagation.status?.dispatchedTo ?? had?.plan.decision.chosen ?? [];
+    return {
+      before: had,
+      after: has,
+      kept: has && keptByBudget(has, sentTo, after.clusters),
+      keptBefore: had && keptByBudget(had, sentTo, before.clusters),
+    };
+  });
 }
 
 /** What one propagation has on one cluster before and after: after, what is held back stays as it was. */
 function contentsOn(
   cluster: string,
-  { before, after }: Pair,
+  { before, after, kept, keptBefore }: Pair,
   note: (message: string) => void,
 ): { before: Content; after: Content } {
+  if (
+    after &&
+    keptBefore?.clusters.has(cluster) &&
+    !kept?.clusters.has(cluster) &&
+    !after.plan.decision.chosen.includes(cluster) &&
+    heldOn(cluster, after) === undefined
+  )
+    note(`${propagationText(sourceOf(after))} takes away there what spec.clusterBudget kept until now`);
   if (before && after && sameOn(cluster, before, after)) {
     // Still needed: another propagation may take over or give up one of its objects.
     const content = wantedOn(cluster, before);
@@ -184,6 +225,10 @@ function contentsOn(
   if (held !== undefined) {
     if (old.size > 0 || after.plan.decision.chosen.includes(cluster))
       note(`${text} changes nothing there: ${held}`);
+    return { before: old, after: old };
+  }
+  if (kept?.clusters.has(cluster)) {
+    note(`${text} changes nothing there: ${kept.why}`);
     return { before: old, after: old };
   }
   const heldBefore = before ? heldOn(cluster, before) : undefined;

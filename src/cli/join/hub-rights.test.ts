@@ -38,6 +38,19 @@ it('gives nothing that is everything, and no way to more', () => {
   }
 });
 
+it('lets it do nothing itself that its roles for people and its hubs are for, and change none of these', () => {
+  const dialects = ['kubefed', 'kubestellar', 'cluster-profile'] as const;
+  const rules = engineRules({ accessPort: true, dialects });
+  const resources = rules.flatMap(({ resources: of = [] }) => of);
+  for (const one of resources) expect(one).not.toMatch(/^(pods|services)|\/(proxy|exec|attach|portforward)$/);
+  // Of no group but that of kinds that users name.
+  for (const { apiGroups = [], resources: of = [] } of rules)
+    if (of.includes('*')) expect(apiGroups).toEqual(['types.kubefed.io']);
+  const roles = rules.filter(({ apiGroups = [] }) => apiGroups.includes('rbac.authorization.k8s.io'));
+  expect(roles.map(({ verbs }) => verbs)).toEqual([['get']]);
+  expect(roles[0]?.resourceNames).toContain('atoll:exec');
+});
+
 it('lets it change the definitions of its own kinds and of those that are used, and delete none', () => {
   expect(changing().resourceNames).toContain('propagations.atoll.dev');
   expect(changing().resourceNames).not.toContain('bindingpolicies.control.kubestellar.io');

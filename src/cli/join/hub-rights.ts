@@ -3,7 +3,7 @@ import { CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY } from '../../dialects/karmada
 import { FEDERATED_GROUP } from '../../dialects/kubefed/index.ts';
 import { CONTROL_KINDS, EDGE_KINDS } from '../../dialects/kubestellar/index.ts';
 import { ACCESS_GRANT } from '../../engine/access/index.ts';
-import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
+import { BUNDLE, DISPATCH, OWNERSHIP_RECORD, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import { accessRoles } from '../../hub/access/index.ts';
 import { ENGAGED_CLUSTER } from '../../hub/engaged/index.ts';
 import { LINK_SIGNER } from '../../hub/join/index.ts';
@@ -19,6 +19,9 @@ const HUB_AGGREGATE_LABEL = 'rbac.atoll.dev/aggregate-to-hub';
 /** Dialects whose kinds are a hub's only where somebody uses them. */
 export type OptionalDialect = 'kubefed' | 'kubestellar' | 'cluster-profile';
 
+/** What a hub writes on spokes only, and what they write there. */
+const OF_SPOKES: ReadonlySet<AnyCustomKind> = new Set([BUNDLE, DISPATCH, OWNERSHIP_RECORD]);
+
 const RBAC = 'rbac.authorization.k8s.io';
 const ENGINE_ROLE = 'atoll:hub-engine';
 const SOURCES_ROLE = 'atoll:hub-sources';
@@ -26,7 +29,6 @@ const SECRETS_ROLE = 'atoll:hub-secrets';
 const PEOPLE_ROLE = 'atoll:hub-people';
 const ALL = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 const READ = ['get', 'list', 'watch'];
-const KEEP = ['get', 'update', 'patch'];
 
 type Rule = Readonly<Record<string, readonly string[]>>;
 
@@ -63,7 +65,7 @@ export function hubRights(options: HubRightsOptions): KubeObject[] {
   const home = SYSTEM_NAMESPACE;
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home } },
-    // Roles that it keeps in step for people, and for a hub above it: it may change these, and make none.
+    // For people, and for a hub above it: it looks whether these are as they should be, and may not change them.
     ...keptObjects(),
     object('Role', ENGINE_ROLE, { rules: ownRules() }, home),
     object('RoleBinding', ENGINE_ROLE, binding('Role', ENGINE_ROLE, subjects), home),
@@ -117,20 +119,13 @@ function engineRules({ dialects = [], accessPort = false }: HubRightsOptions): R
     ...[ACCESS_GRANT, ENGAGED_CLUSTER, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY],
     ...used,
   ];
-  const kept = keptObjects();
-  const rulesKept = kept.flatMap(({ kind, rules }) => (/Role$/.test(kind) ? (rules as Rule[]) : []));
   return [
-    { apiGroups: groupsOf(ENGINE_KINDS), resources: ['*'], verbs: ALL },
-    { apiGroups: [OVERRIDE_POLICY.group], resources: ['*'], verbs: READ },
-    ...(dialects.length === 0
-      ? []
-      : [
-          {
-            apiGroups: [...(federates ? [FEDERATED_GROUP] : []), ...groupsOf(used)],
-            resources: ['*'],
-            verbs: ALL,
-          },
-        ]),
+    ...rulesFor(
+      [...ENGINE_KINDS.filter((kind) => !OF_SPOKES.has(kind)), ACCESS_GRANT, ENGAGED_CLUSTER, ...used],
+      ALL,
+    ),
+    ...rulesFor([...OF_SPOKES, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY], READ),
+    ...(federates ? [{ apiGroups: [FEDERATED_GROUP], resources: ['*'], verbs: ALL }] : []),
     {
       apiGroups: ['apiextensions.k8s.io'],
       resources: ['customresourcedefinitions'],
@@ -182,12 +177,22 @@ function engineRules({ dialects = [], accessPort = false }: HubRightsOptions): R
     {
       apiGroups: [RBAC],
       resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
-      resourceNames: [...new Set(kept.map(({ metadata }) => metadata.name ?? ''))].sort(),
-      verbs: KEEP,
+      resourceNames: [...new Set(keptObjects().map(({ metadata }) => metadata.name ?? ''))].sort(),
+      verbs: ['get'],
     },
-    // Nobody may grant what they do not have: what it keeps granted to others.
-    ...rulesKept,
   ];
+}
+
+/** Kinds with their status, and no other of their subresources: `spokeclusters/proxy` is for people. */
+function rulesFor(kinds: readonly AnyCustomKind[], verbs: readonly string[]): Rule[] {
+  return groupsOf(kinds).map((group) => ({
+    apiGroups: [group],
+    resources: kinds
+      .filter((kind) => kind.group === group)
+      .flatMap(({ plural }) => [plural, `${plural}/status`])
+      .sort(),
+    verbs,
+  }));
 }
 
 function secretsRule(): Rule {

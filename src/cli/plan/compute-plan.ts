@@ -161,8 +161,9 @@ async function wantedOn(
   }
   for (const [key, object] of before)
     if (!after.has(key)) wanted.set(key, { object, after: false, owner: undefined });
-  const planned = pairs.find((pair) => pair.after && keyOf(pair.after) === whole)?.after;
-  if (!planned) return wanted;
+  const pair = pairs.find(({ after: planned }) => planned && keyOf(planned) === whole);
+  const planned = pair?.after;
+  if (!planned || pair?.kept?.clusters.has(cluster)) return wanted;
   // What was sent before it was held back, and is not selected any more.
   const reading = await readDispatch(spokeClient(cluster), dispatchName(planned.compiled.intent.source));
   for (const ref of reading.live ? (reading.value?.spec.objects ?? []) : []) {

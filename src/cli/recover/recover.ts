@@ -9,8 +9,8 @@ import { foundOn, type Unusable } from './found.ts';
 import { recoveryPlan } from './plan.ts';
 
 export interface RecoverOptions extends AskingOptions {
-  /** Spokes to ask; all of the inventory where absent. */
-  readonly fromSpokes?: readonly string[] | true;
+  /** Spokes to ask; `true` for all of the inventory. */
+  readonly fromSpokes: readonly string[] | true;
   readonly yes?: boolean;
 }
 
@@ -29,7 +29,8 @@ interface RecoverReport {
 export function recover(options: RecoverOptions): Promise<void> {
   return ask(options, async (asking) => {
     const { hub } = asking;
-    const names = Array.isArray(options.fromSpokes) ? options.fromSpokes : await inventory(hub.client);
+    const { fromSpokes } = options;
+    const names = fromSpokes === true ? await inventory(hub.client) : fromSpokes;
     const asked = await Promise.all(
       names.map(async (spoke) => {
         try {
@@ -58,7 +59,8 @@ export function recover(options: RecoverOptions): Promise<void> {
       objects,
       written: options.yes === true,
     };
-    asking.print(report, (printed) => textOf(printed, asking));
+    const again = `atoll hub recover --from-spokes${fromSpokes === true ? '' : ` ${names.join(' ')}`} --yes`;
+    asking.print(report, (printed) => textOf(printed, asking, again));
     const bad = report.spokes.some(({ why }) => why !== undefined) || report.unusable.length > 0;
     return bad || objects.some(({ outcome }) => outcome === 'failed') ? 1 : 0;
   });
@@ -95,7 +97,7 @@ async function bring(
   }
 }
 
-function textOf(report: RecoverReport, { paint }: Asking): string {
+function textOf(report: RecoverReport, { paint }: Asking, again: string): string {
   const spokes = report.spokes.map(({ spoke, orders, why = '' }) => [spoke, String(orders), why]);
   const objects = report.objects.map(({ object, outcome, why = '' }) => [object, outcome, why]);
   const warnings = [
@@ -105,6 +107,6 @@ function textOf(report: RecoverReport, { paint }: Asking): string {
   const head = `${table(['SPOKE', 'ORDERS', ''], spokes, paint)}\n${table(['OBJECT', 'OUTCOME', ''], objects, paint)}`;
   const next = report.written
     ? 'Spokes of the lost hub take orders of this one when their owners hand them over: atoll takeover, on the spoke.\n'
-    : 'Nothing was written. To make these objects: atoll recover --yes\n';
+    : `Nothing was written. To make these objects: ${again}\n`;
   return `${head}${warnings.length > 0 ? `\n${warnings.join('')}` : ''}\n${next}`;
 }

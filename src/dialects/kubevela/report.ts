@@ -47,6 +47,8 @@ export interface SpokeFindings {
   readonly taints?: readonly ClusterTaint[];
   /** What became of its patches; absent where it has none. */
   readonly patches?: { readonly ok: boolean; readonly reason: string; readonly message: string };
+  /** What it says of orders of this hub and cannot show; absent where there is nothing of the kind. */
+  readonly claim?: string;
   /** Whether the spoke is there, damped. */
   readonly liveness?: Liveness;
 }
@@ -59,6 +61,9 @@ export { UNREACHABLE_TAINT };
 
 /** Whether `spec.patches` changes what it says. There where there are patches only. */
 export const PATCHES_APPLIED = 'PatchesApplied';
+
+/** Whether a spoke shows what it says that this hub ordered. There where it does not only. */
+export const HISTORY_AGREES = 'HistoryAgrees';
 
 /**
  * The status of a SpokeCluster (spec chapters 1.1b and 2.2). What is known of an unreachable spoke is kept, with the time
@@ -140,6 +145,8 @@ export function reportSpoke(
   else if (found.taints) delete next.observedTaints;
   if (found.patches) set(PATCHES_APPLIED, found.patches.ok, found.patches.reason, found.patches.message);
   else conditions = conditions.filter(({ type }) => type !== PATCHES_APPLIED);
+  if (found.claim !== undefined) set(HISTORY_AGREES, false, 'UnprovenClaim', found.claim);
+  else conditions = conditions.filter(({ type }) => type !== HISTORY_AGREES);
   next.conditions = conditions;
   return next;
 }

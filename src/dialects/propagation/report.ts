@@ -119,7 +119,7 @@ export function reportPropagation(
       'Dispatched',
       'False',
       'Observing',
-      `${found.observing}. Nothing is sent to any spoke; look at it with \`atoll diff\`, then: atoll confirm`,
+      `${found.observing}. Nothing is sent to any spoke; look at it with \`atoll diff\`, then: atoll hub confirm`,
     );
   else {
     const waiting = found.summary.notReady.filter(

@@ -63,7 +63,7 @@ export function judgeDispatch(
     return {
       verdict: 'refuse',
       reason: 'Diverged',
-      message: `the hub does not remember generation ${generation} as it was accepted here: it was restored from an old state and changed since. At the hub, look at \`atoll diff\`, then: atoll confirm`,
+      message: `the hub does not remember generation ${generation} as it was accepted here: it was restored from an old state and changed since. At the hub, look at \`atoll diff\`, then: atoll hub confirm`,
     };
   }
   if (order > 0) return { verdict: 'accept' };

@@ -4,7 +4,7 @@
  * {@link stepFailover} takes what is seen of clusters and copies and says what to do: decide anew without a cluster, remove the old
  * copy, go back. A new copy is healthy before the old one goes (`Gracefully`); how many move at a time is limited for the whole
  * fleet; a copy out of sight is never taken for an unhealthy one. {@link avoidedClusters} and {@link keptCopies} are what the
- * decision and the dispatcher have to mind meanwhile. {@link deschedule} takes back replicas that no node took.
+ * decision and the dispatcher have to mind meanwhile, {@link leftByMoves} what does not count as somebody's choice. {@link deschedule} takes back replicas that no node took.
  */
 export { type Descheduling, deschedule, type PlacedReplicas } from './deschedule.ts';
 export {
@@ -31,5 +31,5 @@ export {
   type Move,
 } from './state.ts';
 export { type PreservedState, preserveState } from './state-preservation.ts';
-export { avoidedClusters, keptCopies, mayBeLast, noFailover, stepFailover } from './step.ts';
+export { avoidedClusters, keptCopies, leftByMoves, mayBeLast, noFailover, stepFailover } from './step.ts';
 export { type TokenBucket, takeToken } from './token-bucket.ts';

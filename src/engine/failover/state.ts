@@ -61,6 +61,8 @@ export interface CarriedState {
 /** What is remembered of the moves of one intent. */
 export interface FailoverRecord {
   readonly moves: readonly Move[];
+  /** Clusters whose copy may go because it moved, and that may still hold it. */
+  readonly left?: readonly string[];
   /** The state of the copy that was moved last, for the new ones. */
   readonly carried?: CarriedState;
   /** What happened last, for people. */

@@ -9,6 +9,7 @@ import type {
   CopyHealth,
   FailoverEffect,
   FailoverEvent,
+  FailoverRecord,
   FailoverState,
   FailoverStep,
   IntentSight,
@@ -56,6 +57,19 @@ export function keptCopies({ intents }: FailoverState, intent: string): readonly
     if (phase === 'Leaving') return [from];
     return phase === 'Returning' ? to.filter((cluster) => !before.includes(cluster)) : [];
   });
+}
+
+/** Clusters that are left because a copy moved away from there, or went back: not because somebody chose others. */
+export function leftByMoves({
+  moves,
+  left = [],
+}: Pick<FailoverRecord, 'moves' | 'left'>): ReadonlySet<string> {
+  const out = new Set(left);
+  for (const { phase, from, to = [], before } of moves) {
+    if (phase !== 'Returning') out.add(from);
+    else for (const cluster of to) if (!before.includes(cluster)) out.add(cluster);
+  }
+  return out;
 }
 
 /**

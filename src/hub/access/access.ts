@@ -34,7 +34,11 @@ const GATEWAY_PROXY = /^([^/?]+)\/proxy(?=[/?]|$)/;
 /** Opens the way to the spokes. Until grants are known there are none. */
 export async function startAccess(runtime: Runtime, options: AccessOptions): Promise<Access> {
   const { client, members } = options;
-  const { problem } = await installGrants(runtime.clock, client);
+  const { problem } = await installGrants(runtime.clock, client, (refused) =>
+    runtime.log.warn('a role for people is left as it is', {
+      why: `${refused.message}; apply what \`atoll hub rights\` prints now`,
+    }),
+  );
   const grants = startGrants(runtime, client, problem);
   const spokes = spokeAccess(runtime, members, grants, options.rules);
   const serveFleet = fleetAccess(runtime, { fleet: members, spokes, onMembers: members.onChange });

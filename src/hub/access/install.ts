@@ -1,7 +1,7 @@
 import { ACCESS_GRANT } from '../../engine/access/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { installKinds } from '../../kube/custom-resource.ts';
-import { keepApplied } from '../../kube/keep-applied.ts';
+import { keepApplied, keepGranted, NotKept } from '../../kube/keep-applied.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -94,17 +94,30 @@ export function accessRoles(): KubeObject[] {
 
 /**
  * Serves AccessGrants at the hub, guarded before the first can be made. Resolves to why there can be none: an API server
- * without admission policies would take anybody's word for an approval.
+ * without admission policies would take anybody's word for an approval. A role for people that may not be changed is told to
+ * `onRefused`, and left as it is.
  */
-export async function installGrants(clock: Clock, client: Client): Promise<{ readonly problem?: string }> {
+export async function installGrants(
+  clock: Clock,
+  client: Client,
+  onRefused: (refused: NotKept) => void,
+): Promise<{ readonly problem?: string }> {
   try {
-    for (const object of [...grantPolicy(), ...accessRoles()]) await keepApplied(client, object, 'atoll');
+    for (const object of grantPolicy()) await keepApplied(client, object, 'atoll');
   } catch (error) {
     if (!hasCode(error, 404) && !hasCode(error, 403)) throw error;
     const why = error instanceof StatusError ? error.message : '';
     return {
       problem: `grants need ValidatingAdmissionPolicies, which cannot be had at the hub's API server (Kubernetes has them since 1.30): ${why}`,
     };
+  }
+  for (const role of accessRoles()) {
+    try {
+      await keepGranted(client, role, 'atoll');
+    } catch (error) {
+      if (!(error instanceof NotKept)) throw error;
+      onRefused(error);
+    }
   }
   await installKinds(clock, client, [ACCESS_GRANT]);
   return {};

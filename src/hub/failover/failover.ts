@@ -8,6 +8,7 @@ import {
   type FailoverState,
   type FailoverStep,
   keptCopies,
+  leftByMoves,
   type Move,
   mayBeLast,
   NOT_READY_TAINT,
@@ -46,8 +47,10 @@ export interface Failover {
   carried(key: string): CarriedState | undefined;
   /** Whether the copy on a cluster stays as it is although the decision, for `chosen`, has left the cluster. */
   keeps(key: string, cluster: string, wanted: Options | undefined, chosen: readonly string[]): boolean;
-  /** What is to be remembered now; `undefined` where nothing is. */
-  record(key: string): FailoverRecord | undefined;
+  /** Whether a cluster is left because the copy there moved, or went back. */
+  isLeft(key: string, cluster: string): boolean;
+  /** What is to be remembered now, while `held` may hold copies; `undefined` where nothing is. */
+  record(key: string, held: ReadonlySet<string>): FailoverRecord | undefined;
   /** Lets clusters be chosen again that copies were moved away from. */
   release(key: string): void;
   forget(key: string): void;
@@ -79,6 +82,8 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
   let state: FailoverState = noFailover(options.rate);
   const carried = new Map<string, CarriedState>();
   const last = new Map<string, NonNullable<FailoverRecord['last']>>();
+  /** Clusters whose copy may go. */
+  const left = new Map<string, readonly string[]>();
   const facts = new Map<string, ClusterFacts>();
   /** What was told last, so that only what is new is. By intent, then by cluster. */
   const told = new Map<string, Map<string, string>>();
@@ -135,6 +140,9 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
         const { before = [] } = moving(intent).find((move) => move.from === from) ?? {};
         if (Object.keys(labels).length > 0) carried.set(intent, { labels, before });
         else carried.delete(intent);
+      } else if (effect.type === 'remove') {
+        const { intent, cluster } = effect;
+        left.set(intent, [...(left.get(intent) ?? []).filter((name) => name !== cluster), cluster]);
       } else if (effect.type === 'record') {
         const { reason, cluster, message } = effect;
         last.set(effect.intent, { reason, cluster, message, at: clock.now() });
@@ -142,6 +150,13 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       }
     }
     for (const key of concerned) options.onMove(key);
+  }
+
+  function keepLeft(key: string, isStillLeft: (cluster: string) => boolean): void {
+    const known = left.get(key);
+    const kept = known?.filter(isStillLeft);
+    if (!kept || kept.length === 0) left.delete(key);
+    else if (kept.length < (known?.length ?? 0)) left.set(key, kept);
   }
 
   /** Only those have a place in the state who asked for failover. */
@@ -180,6 +195,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       if (!record || !Array.isArray(record.moves)) return;
       if (record.carried) carried.set(key, record.carried);
       if (record.last) last.set(key, record.last);
+      if (Array.isArray(record.left)) left.set(key, record.left);
       if (record.moves.length === 0) return;
       state = stepFailover(state, { type: 'restore', intent: key, moves: record.moves }, clock.now()).state;
     },
@@ -208,6 +224,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
     },
     decided(key, wanted, chosen): void {
       if (options.paused()) return;
+      keepLeft(key, (cluster) => !chosen.includes(cluster));
       if (!wanted) {
         if (!isKnown(key)) return;
         told.delete(key);
@@ -256,13 +273,17 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       lasting.add(key);
       return true;
     },
-    record(key): FailoverRecord | undefined {
+    isLeft: (key, cluster) => leftByMoves({ moves: moving(key), left: left.get(key) ?? [] }).has(cluster),
+    record(key, held): FailoverRecord | undefined {
+      keepLeft(key, (cluster) => held.has(cluster));
       const moves = moving(key);
       const lastly = last.get(key);
-      if (moves.length === 0 && lastly === undefined) return undefined;
+      const leaving = left.get(key);
+      if (moves.length === 0 && lastly === undefined && leaving === undefined) return undefined;
       const state = carried.get(key);
       return {
         moves,
+        ...(leaving === undefined ? {} : { left: leaving }),
         ...(state === undefined ? {} : { carried: state }),
         ...(lastly === undefined ? {} : { last: lastly }),
       };
@@ -274,6 +295,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       told.delete(key);
       carried.delete(key);
       last.delete(key);
+      left.delete(key);
       lasting.delete(key);
       if (isKnown(key)) state = stepFailover(state, { type: 'forget', intent: key }, clock.now()).state;
       gathered = gathered.filter((event) => !('intent' in event) || event.intent !== key);

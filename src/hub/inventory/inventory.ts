@@ -40,6 +40,8 @@ export interface Inventory {
   onChange(listener: (only?: readonly PlaneName[]) => void): void;
   /** Tells who knows what became of the patches of a cluster. */
   askPatches(ask: (spoke: SpokeCluster) => SpokeFindings['patches']): void;
+  /** Tells who knows what a cluster says of orders of this hub and cannot show. */
+  askClaim(ask: (name: string) => string | undefined): void;
   /** Why it is not known which clusters there are, where they could not be read since this hub started. */
   readonly unread: string | undefined;
   /** Resolves once they were read, or could not be. */

@@ -50,6 +50,7 @@ export function startInventory(
   const listeners: ((only?: readonly PlaneName[]) => void)[] = [];
   let holds: (name: string) => boolean = () => false;
   let patchesOf: (spoke: SpokeCluster) => SpokeFindings['patches'] = () => undefined;
+  let claimOf: (name: string) => string | undefined = () => undefined;
   // A probe mostly waits, and on a spoke that hangs it waits for its whole timeout: that must not hold up the others.
   const loop = startController(runtime, { name: 'inventory', concurrency: 512, reconcile });
   const known = followClusters(runtime, client, onChange, (key) => profiles.seen(key));
@@ -126,7 +127,13 @@ export function startInventory(
     const looked = await looking.look(spoke);
     const { found } = looked;
     const patches = patchesOf(spoke);
-    const told = { ...found, taints: spoke.spec.taints ?? [], ...(patches && { patches }) };
+    const claim = claimOf(name);
+    const told = {
+      ...found,
+      taints: spoke.spec.taints ?? [],
+      ...(patches && { patches }),
+      ...(claim === undefined ? {} : { claim }),
+    };
     const { status, dueMs } = taintPolicies.apply(spoke, reportSpoke(told, spoke.status, clock.now()));
     // Who comes back as it was is no news: nothing is said of it meanwhile.
     const graceMs = returnGraceMs(spoke, looked);
@@ -217,6 +224,9 @@ export function startInventory(
     },
     askPatches(ask): void {
       patchesOf = ask;
+    },
+    askClaim(ask): void {
+      claimOf = ask;
     },
     recheck: enqueueName,
     unreachable: (name) => isUnreachable(known.ownerOf(name)),

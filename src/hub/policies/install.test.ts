@@ -28,7 +28,7 @@ describe('the policies that a hub installs', () => {
       const { log } = runtime;
       expect((await installPolicies(client, log)).authors).toBe('stamped');
       expect(await installAuthorPolicy(client, log, ['types.example.com'])).toBe(true);
-      expect(await installGrants(runtime.clock, client)).toEqual({});
+      expect(await installGrants(runtime.clock, client, () => undefined)).toEqual({});
       await installValidation(client, log, ['types.example.com']);
       return audit
         .slice(before)

@@ -28,7 +28,7 @@ interface Member {
 
 /**
  * A fleet on kube-apiservers: a hub, and spokes that joined it by one YAML each, with `atoll hub` and `atoll spoke` beside them, which
- * have no rights but those that `atoll rights` and the YAML list. A member is an API server with its engine: both are killed.
+ * have no rights but those that `atoll hub rights` and the YAML list. A member is an API server with its engine: both are killed.
  */
 export async function startRealFleet(spokes: number): Promise<Fleet> {
   const main = join(inject('packageRoot'), 'dist', 'cli', 'main.js');
@@ -50,8 +50,16 @@ export async function startRealFleet(spokes: number): Promise<Fleet> {
   async function addHub(server: RealApiServer): Promise<void> {
     await server.apply(
       expectSuccess(
-        'atoll rights',
-        await atoll(['rights', '--user', HUB_USER, '--access-port', '--credential-namespaces', 'default']),
+        'atoll hub rights',
+        await atoll([
+          'hub',
+          'rights',
+          '--user',
+          HUB_USER,
+          '--access-port',
+          '--credential-namespaces',
+          'default',
+        ]),
       ),
     );
     // What these tests propagate beside the usual kinds, and the Nodes of no cluster.
