@@ -79,7 +79,8 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
     let isOver = false;
 
     async function open(): Promise<void> {
-      const path = resourcePath(resource, namespace) + watchQuery(watchOptions);
+      // One text, where `+` would keep all of its parts as long as the watch is open.
+      const path = [resourcePath(resource, namespace), watchQuery(watchOptions)].join('');
       try {
         const response = await exchange('GET', path, signal);
         if (response.status !== 200) throw await readFailure(response, path);

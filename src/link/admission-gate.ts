@@ -115,7 +115,7 @@ export function admissionGate(
         socket.destroy();
         return;
       }
-      socket.once('close', () => leave(key));
+      socket.on('close', () => leave(key));
       const visitor: Visitor = { socket, key, since: clock.monotonic(), proven: false };
       if (active.size < options.concurrency) start(visitor);
       else {

@@ -222,7 +222,7 @@ export function spokeAdmission(
     pulse.watch(session, () =>
       connections.end(connection, 'PingTimeout', 'the spoke left a ping unanswered'),
     );
-    session.once('close', keepCertified(spoke, connection, identity));
+    session.on('close', keepCertified(spoke, connection, identity));
     runtime.log.info('a link is up', { spoke, address });
     connections.attach(spoke, connection);
   }

@@ -67,23 +67,21 @@ export interface LinkStatus {
 
 /** A change is told when `up` or the reason differs; a listener that throws is logged and does not stop the others. */
 export function linkStatus(runtime: Runtime, spoke: string): LinkStatus {
-  let state: LinkState = {
-    up: false,
-    reason: 'NeverConnected',
-    message: 'not connected yet',
-    since: runtime.clock.now(),
-  };
   const listeners = new Set<(state: LinkState) => void>();
-  return {
-    get state(): LinkState {
-      return state;
+  const status: LinkStatus & { state: LinkState } = {
+    state: {
+      up: false,
+      reason: 'NeverConnected',
+      message: 'not connected yet',
+      since: runtime.clock.now(),
     },
     set(up, reason, message): void {
-      if (state.up === up && state.reason === reason) return;
-      state = { up, reason, message, since: state.up === up ? state.since : runtime.clock.now() };
+      const { state: before } = status;
+      if (before.up === up && before.reason === reason) return;
+      status.state = { up, reason, message, since: before.up === up ? before.since : runtime.clock.now() };
       for (const listener of [...listeners]) {
         try {
-          listener(state);
+          listener(status.state);
         } catch (error) {
           runtime.log.error('a listener of a link failed', { spoke, error: errorText(error) });
         }
@@ -96,4 +94,5 @@ export function linkStatus(runtime: Runtime, spoke: string): LinkStatus {
       };
     },
   };
+  return status;
 }

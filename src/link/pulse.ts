@@ -118,7 +118,7 @@ export function pulse(runtime: Runtime, intervalMs: number, timeoutMs: number): 
       slot.add(entry);
       entries += 1;
       const stopThis = (): void => stop(entry);
-      session.once('close', stopThis);
+      session.on('close', stopThis);
       if (timer === undefined) schedule();
       return stopThis;
     },

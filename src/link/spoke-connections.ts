@@ -92,7 +92,7 @@ export function spokeConnections(
     hold(spoke, connection): void {
       connection.spoke = spoke;
       live.set(spoke, connection);
-      connection.session.once('close', () =>
+      connection.session.on('close', () =>
         release(
           spoke,
           connection,

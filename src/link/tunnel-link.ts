@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Handler, Response, Upgraded, Upgrader } from '../kube/exchange.ts';
 import { http2Handler, http2Upgrader, type StreamCounts } from '../kube/wire/index.ts';
 import { errorText, type Runtime, type Timer } from '../runtime/index.ts';
-import { type Link, LinkDown, type LinkState, type LinkStats, linkStatus } from './link.ts';
+import { type Link, LinkDown, type LinkStats, linkStatus } from './link.ts';
 import type { LinkReason } from './reasons.ts';
 
 /** One connection that a spoke dialled, from the accepted socket on. */
@@ -80,7 +80,6 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
   const status = linkStatus(runtime, spoke);
   const holders: Holder[] = [];
   const waiting = new Set<() => void>();
-  let local: Connection | undefined;
   let polling: Timer | undefined;
   /** Of connections that are over. */
   const past = { bytesIn: 0, bytesOut: 0, streams: 0 };
@@ -89,13 +88,13 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
   /** Tells where the spoke is now; `reason` and `message` count when it is nowhere. */
   function refresh(reason: LinkReason, message: string): void {
     const [holder] = holders;
-    if (local !== undefined) status.set(true, 'Connected', `connected from ${local.address}`);
+    if (link.local !== undefined) status.set(true, 'Connected', `connected from ${link.local.address}`);
     else if (holder !== undefined)
       status.set(true, 'ConnectedToPeer', `connected to the replica ${holder.replica} of the hub`);
     else if (polling !== undefined)
       status.set(true, 'Polling', 'comes by now and then; requests wait for it');
     else status.set(false, reason, message);
-    if (local !== undefined || holder !== undefined || polling === undefined) wake();
+    if (link.local !== undefined || holder !== undefined || polling === undefined) wake();
   }
 
   function wake(): void {
@@ -129,7 +128,7 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
 
   async function upgrade(request: Parameters<Upgrader>[0]): Promise<Upgraded | Response> {
     for (;;) {
-      if (local !== undefined) return local.upgrade(request);
+      if (link.local !== undefined) return link.local.upgrade(request);
       const [holder] = holders;
       if (holder !== undefined) return holder.upgrade(spoke)(request);
       if (polling === undefined) throw down();
@@ -137,11 +136,12 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
     }
   }
 
-  return {
+  // Plain values: accessors that are made for each object make a slow one of it.
+  const link: { -readonly [P in keyof TunnelLink]: TunnelLink[P] } = {
     spoke,
     async handler(request): Promise<Response> {
       for (;;) {
-        if (local !== undefined) return local.handler(request);
+        if (link.local !== undefined) return link.local.handler(request);
         const [holder] = holders;
         if (holder !== undefined) return holder.handler(spoke)(request);
         if (polling === undefined) throw down();
@@ -149,36 +149,30 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
       }
     },
     upgrade,
-    get up(): boolean {
-      return status.state.up;
-    },
-    get state(): LinkState {
-      return status.state;
-    },
-    get local(): Connection | undefined {
-      return local;
-    },
+    up: status.state.up,
+    state: status.state,
+    local: undefined,
     holders,
-    onChange: (listener) => status.onChange(listener),
+    onChange: status.onChange,
     stats(): LinkStats {
       return {
-        bytesIn: past.bytesIn + (local?.socket.bytesRead ?? 0),
-        bytesOut: past.bytesOut + (local?.socket.bytesWritten ?? 0),
-        streams: past.streams + (local?.counts.opened ?? 0),
-        openStreams: local?.counts.open ?? 0,
+        bytesIn: past.bytesIn + (link.local?.socket.bytesRead ?? 0),
+        bytesOut: past.bytesOut + (link.local?.socket.bytesWritten ?? 0),
+        streams: past.streams + (link.local?.counts.opened ?? 0),
+        openStreams: link.local?.counts.open ?? 0,
         connections,
         reconnects: Math.max(0, connections - 1),
       };
     },
     attach(connection): void {
       stopPolling();
-      local = connection;
+      link.local = connection;
       connections += 1;
       refresh('ConnectionClosed', '');
     },
     detach(connection, reason, message): void {
-      if (local !== connection) return;
-      local = undefined;
+      if (link.local !== connection) return;
+      link.local = undefined;
       past.bytesIn += connection.socket.bytesRead;
       past.bytesOut += connection.socket.bytesWritten;
       past.streams += connection.counts.opened;
@@ -205,9 +199,15 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
     },
     retire(reason, message): void {
       stopPolling();
-      local = undefined;
+      link.local = undefined;
       holders.length = 0;
       refresh(reason, message);
     },
   };
+  // The first to hear of a change: all others look at the link.
+  status.onChange((state) => {
+    link.up = state.up;
+    link.state = state;
+  });
+  return link;
 }

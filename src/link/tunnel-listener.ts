@@ -1,3 +1,4 @@
+import type { ClientHttp2Session } from 'node:http2';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, createServer, type SecureContext, type TLSSocket } from 'node:tls';
@@ -121,7 +122,7 @@ export async function startTunnelListener(
     { pauseOnConnect: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
     (socket) => {
       sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
+      socket.on('close', () => sockets.delete(socket));
       socket.on('error', ignoreError);
       if (stopping.signal.aborted) socket.destroy();
       else gate.enter(socket);
@@ -160,7 +161,7 @@ export async function startTunnelListener(
     const timer = runtime.clock.after(ADMISSION_TIMEOUT_MS, () =>
       deadline.abort(new Error('admission took too long')),
     );
-    session.once('close', () => socket.destroy());
+    endWith(socket, session);
     try {
       await admission.admit(connectionOf(session, socket, address), deadline.signal, {
         onProven: () => {
@@ -217,7 +218,7 @@ export async function startTunnelListener(
     const cut = (): void => void served.session.destroy();
     beat.watch(served.session, cut);
     stopping.signal.addEventListener('abort', cut, { once: true });
-    served.session.once('close', () => {
+    served.session.on('close', () => {
       stopping.signal.removeEventListener('abort', cut);
       socket.destroy();
     });
@@ -287,4 +288,9 @@ export async function startTunnelListener(
       await closed;
     },
   };
+}
+
+/** A function of its own, since what a connection keeps for hours keeps all that was made beside it. */
+function endWith(socket: TLSSocket, session: ClientHttp2Session): void {
+  session.on('close', () => socket.destroy());
 }

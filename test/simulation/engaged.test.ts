@@ -55,7 +55,8 @@ describe('clusters without an engine', () => {
     const [a] = (await open('a')) as [BareCluster];
     rig.start();
     await served(SHOP);
-    await rig.hub.rest(60_000);
+    // Until no history of the stores waits for its end.
+    await rig.hub.rest(400_000);
     const timers = rig.hub.runtime.clock.pending();
     await engaged('a');
     await rig.hub.until(() => kindOn(a) !== undefined, 'the kind');

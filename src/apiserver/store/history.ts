@@ -1,3 +1,4 @@
+import { squeezeRecord } from './record.ts';
 import type { StoreEvent } from './store.ts';
 
 /** What the history may hold. What lies within all three bounds is kept; the rest goes at the next {@link History.trim}. */
@@ -13,10 +14,17 @@ export interface History {
   /** Events up to this revision are forgotten. */
   readonly floor: number;
   readonly length: number;
+  /** When the oldest event will be too old, by the clock that {@link History.push} was told of; `undefined` where there is none. */
+  readonly expiresAt: number | undefined;
   /** `now` is monotonic time, in milliseconds. */
   push(event: StoreEvent, now: number): void;
   /** Forgets what is out of bounds; returns how many events that were. */
   trim(now: number): number;
+  /**
+   * Makes what events before `until` replaced small, oldest first, at most `most` of them. Returns when the next one came that is
+   * not small yet; `undefined` where there is none.
+   */
+  squeeze(until: number, most: number): number | undefined;
   /** Forgets all events up to `revision`, whatever the bounds; returns how many that were. */
   forget(revision: number): number;
   /** Visits the events above `revision`, oldest first. */
@@ -35,6 +43,8 @@ export function history(bounds: HistoryBounds, initialFloor: number): History {
   // A queue in an array: `head` is the first live entry; the dead ones before it are cut off now and then.
   let entries: (Entry | undefined)[] = [];
   let head = 0;
+  /** The first entry whose previous state is not small yet. */
+  let loose = 0;
   let size = 0;
   let floor = initialFloor;
 
@@ -64,6 +74,10 @@ export function history(bounds: HistoryBounds, initialFloor: number): History {
     get length() {
       return entries.length - head;
     },
+    get expiresAt() {
+      const oldest = entries[head];
+      return oldest === undefined ? undefined : oldest.at + bounds.ageMs;
+    },
     push(event, now) {
       // The previous state is what would be free without the history; the new one is the index's as well.
       const bytes = event.previous?.bytes.byteLength ?? 0;
@@ -81,9 +95,22 @@ export function history(bounds: HistoryBounds, initialFloor: number): History {
       const dropped = head - before;
       if (head > 1024 && head > entries.length >>> 1) {
         entries = entries.slice(head);
+        loose = Math.max(0, loose - head);
         head = 0;
       }
       return dropped;
+    },
+    squeeze(until, most) {
+      loose = Math.max(loose, head);
+      for (let left = most; loose < entries.length; loose++) {
+        const entry = entries[loose];
+        if (entry === undefined) continue;
+        if (entry.at > until || left === 0) return entry.at;
+        left -= 1;
+        const { previous, record } = entry.event;
+        if (previous !== undefined) squeezeRecord(previous, record);
+      }
+      return undefined;
     },
     forget(revision) {
       const before = head;

@@ -572,18 +572,61 @@ describe('watch', () => {
 });
 
 describe('history', () => {
-  it('[V74] forgets by age, on the next write, and trims the log of the driver with it', async () => {
+  it('[V74] forgets by age, by itself, and trims the log of the driver with the next write', async () => {
     const driver = controlled(memoryDriver());
     const { runtime, store, put } = await rig(driver, { historyMs: 1000, historyEvents: 40 });
     for (let i = 0; i < 5; i++) await put('a', i);
-    await runtime.clock.advance(1001);
-    expect(runtime.clock.pending()).toBe(0);
-    expect(store.compactedRevision).toBe(0);
-    await put('a', 9);
+    await runtime.clock.advance(900);
+    expect(store.list(PREFIX, { revision: 5 }).records.map(dataOf)).toEqual([3]);
+    await runtime.clock.advance(1200);
     expect(store.compactedRevision).toBe(6);
+    // Nothing waits for anything any more, and nothing was written.
+    expect([runtime.clock.pending(), driver.compactions]).toEqual([0, []]);
+    await put('a', 9);
     expect(driver.compactions).toEqual([6]);
     expect(() => store.list(PREFIX, { revision: 5 })).toThrow(Compacted);
     expect(store.list(PREFIX, { revision: 6 }).records.map(dataOf)).toEqual([4]);
+  });
+
+  it('[V74] tells from a history that was made small what happened, and what was there', async () => {
+    const { runtime, store, put, remove } = await rig(memoryDriver());
+    const value = (name: string, i: number): string => `${name} ${i} ${'ä😀x'.repeat(300 + 40 * (i % 7))}`;
+    for (let i = 0; i < 50; i++) {
+      await put('a', value('a', i));
+      if (i % 5 === 0) await put('b', value('b', i));
+      if (i % 10 === 5) await remove('b');
+    }
+    await put('large', 'y'.repeat(100_000));
+    await put('large', 'z'.repeat(200_000));
+    const first: StoreEvent[] = [];
+    store.watch(PREFIX, 1, (events) => first.push(...events)).stop();
+    const told = (events: readonly StoreEvent[]): unknown[] =>
+      events.map(({ type, record, previous }) => [
+        type,
+        record.revision,
+        Buffer.from(record.bytes).toString(),
+        previous && Buffer.from(previous.bytes).toString(),
+      ]);
+    const past = (): unknown[] =>
+      Array.from({ length: store.revision - 1 }, (_, i) =>
+        store.list(PREFIX, { revision: i + 2 }).records.map(({ bytes }) => Buffer.from(bytes).toString()),
+      );
+    const before = [told(first), past()];
+    await runtime.clock.advance(20_000);
+    const again: StoreEvent[] = [];
+    store.watch(PREFIX, 1, (events) => again.push(...events)).stop();
+    expect([told(again), past()]).toEqual(before);
+    expect(again.map(({ record }) => record.object.metadata.resourceVersion)).toEqual(
+      first.map(({ record }) => String(record.revision)),
+    );
+    // Also once what the last of them is told by is small itself.
+    for (let i = 0; i < 5; i++) {
+      await put('a', value('a', i));
+      await put('b', value('b', i));
+      await runtime.clock.advance(20_000);
+    }
+    expect(told(again)).toEqual(before[0]);
+    expect(past().slice(0, first.length)).toEqual(before[1]);
   });
 
   it('[V74] forgets by bytes, so that large objects do not fill the memory', async () => {
@@ -631,6 +674,9 @@ describe('waitFor', () => {
     expect(await soon).toBe(true);
     await runtime.clock.advance(3000);
     expect(await late).toBe(false);
+    // What tends the history, which has one change.
+    expect(runtime.clock.pending()).toBe(1);
+    await store.close();
     expect(runtime.clock.pending()).toBe(0);
   });
 });

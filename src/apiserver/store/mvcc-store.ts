@@ -35,6 +35,13 @@ const HISTORY_EVENTS = 20_000;
 const HISTORY_MS = 5 * 60_000;
 const HISTORY_BYTES = 64 * 1024 * 1024;
 
+/** A state that was replaced this long ago is kept small: who follows the store has had it. */
+const SQUEEZE_AFTER_MS = 5_000;
+/** As many at once, which takes two milliseconds, and so long until the next of them: a store that is busy has a hundredth of its time for it. */
+const SQUEEZED_AT_ONCE = 64;
+const SQUEEZE_PAUSE_MS = 200;
+const TEND_EVERY_MS = 1_000;
+
 /** The driver's log is compacted when this share of the history's bound has been forgotten since the last time. */
 const COMPACTION_SHARE = 1 / 20;
 
@@ -119,6 +126,7 @@ function runStore(
   let scheduled = false;
   let committing = false;
   let forgotten = 0;
+  let tending: Timer | undefined;
   let closing: Promise<void> | undefined;
   let drained: (() => void) | undefined;
 
@@ -230,6 +238,7 @@ function runStore(
       revision = event.revision;
     }
     forgotten += past.trim(now);
+    tendLater();
     hub.publish(events);
     for (const waiter of waiters) if (waiter.revision <= revision) wake(waiter, true);
     for (const pending of batch) {
@@ -254,6 +263,22 @@ function runStore(
       pending.reject(error);
       for (const follower of pending.followers ?? []) follower.reject(error);
     }
+  }
+
+  /** Also where nothing is written any more the history shrinks, and ends. The driver forgets with the next commit. */
+  function tend(): void {
+    tending = undefined;
+    const now = clock.monotonic();
+    forgotten += past.trim(now);
+    const looseAt = past.squeeze(now - SQUEEZE_AFTER_MS, SQUEEZED_AT_ONCE);
+    const isBehind = looseAt !== undefined && looseAt <= now - SQUEEZE_AFTER_MS;
+    tendLater(looseAt, isBehind ? SQUEEZE_PAUSE_MS : TEND_EVERY_MS);
+  }
+
+  function tendLater(looseAt: number | undefined = clock.monotonic(), leastMs: number = TEND_EVERY_MS): void {
+    if (tending !== undefined || closing !== undefined || past.expiresAt === undefined) return;
+    const due = looseAt === undefined ? past.expiresAt : Math.min(past.expiresAt, looseAt + SQUEEZE_AFTER_MS);
+    tending = clock.after(Math.max(leastMs, due - clock.monotonic()), tend);
   }
 
   /** Keeps the driver's log about as long as the history. Runs between commits. */
@@ -324,11 +349,13 @@ function runStore(
         drained = resolve;
       });
     }
+    tending?.cancel();
     hub.clear();
     for (const waiter of waiters) wake(waiter, false);
     await driver.close();
   }
 
+  tendLater();
   return {
     get revision() {
       return revision;

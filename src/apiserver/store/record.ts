@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { KubeObject } from '../../kube/object.ts';
 import { jsonText, parseJson } from '../../schema/json-text.ts';
 import { type StoreRecord, TooLarge } from './store.ts';
@@ -12,6 +13,10 @@ class ObjectRecord implements StoreRecord {
   readonly revision: number;
   readonly createRevision: number;
   #bytes: Uint8Array | undefined;
+  /** In the place of the bytes. */
+  #squeezed: Squeezed | undefined;
+  /** How many states before it are told by it, one by the other. */
+  #told = 0;
   #parsed: WeakRef<KubeObject> | undefined;
   /** For the last state of a deleted object: the record that it repeats under another revision. */
   readonly #source: StoreRecord | undefined;
@@ -33,8 +38,22 @@ class ObjectRecord implements StoreRecord {
   }
 
   get bytes(): Uint8Array {
+    if (this.#squeezed !== undefined) return unsqueezed(this.#squeezed);
     this.#bytes ??= bytesOf(jsonText(this.object));
     return this.#bytes;
+  }
+
+  /** Keeps only what tells the bytes from those of `next`, the state that came after. */
+  squeeze(next: ObjectRecord): void {
+    const bytes = this.#bytes;
+    if (bytes === undefined || bytes.byteLength < SQUEEZED_FROM || bytes.byteLength > SQUEEZED_TO) return;
+    const isLast = this.#told >= MAX_TOLD;
+    const like =
+      isLast || next.#bytes === undefined || next.#bytes.byteLength > SQUEEZED_TO ? undefined : next;
+    if (like !== undefined) like.#told = this.#told + 1;
+    this.#squeezed = squeezed(bytes, like);
+    this.#bytes = undefined;
+    if (this.#parsed?.deref() === undefined) this.#parsed = undefined;
   }
 
   get object(): KubeObject {
@@ -47,6 +66,51 @@ class ObjectRecord implements StoreRecord {
     this.#parsed = new WeakRef(object);
     return object;
   }
+}
+
+interface Squeezed {
+  /** Compressed, a byte a character: a short text takes a third of what a buffer takes. */
+  readonly text: string;
+  readonly size: number;
+  readonly like: ObjectRecord | undefined;
+}
+
+/** Smaller ones are not worth it. What is above the window of the compression could not be told from another. */
+const SQUEEZED_FROM = 512;
+const SQUEEZED_TO = 32_768;
+/** As many states follow from each other, so that no read has to go through more. */
+const MAX_TOLD = 16;
+/** The smallest window that holds a state and the one that it is told by. */
+const windowBits = (bytes: number): number => Math.max(10, Math.min(15, Math.ceil(Math.log2(bytes + 512))));
+
+function squeezed(bytes: Uint8Array, like: ObjectRecord | undefined): Squeezed {
+  const dictionary = like?.bytes;
+  const size = bytes.byteLength;
+  const packed = deflateRawSync(bytes, {
+    level: 1,
+    memLevel: 5,
+    windowBits: windowBits(size + (dictionary?.byteLength ?? 0)),
+    chunkSize: Math.max(64, size >>> 1),
+    ...(dictionary === undefined ? {} : { dictionary }),
+  });
+  return { text: packed.toString('latin1'), size, like };
+}
+
+function unsqueezed({ text, size, like }: Squeezed): Uint8Array {
+  const dictionary = like?.bytes;
+  return inflateRawSync(Buffer.from(text, 'latin1'), {
+    // One byte more, so that the buffer is never full.
+    chunkSize: Math.max(64, size + 1),
+    ...(dictionary === undefined ? {} : { dictionary }),
+  });
+}
+
+/**
+ * Makes a state small that is kept for history's sake only: it is told from the one after it, of which it is mostly a copy. Reading
+ * it takes as long as inflating it, every time.
+ */
+export function squeezeRecord(previous: StoreRecord, next: StoreRecord): void {
+  if (previous instanceof ObjectRecord && next instanceof ObjectRecord) previous.squeeze(next);
 }
 
 /** Serialises `object` under `revision`, once. Throws {@link TooLarge}. */

@@ -53,7 +53,7 @@ export function connectHttp2(runtime: Runtime, socket: Duplex): ClientHttp2Sessi
     // The other end says how many it takes; until it has, as many as it is likely to.
     peerMaxConcurrentStreams: 1000,
   });
-  session.once('connect', () => {
+  session.on('connect', () => {
     // It is told a turn later, when the session may be over already.
     if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
   });
@@ -101,10 +101,11 @@ export function http2Handler(
       stream.on('error', (error) => {
         progress.error ??= failed(`${request.method} ${pathOnly(request.path)} failed`, error);
       });
-      stream.once('end', () => {
+      // `on` for what comes once as well: a thousand streams wait for their end for hours, and `once` keeps two objects for each word.
+      stream.on('end', () => {
         progress.ended = true;
       });
-      stream.once('close', () => {
+      stream.on('close', () => {
         progress.closed = true;
         signal?.removeEventListener('abort', abort);
         // `end` comes also when the other end or the socket broke the stream off; only the code tells.
@@ -113,7 +114,7 @@ export function http2Handler(
         }
         if (!progress.answered) reject(progress.error ?? failed('no answer'));
       });
-      stream.once('response', (head) => {
+      stream.on('response', (head) => {
         progress.answered = true;
         const { status, headers } = responseHead(head);
         resolve({ status, headers, body: responseBody(stream, progress) });
@@ -220,7 +221,7 @@ function counted(stream: ClientHttp2Stream, counts: StreamCounts | undefined): v
   if (counts === undefined) return;
   counts.opened += 1;
   counts.open += 1;
-  stream.once('close', () => {
+  stream.on('close', () => {
     counts.open -= 1;
   });
 }
@@ -306,7 +307,7 @@ function responseBody(stream: ClientHttp2Stream, progress: Progress): AsyncItera
 
   return {
     [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
-      stream.on('readable', notify).on('end', notify).once('close', notify);
+      stream.on('readable', notify).on('end', notify).on('close', notify);
       return {
         next,
         async return(): Promise<IteratorResult<Uint8Array, undefined>> {
