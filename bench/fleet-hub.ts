@@ -6,6 +6,7 @@
 import { createApiServer, sqliteDriver } from '../src/apiserver/index.ts';
 import { startEngine } from '../src/cli/engine.ts';
 import { createLinks } from '../src/cli/links.ts';
+import { giveMemoryBackAtRest } from '../src/cli/memory-at-rest.ts';
 import { CLUSTER, SPOKE_CLUSTER } from '../src/dialects/kubevela/kinds.ts';
 import { PROPAGATION } from '../src/dialects/propagation/kinds.ts';
 import type { Propagation } from '../src/dialects/propagation/types.ts';
@@ -78,6 +79,7 @@ const PROPAGATIONS = resourceIdOf(PROPAGATION);
 const DISPATCHES = resourceIdOf(DISPATCH);
 
 const runtime = systemRuntime();
+giveMemoryBackAtRest(runtime.clock);
 let client: Client | undefined;
 let fleet: Fleet | undefined;
 let stopProfile: ((path: string) => Promise<void>) | undefined;

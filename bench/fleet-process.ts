@@ -18,13 +18,15 @@ export function now(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }
 
-/** `flags` are for Node. */
+/** `flags` are for Node, `settings` for its environment. */
 export function startProcess<C extends { readonly do: string }>(
   file: string,
   flags: readonly string[] = [],
+  settings: Readonly<Record<string, string>> = {},
 ): BenchProcess<C> {
   const child: ChildProcess = fork(fileURLToPath(new URL(file, import.meta.url)), {
     execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning', ...flags],
+    env: { ...process.env, ...settings },
   });
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   let last = 0;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeFlags } from '../src/cli/processes.ts';
+import { MALLOC_SETTINGS, nodeFlags } from '../src/cli/processes.ts';
 import type { HubCommand, HubStart, HubState } from './fleet-hub.ts';
 import { type BenchProcess, now, startProcess } from './fleet-process.ts';
 import type { SpokesCommand } from './fleet-spokes.ts';
@@ -80,10 +80,11 @@ async function run(context: BenchmarkContext): Promise<readonly Measurement[]> {
 /** As `atoll up` starts one: what is built, with the same flags. */
 function startHub(): BenchProcess<HubCommand> {
   const asBuilt = ['--import', new URL('./as-built.ts', import.meta.url).href];
-  return startProcess<HubCommand>('./fleet-hub.ts', [
-    ...nodeFlags({ role: 'hub', clusters: ['hub'] }),
-    ...asBuilt,
-  ]);
+  return startProcess<HubCommand>(
+    './fleet-hub.ts',
+    [...nodeFlags({ role: 'hub', clusters: ['hub'] }), ...asBuilt],
+    MALLOC_SETTINGS,
+  );
 }
 
 async function open(

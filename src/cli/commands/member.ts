@@ -7,6 +7,8 @@ import { untilStopped } from '../../runtime/shutdown.ts';
 import { graphSettingsOf } from '../../spoke/graphs/settings.ts';
 import { type FleetDirectory, fleetDirectory, readFleet } from '../fleet-directory.ts';
 import { startMember } from '../member.ts';
+import { giveMemoryBackAtRest } from '../memory-at-rest.ts';
+import { hasBursts } from '../processes.ts';
 import { atollVersion } from '../version.ts';
 
 /** Runs one member of a fleet in this process until it is told to stop. What `atoll up` and `atoll start` spawn. */
@@ -47,7 +49,9 @@ export async function runMember(name: string, options: { dir: string; logLevel?:
     graphs: graphSettingsOf(process.env),
     ...(member.role === 'hub' ? { provider: providerAt(runtime, directory) } : {}),
   });
+  const keepMemory = hasBursts(member) ? giveMemoryBackAtRest(runtime.clock) : undefined;
   await untilStopped(log, async () => {
+    keepMemory?.();
     await running.stop();
     release();
   });
