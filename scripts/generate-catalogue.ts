@@ -21,6 +21,8 @@ export interface SourceDocuments {
   readonly resources: readonly SourceResource[];
   readonly columns: readonly SourceColumns[];
   readonly rbac: Record<string, readonly Json[]>;
+  /** The same of 1.32. */
+  readonly olderRbac: Record<string, readonly Json[]>;
   /** Fields of messages, which tell what upstream's own types write even when it is empty. */
   readonly messages: Record<string, Record<string, SourceMessageField>>;
 }
@@ -362,18 +364,47 @@ interface SourceRule {
 const BOOTSTRAP_LABEL = 'kubernetes.io/bootstrapping';
 const BOOTSTRAP_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
 
-/** One row an object; rules as text `verbs|groups|resources|names|urls`, subjects as `kind|namespace|name`. */
+/** What the source of 1.32 has that a server of that release makes only with features that are off. */
+const OFF_IN_OLDER = {
+  object: 'system:controller:service-ca-cert-publisher',
+  resource: 'endpointslices/restricted',
+};
+
+/**
+ * One row an object; rules as text `verbs|groups|resources|names|urls`, subjects as `kind|namespace|name`. `older` holds what was
+ * otherwise until 1.32, and the names of what was not there.
+ */
 export function deriveRbac(source: SourceDocuments): Json {
-  const rows = (name: string): Json[] =>
-    [...(source.rbac[name] ?? [])]
+  const rows = (name: string, from: Record<string, readonly Json[]>): Json[] =>
+    [...(from[name] ?? [])]
       .map((object) => compactRbac(object))
       .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
-  return {
-    clusterRoles: rows('clusterroles'),
-    clusterRoleBindings: rows('clusterrolebindings'),
-    roles: rows('roles'),
-    roleBindings: rows('rolebindings'),
-  };
+  const tableOf = (from: Record<string, readonly Json[]>): Record<string, Json[]> => ({
+    clusterRoles: rows('clusterroles', from),
+    clusterRoleBindings: rows('clusterrolebindings', from),
+    roles: rows('roles', from),
+    roleBindings: rows('rolebindings', from),
+  });
+  const newest = tableOf(source.rbac);
+  const older = tableOf(source.olderRbac);
+  const changed: Record<string, Json[]> = {};
+  const later = new Set<unknown>();
+  for (const [kind, list] of Object.entries(newest)) {
+    const before = new Map((older[kind] ?? []).map((row) => [`${row.namespace}/${row.name}`, row]));
+    changed[kind] = [];
+    for (const row of list) {
+      const was = before.get(`${row.namespace}/${row.name}`);
+      if (was === undefined || row.name === OFF_IN_OLDER.object) later.add(row.name);
+      else {
+        const rules = (was.rules as string[] | undefined)?.filter(
+          (rule) => rule.split('|')[2] !== OFF_IN_OLDER.resource,
+        );
+        const kept = rules ? { ...was, rules } : was;
+        if (JSON.stringify(kept) !== JSON.stringify(row)) changed[kind].push(kept);
+      }
+    }
+  }
+  return { ...newest, older: { until: 32, later: [...later], changed } };
 }
 
 function compactRbac(object: Json): Json {
@@ -423,6 +454,7 @@ export function readSource(directory: string): SourceDocuments {
     resources: read('api-resources.json'),
     columns: read('table-columns.json'),
     rbac: read('bootstrap-rbac-1.36.json'),
+    olderRbac: read('bootstrap-rbac.json'),
     messages: read('protobuf-fields.json'),
   };
 }

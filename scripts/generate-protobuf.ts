@@ -29,12 +29,17 @@ const UNSTABLE = /v\d+(alpha|beta)\d+/;
 /** Bodies that may arrive under any group and version. */
 const ALWAYS = ['DeleteOptions', 'CreateOptions', 'UpdateOptions', 'PatchOptions', 'Status'];
 const META = 'k8s.io.apimachinery.pkg.apis.meta.v1';
-/** Forms that any object and any list can be asked for in. Only the list differs between the versions. */
-const METADATA_FORMS: Readonly<Record<string, string>> = {
+/**
+ * Forms that any object and any list can be asked for in, of which only the list differs between the versions, and the
+ * document of aggregated discovery, which is the same in both.
+ */
+const DOCUMENT_FORMS: Readonly<Record<string, string>> = {
   'meta.k8s.io/v1/PartialObjectMetadata': `${META}.PartialObjectMetadata`,
   'meta.k8s.io/v1/PartialObjectMetadataList': `${META}.PartialObjectMetadataList`,
   'meta.k8s.io/v1beta1/PartialObjectMetadata': `${META}.PartialObjectMetadata`,
   'meta.k8s.io/v1beta1/PartialObjectMetadataList': `${META}beta1.PartialObjectMetadataList`,
+  'apidiscovery.k8s.io/v2/APIGroupDiscoveryList': 'k8s.io.api.apidiscovery.v2.APIGroupDiscoveryList',
+  'apidiscovery.k8s.io/v2beta1/APIGroupDiscoveryList': 'k8s.io.api.apidiscovery.v2.APIGroupDiscoveryList',
 };
 
 function derive(
@@ -44,7 +49,7 @@ function derive(
   const kinds: Record<string, string> = {};
   for (const [kind, message] of Object.entries(source.kinds).sort())
     if (!UNSTABLE.test(kind)) kinds[kind] = message;
-  Object.assign(kinds, METADATA_FORMS);
+  Object.assign(kinds, DOCUMENT_FORMS);
   const reached = new Set<string>();
   const visit = (message: string): void => {
     if (SCALARS.has(message) || reached.has(message)) return;

@@ -44,7 +44,10 @@ describe('what every cluster has', () => {
     const names = async () =>
       (await get(SERVICES)).body.items.map((item: { metadata: { name: string } }) => item.metadata.name);
     const groups: { groups: { versions: { groupVersion: string }[] }[] } = (await get('/apis')).body;
-    const served = groups.groups.flatMap((group) => group.versions.map((version) => version.groupVersion));
+    const served = groups.groups
+      .flatMap((group) => group.versions.map((version) => version.groupVersion))
+      // Who serves the services is nobody's to replace.
+      .filter((text) => !text.startsWith('apiregistration.k8s.io/'));
     const expected = ['v1.', ...served.map((text) => text.split('/').reverse().join('.'))].sort();
     expect((await names()).sort()).toEqual(expected);
     for (const item of (await get(SERVICES)).body.items) {

@@ -3,6 +3,10 @@ import type { JsonObject } from '../schema/json.ts';
 
 const API_VERSION = 'flowcontrol.apiserver.k8s.io/v1';
 
+/** Whom the specs of these objects are by, as in other servers. */
+export const FLOW_PRODUCER = 'api-priority-and-fairness-config-producer-v1';
+const FLOW_CONSUMER = 'api-priority-and-fairness-config-consumer-v1';
+
 /** Priority levels and flow schemas as Kubernetes has them from the beginning; `exempt` and `catch-all` are mandatory. */
 export function flowControlObjects(): KubeObject[] {
   return [...PRIORITY_LEVELS.map(priorityLevel), ...FLOW_SCHEMAS.map(flowSchema)];
@@ -110,7 +114,7 @@ const FLOW_SCHEMAS: readonly Schema[] = [
     by: 'ByUser',
     rules: [
       {
-        subjects: [user('system:kube-controller-manager'), user('system:kube-scheduler')],
+        subjects: [user('system:kube-controller-manager'), user('system:kube-scheduler'), account('*')],
         resourceRules: [LEASES],
       },
     ],
@@ -136,7 +140,15 @@ const FLOW_SCHEMAS: readonly Schema[] = [
     level: 'leader-election',
     precedence: 200,
     by: 'ByUser',
-    rules: [{ subjects: [account('*')], resourceRules: [LEASES] }],
+    rules: [
+      {
+        subjects: [account('*')],
+        resourceRules: [
+          resources(['get', 'create', 'update'], [''], ['endpoints', 'configmaps'], ['*']),
+          LEASES,
+        ],
+      },
+    ],
   },
   {
     name: 'system-node-high',
@@ -208,7 +220,7 @@ function flowSchema({ name, level, precedence, by, rules }: Schema): KubeObject 
   return {
     apiVersion: API_VERSION,
     kind: 'FlowSchema',
-    metadata: metadataOf(name),
+    metadata: { ...metadataOf(name), managedFields: [DANGLING_OWNER] },
     spec: {
       priorityLevelConfiguration: { name: level },
       matchingPrecedence: precedence,
@@ -228,3 +240,26 @@ function flowSchema({ name, level, precedence, by, rules }: Schema): KubeObject 
     },
   };
 }
+
+/** Who says whether a flow schema leads anywhere. */
+const DANGLING_OWNER: NonNullable<KubeObject['metadata']['managedFields']>[number] = {
+  manager: FLOW_CONSUMER,
+  operation: 'Apply',
+  apiVersion: API_VERSION,
+  fieldsType: 'FieldsV1',
+  fieldsV1: {
+    'f:status': {
+      'f:conditions': {
+        'k:{"type":"Dangling"}': {
+          '.': {},
+          'f:lastTransitionTime': {},
+          'f:message': {},
+          'f:reason': {},
+          'f:status': {},
+          'f:type': {},
+        },
+      },
+    },
+  },
+  subresource: 'status',
+};

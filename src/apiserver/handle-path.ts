@@ -2,7 +2,7 @@ import type { Request, Response } from '../kube/exchange.ts';
 import { type Catalogue, NEWEST_RELEASE, type Release } from './catalogue/index.ts';
 import type { ClusterResources, ResourceRegistry } from './crd/index.ts';
 import { createDiscovery, type DiscoveredResource, type Discovery } from './discovery/index.ts';
-import { healthResponse } from './health.ts';
+import { healthPaths, healthResponse } from './health.ts';
 import { createOpenApi, type OpenApi } from './openapi/index.ts';
 import {
   checkRoute,
@@ -45,7 +45,7 @@ export function documentsOf(
         builtInGroups: new Set(builtIn.map((resource) => resource.group)),
         discovery: createDiscovery([...resources.all, ...others], address, release),
         openApi: () => {
-          openApi ??= createOpenApi(resources.all, catalogue);
+          openApi ??= createOpenApi(resources.all, catalogue, undefined, release);
           return openApi;
         },
       };
@@ -70,12 +70,9 @@ export interface ServerFacts {
 const OTHER_PATHS = [
   '/.well-known/openid-configuration',
   '/apis/',
-  '/healthz',
-  '/livez',
   '/metrics',
   '/metrics/slis',
   '/openid/v1/jwks',
-  '/readyz',
   '/version',
 ];
 
@@ -90,7 +87,8 @@ export function handlePath(
   const { headers } = request;
   const health = healthResponse(path, query, facts);
   if (health) return health;
-  const isRouted = ROUTED.test(path);
+  // Unknown versions have no route that could know methods.
+  const isRouted = isVersionPath(path) || (ROUTED.test(path) && documents.discovery.has(path));
   if (isRouted && info.method !== 'GET') throw methodNotAllowed();
   switch (path) {
     case '/version':
@@ -102,8 +100,14 @@ export function handlePath(
     case '/metrics/slis':
       return textResponse(200, healthMetrics(facts), METRICS_HEADERS);
     case '/':
+    case '/index.html':
       return valueResponse(200, {
-        paths: [...documents.discovery.paths, ...documents.openApi().paths, ...OTHER_PATHS].sort(),
+        paths: [
+          ...documents.discovery.paths,
+          ...documents.openApi().paths,
+          ...healthPaths(),
+          ...OTHER_PATHS,
+        ].sort(),
       });
     default:
   }
@@ -115,17 +119,21 @@ export function handlePath(
   if (isRouted && documents.discovery.has(path)) checkRoute(headers, false);
   const document = documents.discovery.respond(path, headers.accept, headers['if-none-match']);
   if (document) return document;
-  if (isBelowBuiltIn(path, documents)) throw routeNotFound();
+  if (path.startsWith('/version/') || isBelowBuiltIn(path, documents)) throw routeNotFound();
   return pathNotFound();
 }
 
 /** Paths that have routes, which are for GET alone; what is around them answers any method alike. */
-const ROUTED = /^\/(version\/?|api\/?|api\/[^/]+\/?|apis\/[^/]+\/[^/]+\/?)$/;
+const ROUTED = /^\/(api\/?|api\/[^/]+\/?|apis\/[^/]+\/[^/]+\/?)$/;
+
+function isVersionPath(path: string): boolean {
+  return path === '/version' || path === '/version/';
+}
 
 /** Whether a path is in a group whose router answers for all below it. */
 function isBelowBuiltIn(path: string, documents: Documents): boolean {
   const [, prefix, group] = path.split('/');
-  if (prefix === 'api') return true;
+  if (prefix === 'api' || prefix === 'version') return true;
   return prefix === 'apis' && group !== undefined && documents.builtInGroups.has(group);
 }
 
@@ -146,7 +154,7 @@ function versionInfo(gitVersion: string): Record<string, string> {
   };
 }
 
-const METRICS_HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
+const METRICS_HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8; escaping=values' };
 
 /** What the health checks say, as upstream's component metrics name it. */
 function healthMetrics(facts: ServerFacts): string {

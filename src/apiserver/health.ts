@@ -55,9 +55,23 @@ const CHECKS: Readonly<Record<Endpoint, readonly string[]>> = {
   readyz: [...ALWAYS, 'etcd-readiness', 'informer-sync', ...STARTED, ...AFTER, 'shutdown'],
 };
 
+/** Every path that answers with a check, for the list at `/`. */
+export function healthPaths(): string[] {
+  return Object.entries(CHECKS).flatMap(([name, checks]) => [
+    `/${name}`,
+    ...checks.map((check) => `/${name}/${check}`),
+  ]);
+}
+
 function isEndpoint(name: string | undefined): name is Endpoint {
   return name === 'healthz' || name === 'livez' || name === 'readyz';
 }
+
+/** Of a part that passes. */
+const OK_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/plain; charset=utf-8',
+  'cache-control': 'no-cache, private',
+};
 
 /** Answers a health check or one part of it, by any method; `undefined` for a path that is none. */
 export function healthResponse(
@@ -74,7 +88,9 @@ export function healthResponse(
   if (first !== undefined) {
     const check = rest.join('/');
     if (!checks.includes(check)) return undefined;
-    return passes(check) ? textResponse(200, 'ok') : textResponse(500, failedText(check));
+    return passes(check)
+      ? { ...textResponse(200, 'ok'), headers: OK_HEADERS }
+      : textResponse(500, failedText(check));
   }
   const excluded = new Set(query.getAll('exclude'));
   const lines = checks.map((check) =>
@@ -87,7 +103,7 @@ export function healthResponse(
   const unknown = [...excluded].filter((check) => !checks.includes(check));
   if (unknown.length > 0)
     lines.push(
-      `warn: some health checks cannot be excluded: no matches for ${unknown.map((check) => JSON.stringify(check)).join(', ')}\n`,
+      `warn: some health checks cannot be excluded: no matches for ${unknown.map((check) => JSON.stringify(check)).join(',')}\n`,
     );
   const healthy = checks.every((check) => excluded.has(check) || passes(check));
   if (!healthy) return textResponse(500, `${lines.join('')}${name} check failed\n`);

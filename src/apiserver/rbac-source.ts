@@ -38,18 +38,29 @@ export function ownRbac(stored: Store): OwnRbac {
 }
 
 /**
- * Role-based access control reads the objects of the store. `exists` tells of a logical cluster whether it has the shared
- * objects, `isShared` of a namespace whether some of them are in it.
+ * Role-based access control reads the objects of the store. Without `aggregates` roles have the rules that are written in them.
  */
 export function storedRbac(
   store: Store,
   own: OwnRbac,
-  exists: (cluster: string) => boolean,
-  isShared: (namespace: string) => boolean,
+  {
+    exists,
+    isShared,
+    aggregates,
+  }: {
+    /** Whether a logical cluster has the shared objects. */
+    exists(cluster: string): boolean;
+    /** Whether some of them are in a namespace. */
+    isShared(namespace: string): boolean;
+    readonly aggregates: boolean;
+  },
 ): RbacSource {
   const objects = (prefix: string): KubeObject[] => store.list(prefix).records.map((record) => record.object);
   return {
-    clusterRoles: (cluster) => aggregated(objects(clusterPrefix(GROUP, 'clusterroles', cluster))),
+    clusterRoles(cluster) {
+      const roles = objects(clusterPrefix(GROUP, 'clusterroles', cluster));
+      return aggregates ? aggregated(roles) : roles;
+    },
     clusterRoleBindings: (cluster) => objects(clusterPrefix(GROUP, 'clusterrolebindings', cluster)),
     roles: (cluster, namespace) => objects(namespacePrefix(GROUP, 'roles', cluster, namespace)),
     roleBindings: (cluster, namespace) => objects(namespacePrefix(GROUP, 'rolebindings', cluster, namespace)),

@@ -58,7 +58,7 @@ export interface Subresource {
   readonly scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath?: string };
 }
 
-export type Cell = string | number | boolean | null;
+export type Cell = string | number | bigint | boolean | null;
 
 /** A column of `kubectl get`. Priority 0 is always shown, 1 with `-o wide`. */
 export interface Column {
@@ -175,4 +175,6 @@ export interface AllocationLookup {
   all(): Iterable<KubeObject>;
   /** Milliseconds since the epoch. */
   readonly now?: number;
+  /** Whether nothing of it is kept. */
+  readonly dryRun?: boolean;
 }

@@ -18,6 +18,7 @@ import {
   runtimeClass,
   serviceAccount,
   serviceResolver,
+  statedQuota,
   storedPolicies,
   terminatingDefinition,
   validatingAdmissionPolicies,
@@ -111,7 +112,11 @@ export function serverAdmission(
       ].filter(enabled),
     ],
     webhooks,
-    disabled.has('ResourceQuota') ? undefined : resourceQuota(ledger),
+    disabled.has('ResourceQuota')
+      ? undefined
+      : options.controllers === false
+        ? statedQuota()
+        : resourceQuota(ledger),
   );
   return {
     chain,

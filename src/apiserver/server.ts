@@ -45,8 +45,8 @@ import { startWorkspaces } from './workspaces/index.ts';
 /** Opens the storage and starts the server. Rejects when the storage cannot be opened. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const { runtime } = options;
-  const catalogue = loadCatalogue();
   const release = options.emulatedVersion ?? NEWEST_RELEASE;
+  const catalogue = loadCatalogue(release);
   // Read before anything is opened: a bad key must leave nothing open behind.
   const key = options.serviceAccountKey === undefined ? undefined : signingKey(options.serviceAccountKey);
   const outbound = options.outbound ?? outboundConnections();
@@ -72,6 +72,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       cluster: ROOT_CLUSTER,
       catalogue,
       builtIn,
+      release,
       standing: standingList,
       caCertificate: options.controllers === false ? undefined : (options.caCertificate ?? ''),
     },
@@ -79,7 +80,13 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const store = overlayStore(stored, templates);
   const clusters = logicalClusters(runtime, stored, templates.digest);
   const own = ownRbac(stored);
-  const rbac = createRbacAuthorizer(storedRbac(store, own, clusters.has, templates.hasNamespace));
+  const rbac = createRbacAuthorizer(
+    storedRbac(store, own, {
+      exists: clusters.has,
+      isShared: templates.hasNamespace,
+      aggregates: options.controllers !== false,
+    }),
+  );
   const authorizer = options.authorize ?? rbac;
   const watches = openWatches(registry, runtime);
   const identity = serverIdentity(runtime, {
@@ -199,7 +206,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       space: (path) => options.spaces?.(path),
       remote: aggregation.find,
       path: (request, info) =>
-        issuerDocument(identity.tokens, info, address) ??
+        issuerDocument(identity.tokens, info, request.headers, address) ??
         aggregation.withSchemas(info, handlePath(request, info, documents(info.cluster), facts)),
     },
   );

@@ -1,22 +1,26 @@
 import { formatApiVersion, type KubeObject } from '../kube/object.ts';
 import { seededRandom } from '../runtime/index.ts';
+import { isObject } from '../schema/json.ts';
 import { contentsOf } from './bootstrap.ts';
-import type { Catalogue } from './catalogue/index.ts';
+import type { Catalogue, Release } from './catalogue/index.ts';
 import { type SharedObject, type TemplateSet, templateSet } from './clusters/index.ts';
 import { builtinApiServices, type StandingObject } from './controllers/index.ts';
-import { flowControlObjects } from './flow-objects.ts';
+import { FLOW_PRODUCER, flowControlObjects } from './flow-objects.ts';
 import { aggregated } from './rbac-source.ts';
 import type { Resource } from './resource.ts';
 import { prepareCreate } from './rest/create.ts';
 import { listTexts } from './rest/list-text.ts';
-import { inFlight, type RestServer } from './rest/scope.ts';
+import { inFlight, type RestServer, type Scope, type WriteOptions } from './rest/scope.ts';
 import { CONTROLLER_USER } from './rest/server-actions.ts';
+import { track } from './rest/tracking.ts';
 
 export interface SharedOptions {
   /** The cluster whose resources are the built-in ones. */
   readonly cluster: string;
   readonly catalogue: Catalogue;
   readonly builtIn: readonly Resource[];
+  /** Whose roles there are. */
+  readonly release: Release;
   readonly standing: readonly StandingObject[];
   /** For the contents of namespaces; `undefined` where no controller makes them. */
   readonly caCertificate: string | undefined;
@@ -33,11 +37,11 @@ export function sharedTemplates(
   server: Pick<RestServer, 'runtime' | 'store' | 'resources'>,
   options: SharedOptions,
 ): TemplateSet {
-  const { cluster, catalogue, builtIn, standing, caCertificate } = options;
+  const { cluster, catalogue, builtIn, release, standing, caCertificate } = options;
   const served = builtIn.map(({ group, version, resource, storageVersion }) =>
     [group, version, resource, storageVersion].join('/'),
   );
-  const key = JSON.stringify([cluster, served, standing, caCertificate ?? null]);
+  const key = JSON.stringify([cluster, served, release, standing, caCertificate ?? null]);
   const known = made.get(catalogue) ?? new Map<string, TemplateSet>();
   made.set(catalogue, known);
   let templates = known.get(key);
@@ -55,8 +59,8 @@ function sharedObjects(
   server: Pick<RestServer, 'runtime' | 'store' | 'resources'>,
   options: SharedOptions,
 ): SharedObject[] {
-  const { cluster, catalogue, caCertificate } = options;
-  const rbac = catalogue.bootstrapRbac();
+  const { cluster, catalogue, caCertificate, release } = options;
+  const rbac = catalogue.bootstrapRbac(release);
   const lookup = server.resources(cluster);
   // Nobody is asked about these, and the namespaces that they are in are among them.
   const unasked: RestServer = {
@@ -66,10 +70,8 @@ function sharedObjects(
     admission: { mutate: () => {}, validate: () => {}, charge: () => undefined, mayWait: () => false },
   };
 
-  function create(object: KubeObject): SharedObject[] {
-    const resource = lookup.byKind(object.apiVersion, object.kind);
-    if (!resource) return [];
-    const scope = {
+  function scopeOf(resource: Resource, object: KubeObject): Scope {
+    return {
       server: unasked,
       cluster,
       resource,
@@ -77,33 +79,72 @@ function sharedObjects(
       user: CONTROLLER_USER,
       warn: () => {},
     };
-    const options = { fieldManager: 'atoll', fieldValidation: 'Ignore', dryRun: false } as const;
-    const decision = prepareCreate(scope, object, options);
+  }
+
+  function create(object: KubeObject): SharedObject[] {
+    const resource = lookup.byKind(object.apiVersion, object.kind);
+    if (!resource) return [];
+    const decision = prepareCreate(scopeOf(resource, object), object, writing(SERVER));
     if (decision.action !== 'put')
       throw new Error(`${object.kind} ${object.metadata.name ?? ''} is not made at once`);
     return [{ group: resource.group, resource: resource.resource, object: decision.object }];
   }
 
-  /** Objects that are complete, with the names of their fields' owners left out. */
-  function complete(object: KubeObject): SharedObject[] {
+  /** Objects that are complete but for the owners of their fields. */
+  function complete(object: KubeObject, manager: string = SERVER): SharedObject[] {
     const resource = lookup.byKind(object.apiVersion, object.kind);
     if (!resource || formatApiVersion(resource.group, resource.storageVersion) !== object.apiVersion)
       return [];
-    return [{ group: resource.group, resource: resource.resource, object }];
+    const { managedFields: others = [], ...metadata } = object.metadata;
+    const asked = withoutAllocated({ ...object, metadata });
+    const { managedFields = [] } = track(
+      scopeOf(resource, object),
+      asked,
+      undefined,
+      writing(manager),
+    ).metadata;
+    return [
+      {
+        group: resource.group,
+        resource: resource.resource,
+        object: { ...object, metadata: { ...metadata, managedFields: [...others, ...managedFields] } },
+      },
+    ];
   }
 
   const roles = rbac.filter(({ kind }) => kind === 'ClusterRole');
   const others = rbac.filter(({ kind }) => kind !== 'ClusterRole');
-  const namespaces = NAMESPACES.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
+  const namespaces = NAMESPACES.map((name) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
+  }));
   return [
     ...namespaces.flatMap(create),
     ...(caCertificate === undefined
       ? []
       : NAMESPACES.flatMap((name) => contentsOf(name, caCertificate))
     ).flatMap(create),
-    ...[...aggregated(roles), ...others].flatMap(create),
+    // Who fills in aggregated roles is a controller.
+    ...[...(caCertificate === undefined ? roles : aggregated(roles)), ...others].flatMap(create),
     ...options.standing.flatMap(({ object }) => complete(object)),
-    ...flowControlObjects().flatMap(complete),
-    ...builtinApiServices(lookup.all.filter((resource) => !resource.custom)).flatMap(complete),
+    ...flowControlObjects().flatMap((object) => complete(object, FLOW_PRODUCER)),
+    ...builtinApiServices(lookup.all.filter((resource) => !resource.custom)).flatMap((object) =>
+      complete(object),
+    ),
   ];
+}
+
+/** Whom clients find named as the writer of what a server itself has made. */
+const SERVER = 'kube-apiserver';
+
+function writing(fieldManager: string): WriteOptions {
+  return { fieldManager, fieldValidation: 'Ignore', dryRun: false };
+}
+
+/** Fields that a service is given have no owner. */
+function withoutAllocated(object: KubeObject): KubeObject {
+  if (object.kind !== 'Service' || !isObject(object.spec)) return object;
+  const { clusterIPs: _addresses, ipFamilies: _families, ...spec } = object.spec;
+  return { ...object, spec };
 }

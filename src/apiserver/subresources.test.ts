@@ -63,6 +63,73 @@ describe('subresources that do something', () => {
     expect((await get(`${PODS}/b`)).status).toBe(200);
   });
 
+  it('a Scale that wants none owns no replicas, and one that changes nothing writes nothing', async () => {
+    const { post, get, merge } = await startServer({ controllers: false });
+    const sets = '/apis/apps/v1/namespaces/default/replicasets';
+    const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    await post(sets, {
+      metadata: { name: 'a' },
+      spec: { replicas: 2, selector: { matchLabels: { a: 'b' } }, template },
+    });
+    const owners = async (): Promise<string[]> =>
+      (await get(`${sets}/a`)).body.metadata.managedFields
+        .filter((entry: { fieldsV1: object }) => JSON.stringify(entry.fieldsV1).includes('f:replicas'))
+        .map((entry: { subresource?: string }) => entry.subresource ?? 'itself');
+    await merge(`${sets}/a/scale`, { spec: { replicas: 3 } });
+    expect(await owners()).toEqual(['scale']);
+    const before = (await get(`${sets}/a`)).body.metadata.resourceVersion;
+    await merge(`${sets}/a/scale`, { spec: {} });
+    expect((await get(`${sets}/a`)).body.metadata.resourceVersion).toBe(before);
+    await merge(`${sets}/a/scale`, { spec: { replicas: 0 } });
+    expect(await owners()).toEqual([]);
+  });
+
+  it('an eviction that takes the last of a budget says so in its status, in the name of the server', async () => {
+    const { post, merge, get } = await startServer({ controllers: false });
+    const BUDGETS = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+    await post(BUDGETS, {
+      metadata: { name: 'b' },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: 'a' } } },
+    });
+    await merge(`${BUDGETS}/b/status`, { status: { disruptionsAllowed: 1, observedGeneration: 1 } });
+    const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] };
+    await post(PODS, { metadata: { name: 'a', labels: { app: 'a' } }, spec });
+    await merge(`${PODS}/a/status`, { status: { phase: 'Running' } });
+    expect((await post(`${PODS}/a/eviction`, { metadata: { name: 'a' } })).status).toBe(201);
+    const { status, metadata } = (await get(`${BUDGETS}/b`)).body;
+    expect(status).toMatchObject({
+      disruptionsAllowed: 0,
+      conditions: [{ type: 'DisruptionAllowed', status: 'False', reason: 'InsufficientPods', message: '' }],
+    });
+    expect(metadata.managedFields).toContainEqual(
+      expect.objectContaining({ manager: 'kube-apiserver', subresource: 'status' }),
+    );
+  });
+
+  it('a binding, a finalization and a token are for what their bodies name', async () => {
+    const { post, put } = await startServer({ controllers: false });
+    await post(PODS, pod('a'));
+    const binding = { metadata: { name: 'a', resourceVersion: '1' }, target: { name: 'n' } };
+    expect((await post(`${PODS}/a/binding`, binding)).body.message).toContain(
+      'Precondition failed: ResourceVersion in precondition: 1',
+    );
+    expect(
+      (await post(`${PODS}/a/binding?fieldValidation=Strict`, { ...binding, x: 1 })).body.message,
+    ).toContain('strict decoding error: unknown field "x"');
+    expect(
+      (
+        await put('/api/v1/namespaces/default/finalize', {
+          metadata: { name: 'default', uid: 'z' },
+          spec: {},
+        })
+      ).status,
+    ).toBe(409);
+    const table = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
+    expect((await post('/api/v1/namespaces/default/serviceaccounts/default/token', {}, table)).status).toBe(
+      406,
+    );
+  });
+
   it('ephemeral containers are added to a pod and stay as they are', async () => {
     const { post, get, call } = await startServer({ controllers: false });
     await post(PODS, pod('a'));

@@ -104,9 +104,10 @@ describe('maps', () => {
       metadata: { labels: { b: '2' } },
     });
     expect(apply(live, { metadata: { labels: { $patch: 'delete' } } })).toEqual({ metadata: { labels: {} } });
-    expect(apply(live, { metadata: { labels: { $patch: 'merge', b: '2' } } })).toEqual({
-      metadata: { labels: { a: '1', b: '2' } },
-    });
+    expect(() => apply(live, { metadata: { labels: { $patch: 'merge', b: '2' } } })).toThrow(
+      'unknown patch type: merge in map: map[$patch:merge b:2]',
+    );
+    expect(apply({}, { metadata: { labels: { $patch: 'merge', b: '2' } } })).toEqual({ metadata: {} });
     expect(apply({}, { metadata: { labels: { $patch: 'delete' } } })).toEqual({ metadata: {} });
     expect(() => apply(live, { metadata: { $patch: 'squash' } })).toThrow(
       'unknown patch type: squash in map: map[$patch:squash]',

@@ -39,7 +39,8 @@ function mergeMap(
   const directive = patch[DIRECTIVE];
   if (directive === 'delete') return {};
   if (directive === 'replace') return replacement(patch, path);
-  if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive, patch, path);
+  // In lists it is known, though nothing comes of it; in maps not even that.
+  if (directive !== undefined) throw unknownDirective(directive, patch, path);
   retainKeys(live, patch, path);
 
   const settled = new Set<string>();
@@ -217,7 +218,9 @@ function mergeMaps(
     const directive = element[DIRECTIVE];
     if (directive === 'replace') replace = true;
     else if (directive === 'delete') deleted.add(keyOrFail(element, mergeKey, path));
-    else if (directive === undefined || directive === 'merge') changes.push(element);
+    else if (directive === undefined) changes.push(element);
+    else if (directive === 'merge')
+      throw new PatchError('Unusable', 'merging lists cannot yet be specified in the patch', { path });
     else throw unknownDirective(directive, element, path);
   }
   if (replace) return listWithoutDirectives(changes, path);
@@ -308,9 +311,9 @@ function withoutDirectives(value: JsonValue, path: string): JsonValue | undefine
   if (Array.isArray(value)) return listWithoutDirectives(value, path);
   if (!isObject(value)) return value;
   const directive = value[DIRECTIVE];
-  // There is nothing to delete, and nothing that could be replaced either: upstream drops both.
-  if (directive === 'delete' || directive === 'replace') return undefined;
-  if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive, value, path);
+  // There is nothing to delete, to replace or to merge with: upstream drops all of it.
+  if (directive === 'delete' || directive === 'replace' || directive === 'merge') return undefined;
+  if (directive !== undefined) throw unknownDirective(directive, value, path);
   const out: JsonObject = {};
   for (const key of Object.keys(value)) {
     const item = value[key];

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import { isDns1123Label, isDns1123Subdomain } from './names.ts';
 
 type Check = (text: string) => boolean;
@@ -22,16 +22,16 @@ const FORMATS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['email', isEmail],
   ['hexcolor', (text) => /^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/.test(text)],
   ['hostname', isHostName],
-  ['ipv4', isIPv4],
+  ['ipv4', isSloppyIPv4],
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
   ['isbn10', isIsbn10],
   ['isbn13', isIsbn13],
-  ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
+  ['ipv6', (text) => text.includes(':') && isSloppyIP(text)],
   ['k8s-long-name', isDns1123Subdomain],
   ['k8s-short-name', isDns1123Label],
   ['mac', isMac],
   ['rgbcolor', isRgbColor],
-  ['ssn', (text) => /^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$/.test(text)],
+  ['ssn', (text) => /^[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}$/.test(text)],
   ['uri', isUri],
   ['uuid', isUuid],
   ['uuid3', (text) => isUuid(text, '3')],
@@ -68,7 +68,7 @@ function isDateTime(text: string): boolean {
 function isEmail(text: string): boolean {
   if (text.length > 320) return false;
   const address = /^(?:[^<>@]*[^<>@\s])?\s*<([^<>]*)>$/.exec(text)?.[1] ?? text;
-  return /^[^\s@<>()[\],;:\\"]+@[^\s@<>()[\],;:\\"]+$/.test(address);
+  return /^(?:[^\s@<>()[\],;:\\"]+|"[^"\\]*")@[^\s@<>()[\],;:\\"]+$/.test(address);
 }
 
 function isIsbn10(text: string): boolean {
@@ -105,13 +105,27 @@ function isCidr(text: string): boolean {
   const slash = text.indexOf('/');
   const address = text.slice(0, slash);
   const length = text.slice(slash + 1);
-  if (slash < 0 || !/^(?:0|[1-9][0-9]{0,2})$/.test(length)) return false;
-  if (isIPv4(address)) return Number(length) <= 32;
-  return isIPv6(address) && !address.includes('%') && Number(length) <= 128;
+  if (slash < 0 || !/^[0-9]{1,16}$/.test(length) || !isSloppyIP(address)) return false;
+  return Number(length) <= (address.includes(':') ? 128 : 32);
 }
 
-/** 6, 8 or 20 bytes, separated by one kind of colon or dash, or in groups of four digits by dots. */
+/** Addresses as Go once read them: their numbers may begin with zeros. */
+function isSloppyIP(text: string): boolean {
+  const dotted = /^(.*:)?([0-9]{1,16}(?:\.[0-9]{1,16}){3})$/.exec(text);
+  if (dotted === null) return isIPv6(text) && !text.includes('%');
+  const [, head, tail = ''] = dotted;
+  const parts = tail.split('.').map(Number);
+  return parts.every((part) => part <= 255) && (head === undefined || isIPv6(head + parts.join('.')));
+}
+
+/** With a dot in it, wherever that is. */
+function isSloppyIPv4(text: string): boolean {
+  return text.includes('.') && isSloppyIP(text);
+}
+
+/** 6, 8 or 20 bytes, separated by one kind of colon or dash, or in groups of four digits by dots; or 6 with nothing between them. */
 function isMac(text: string): boolean {
+  if (/^[0-9a-fA-F]{12}$/.test(text)) return true;
   const digits = text.replace(/[:.-]/g, '');
   if (![12, 16, 40].includes(digits.length)) return false;
   return (

@@ -29,7 +29,9 @@ describe('validateValue', () => {
     [{ type: 'string', format: 'unheard-of' }, ['x'], []],
     // Formats of numbers are told in schemas and not enforced.
     [{ type: 'integer', format: 'int32' }, [2147483647, 2147483648], [0.5]],
-    [{ type: 'integer', format: 'int64' }, [2 ** 53], ['1']],
+    // Beyond 2^53 what is no long integer was written with a fraction or an exponent, or has more than 64 bits.
+    [{ type: 'integer', format: 'int64' }, [2n ** 53n, 2 ** 53 - 1], ['1', 2 ** 53]],
+    [{ type: 'string', nullable: true, enum: ['a'] }, ['a'], ['b', null]],
     [{ type: 'integer', minimum: 1, maximum: 3 }, [1, 3], [0, 4]],
     [
       { type: 'number', minimum: 1, maximum: 3, exclusiveMinimum: true, exclusiveMaximum: true },

@@ -13,7 +13,6 @@ const MAX_ISSUES = 500;
 const MAX_MATCH_STEPS = 50_000_000;
 const NO_FIELD = '<nil>';
 const MAX_INT64 = 2n ** 63n - 1n;
-const MAX_INT64_AS_FLOAT = 2 ** 63;
 
 /**
  * Validates a value against an OpenAPI v3 schema as Kubernetes does with custom resources: keywords and formats first, then
@@ -77,7 +76,11 @@ function checkAll(
   old: JsonValue | undefined,
 ): void {
   const schema = resolved(written, resolve);
-  if (value === null && schema.nullable) return;
+  if (value === null && schema.nullable) {
+    // Where values are listed, null has to be one of them all the same.
+    if (schema.enum && !schema.enum.includes(null)) checkEnum(value, schema.enum, path, issues);
+    return;
+  }
   const type = typeProblem(value, schema);
   // What is said of other types holds nevertheless, as with the API server.
   if (type !== undefined) {
@@ -89,15 +92,18 @@ function checkAll(
       detail: `${path} in body must be of type ${type}: ${JSON.stringify(found)}`,
     });
   }
-  if (schema.enum && !schema.enum.some((item) => deepEqual(item, value))) {
-    const supported = schema.enum.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
-    issues.push({ type: 'NotSupported', path, value, detail: '', supported });
-  }
+  if (schema.enum) checkEnum(value, schema.enum, path, issues);
   if (typeof value === 'string') checkString(value, schema, path, issues);
   else if (typeof value === 'number' || typeof value === 'bigint') checkNumber(value, schema, path, issues);
   else if (Array.isArray(value)) checkList(value, schema, resolve, path, issues, old);
   else if (isObject(value)) checkObject(value, schema, resolve, path, issues, old);
   if (value !== null) checkJunctors(value, schema, resolve, path, issues, old);
+}
+
+function checkEnum(value: JsonValue, listed: readonly JsonValue[], path: string, issues: FieldIssue[]): void {
+  if (listed.some((item) => deepEqual(item, value))) return;
+  const supported = listed.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
+  issues.push({ type: 'NotSupported', path, value: value ?? 'null', detail: '', supported });
 }
 
 /** The expected type where the value has another. */
@@ -194,7 +200,7 @@ function patternProblem(value: string, schema: OpenApiSchema, pattern: string): 
 /** Integers beyond 64 bits are read as numbers with a fraction, and so are those that are written with one. */
 function isInteger(value: JsonValue): boolean {
   if (typeof value === 'bigint') return value >= -MAX_INT64 - 1n && value <= MAX_INT64;
-  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= MAX_INT64_AS_FLOAT;
+  return Number.isSafeInteger(value);
 }
 
 function checkNumber(

@@ -19,7 +19,13 @@ export {
   validatingAdmissionPolicies,
 } from './policies/index.ts';
 export { priority } from './priority.ts';
-export { type QuotaLedger, quotaLedger, resourceQuota, startQuotaStatus } from './quota/index.ts';
+export {
+  type QuotaLedger,
+  quotaLedger,
+  resourceQuota,
+  startQuotaStatus,
+  statedQuota,
+} from './quota/index.ts';
 export { rbacEscalation } from './rbac-escalation.ts';
 export { forbiddenStatus } from './refusal.ts';
 export { runtimeClass } from './runtime-class.ts';

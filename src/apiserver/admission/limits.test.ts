@@ -130,20 +130,20 @@ describe('ResourceQuota', () => {
   });
 
   it('[V55] lets only one of two that come at once take the last slot', async () => {
-    const server = await startServer({ controllers: false });
-    await server.post(`${NAMESPACE}/resourcequotas`, quota('q', { configmaps: '3' }));
+    const server = await startServer({});
+    await server.post(`${NAMESPACE}/resourcequotas`, quota('q', { secrets: '3' }));
     const create = (name: string): Promise<Answer> =>
-      server.post(`${NAMESPACE}/configmaps`, { metadata: { name } });
+      server.post(`${NAMESPACE}/secrets`, { metadata: { name } });
     const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(create));
-    const there = (await server.get(`${NAMESPACE}/configmaps`)).body.items.length;
+    const there = (await server.get(`${NAMESPACE}/secrets`)).body.items.length;
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
     expect(answers.filter(({ status }) => status === 403)).toHaveLength(3);
     expect(there).toBe(3);
     // A failed creation and a rehearsed one give back what they took.
-    await server.delete(`${NAMESPACE}/configmaps/a`);
-    expect(
-      (await server.post(`${NAMESPACE}/configmaps?dryRun=All`, { metadata: { name: 'z' } })).status,
-    ).toBe(201);
+    await server.delete(`${NAMESPACE}/secrets/a`);
+    expect((await server.post(`${NAMESPACE}/secrets?dryRun=All`, { metadata: { name: 'z' } })).status).toBe(
+      201,
+    );
     expect((await create('b')).status).toBe(409);
     expect((await create('z')).status).toBe(201);
   });
@@ -154,7 +154,6 @@ describe('ResourceQuota', () => {
       answer = resolve;
     });
     const server = await startServer({
-      controllers: false,
       callWebhook: async (_target, body) => {
         await answered;
         const { request } = JSON.parse(Buffer.from(body).toString());
@@ -172,19 +171,17 @@ describe('ResourceQuota', () => {
         {
           name: 'slow.example.com',
           clientConfig: { url: 'https://slow.example.com' },
-          rules: [
-            { apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] },
-          ],
+          rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }],
           admissionReviewVersions: ['v1'],
           sideEffects: 'None',
         },
       ],
     });
-    await server.post(`${NAMESPACE}/resourcequotas`, quota('q', { configmaps: '1' }));
+    await server.post(`${NAMESPACE}/resourcequotas`, quota('q', { secrets: '1' }));
     const creations = ['a', 'b'].map((name) =>
       server.admin({
         method: 'POST',
-        path: `${NAMESPACE}/configmaps`,
+        path: `${NAMESPACE}/secrets`,
         headers: { 'content-type': 'application/json' },
         body: Buffer.from(JSON.stringify({ metadata: { name } })),
       }),
@@ -196,7 +193,7 @@ describe('ResourceQuota', () => {
   });
 
   it('[V55] adds up what pods ask for, and wants to know', async () => {
-    const server = await startServer({ controllers: false });
+    const server = await startServer({});
     await server.post(
       `${NAMESPACE}/resourcequotas`,
       quota('q', { 'requests.cpu': '1', 'limits.memory': '1Gi', 'requests.example.com/gpu': '1' }),

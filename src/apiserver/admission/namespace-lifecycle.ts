@@ -16,7 +16,8 @@ export const namespaceLifecycle: AdmissionPlugin = {
         throw forbiddenStatus('', 'namespaces', name, 'this namespace may not be deleted');
       return;
     }
-    if (operation !== 'CREATE' || !resource.namespaced) return;
+    // A question leaves nothing behind.
+    if (operation !== 'CREATE' || !resource.namespaced || resource.group === 'authorization.k8s.io') return;
     const namespace = object?.metadata.namespace ?? scope.namespace;
     const record = server.store.get(objectKey('', 'namespaces', cluster, '', namespace));
     if (!record) throw notFound('', 'namespaces', namespace);

@@ -8,6 +8,7 @@ import {
   stringAt,
   stringsAt,
 } from '../../schema/json.ts';
+import { POD_ADMISSION } from '../builtins/index.ts';
 import type { AdmissionRequest } from '../rest/scope.ts';
 import { objectKey } from '../store/key.ts';
 import type { AdmissionPlugin } from './plugin.ts';
@@ -74,5 +75,8 @@ function setScheduling(request: AdmissionRequest, spec: JsonObject, scheduling: 
   const added = listAt(scheduling, 'tolerations').filter(
     (toleration) => !tolerations.some((present) => deepEqual(present, toleration)),
   );
-  if (added.length > 0) spec.tolerations = [...tolerations, ...clone(added)];
+  if (added.length === 0) return;
+  // Those that every pod gets come before.
+  POD_ADMISSION.DefaultTolerationSeconds?.(spec);
+  spec.tolerations = [...listAt(spec, 'tolerations'), ...clone(added)];
 }

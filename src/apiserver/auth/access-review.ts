@@ -80,6 +80,9 @@ export function selfSubjectRulesReview(
     if ((rule.resources ?? []).length > 0) add(resourceRules, resourceRule(rule));
     if (path.nonResourceURLs.length > 0) add(nonResourceRules, path);
   }
+  const missing = authorizer.missingFor(context.user, context.cluster, namespace);
+  const [first = ''] = missing;
+  const evaluationError = missing.length > 1 ? `[${missing.join(', ')}]` : first;
   // The question is not repeated in the answer.
   const { apiVersion, kind } = body;
   return {
@@ -87,7 +90,12 @@ export function selfSubjectRulesReview(
     kind,
     metadata: {},
     spec: {},
-    status: { resourceRules, nonResourceRules, incomplete: false },
+    status: {
+      resourceRules,
+      nonResourceRules,
+      incomplete: false,
+      ...(evaluationError === '' ? {} : { evaluationError }),
+    },
   };
 }
 

@@ -38,7 +38,9 @@ export function roleEscalation(
   const resource = role.kind === 'ClusterRole' ? 'clusterroles' : 'roles';
   const { name = '', namespace = '' } = role.metadata;
   const where = resource === 'roles' ? namespace : '';
-  const ask = { verb: 'escalate', group: GROUP, version: 'v1', resource, name, namespace: where };
+  // A request that creates names nothing, so a right by name is none.
+  const asked = before === undefined ? '' : name;
+  const ask = { verb: 'escalate', group: GROUP, version: 'v1', resource, name: asked, namespace: where };
   if (authorizer.authorize(resourceAttributes(user, cluster, ask)).allowed) return undefined;
   const held = authorizer.rulesFor(user, cluster, where);
   const missing = uncoveredRules(held, rulesOf(role));

@@ -20,6 +20,8 @@ export interface RbacSource {
 export interface RbacAuthorizer extends Authorizer {
   /** Every rule that a user has: of the whole cluster, and with `namespace` those of that namespace as well. */
   rulesFor(user: UserInfo, cluster: string, namespace: string): PolicyRule[];
+  /** What is wrong with the bindings of a user there: roles that do not exist. */
+  missingFor(user: UserInfo, cluster: string, namespace: string): string[];
   /** The rules of the role that a binding in `namespace` ('' for a ClusterRoleBinding) names; `undefined` without one. */
   rulesOfRef(cluster: string, namespace: string, kind: string, name: string): PolicyRule[] | undefined;
   /** Forgets what is cached of a logical cluster, or of one namespace in it. To be called when an RBAC object changes. */
@@ -120,6 +122,11 @@ export function createRbacAuthorizer(source: RbacSource): RbacAuthorizer {
         for (const grant of grantsOf(index, user)) rules.push(...grant.rules);
       }
       return rules;
+    },
+    missingFor(user, cluster, namespace): string[] {
+      const missing: string[] = [];
+      for (const index of indexes(cluster, namespace)) missing.push(...missingOf(index, user));
+      return [...new Set(missing)];
     },
     rulesOfRef(cluster, namespace, kind, name): PolicyRule[] | undefined {
       const rules =

@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt } from '../../schema/json.ts';
-import { validatePathSegmentName, validateQualifiedName } from '../../schema/names.ts';
+import { validateDns1035Label, validatePathSegmentName, validateQualifiedName } from '../../schema/names.ts';
 import type { PolicyExpression } from '../admission/policies/expression.ts';
 import {
   compileConditions,
@@ -241,8 +241,24 @@ function paramKindProblems(param: JsonObject, path: string): Problems {
   if (version === '') problems.push(required(`${path}.apiVersion`));
   else if (version.split('/').length > 2) {
     problems.push(invalidValue(`${path}.apiVersion`, version, `unexpected GroupVersion string: ${version}`));
+  } else {
+    const [group = '', name = ''] = version.includes('/') ? version.split('/') : ['', version];
+    if (group !== '') problems.push(...dns1123Subdomain(group, `${path}.apiVersion`));
+    problems.push(...invalidEach(`${path}.apiVersion`, name, validateDns1035Label(name)));
   }
-  if (text(param, 'kind') === '') problems.push(required(`${path}.kind`));
+  const kind = text(param, 'kind');
+  if (kind === '') problems.push(required(`${path}.kind`));
+  else {
+    const wrong = validateDns1035Label(kind.toLowerCase());
+    if (wrong.length > 0)
+      problems.push(
+        invalidValue(
+          `${path}.kind`,
+          kind,
+          `may have mixed case, but should otherwise match: ${wrong.join(',')}`,
+        ),
+      );
+  }
   return problems;
 }
 

@@ -122,7 +122,13 @@ export const apiServiceStrategy: Strategy = strategy({
     const insecure = spec.insecureSkipTLSVerify === true;
     if (service === undefined) {
       if (caBundle)
-        problems.push(invalidValue('spec.caBundle', '', 'local APIServices may not have a caBundle'));
+        problems.push(
+          invalidValue(
+            'spec.caBundle',
+            `${Buffer.from(text(spec, 'caBundle'), 'base64').length} bytes`,
+            'local APIServices may not have a caBundle',
+          ),
+        );
       if (insecure) {
         problems.push(
           invalidValue(

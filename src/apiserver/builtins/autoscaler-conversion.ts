@@ -135,6 +135,18 @@ function parsed(text: string | undefined): JsonValue | undefined {
   }
 }
 
+/** Takes away annotations of which nothing would be kept. */
+export function dropUnreadable(object: KubeObject): void {
+  const { annotations } = object.metadata;
+  if (!annotations) return;
+  for (const name of AUTOSCALER_ANNOTATIONS) {
+    const value = annotations[name];
+    const kept = name === BEHAVIOR ? isObject(parsed(value)) : listIn(value).length > 0;
+    if (!kept) delete annotations[name];
+  }
+  if (Object.keys(annotations).length === 0) delete object.metadata.annotations;
+}
+
 function listIn(text: string | undefined): JsonObject[] {
   const value = parsed(text);
   return Array.isArray(value) ? value.filter(isObject) : [];

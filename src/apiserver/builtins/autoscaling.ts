@@ -7,6 +7,7 @@ import {
   AUTOSCALER_ANNOTATIONS,
   autoscalerToV1,
   autoscalerToV2,
+  dropUnreadable,
   METRICS_ANNOTATION,
 } from './autoscaler-conversion.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
@@ -61,6 +62,7 @@ export const horizontalPodAutoscalerV1Strategy: Strategy = {
     defaultWhenNull(spec, 'minReplicas', 1);
     if (object.metadata.annotations?.[METRICS_ANNOTATION] === undefined)
       defaultWhenNull(spec, 'targetCPUUtilizationPercentage', DEFAULT_UTILIZATION);
+    dropUnreadable(object);
   },
   prepareForCreate(object) {
     assign(object, 'status', { currentReplicas: 0, desiredReplicas: 0 });
@@ -130,15 +132,14 @@ function metricProblems(metric: JsonObject, path: string): Problems {
   // Of several sources only the first is looked at: there may be no others.
   const first = SOURCES.find((key) => isObject(metric[key]));
   if (first) problems.push(...sourceProblems(first, objectAt(metric, first) ?? {}, `${path}.${first}`));
-  if (!SOURCES.includes(expected)) {
-    if (type !== '') problems.push(notSupported(`${path}.type`, type, METRIC_TYPES));
-    return problems;
-  }
-  if (!isObject(metric[expected])) {
+  if (!SOURCES.includes(expected)) problems.push(notSupported(`${path}.type`, type, METRIC_TYPES));
+  else if (!isObject(metric[expected])) {
     problems.push(required(`${path}.${expected}`, 'must populate information for the given metric source'));
   }
-  for (const other of SOURCES) {
-    if (other !== expected && isObject(metric[other])) {
+  const given = SOURCES.filter((key) => isObject(metric[key]));
+  // One that is not the expected is not told of: that the expected is missing has been.
+  for (const other of given.length === 1 ? [] : given) {
+    if (other !== expected) {
       problems.push(forbidden(`${path}.${other}`, 'must populate the given metric source only'));
     }
   }

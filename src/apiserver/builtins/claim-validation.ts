@@ -63,7 +63,7 @@ export function claimStatusProblems(claim: KubeObject): Problems {
   for (const key of ['capacity', 'allocatedResources']) {
     const amounts = objectAt(status, key) ?? {};
     for (const name of Object.keys(amounts))
-      problems.push(...notNegativeQuantity(amounts[name], `status.${key}[${name}]`));
+      problems.push(...basicAmountProblems(amounts[name], `status.${key}[${name}]`));
   }
   const at = 'status.allocatedResourceStatus';
   const states = objectAt(status, 'allocatedResourceStatuses') ?? {};
@@ -101,13 +101,16 @@ function sizeProblems(value: unknown, path: string): Problems {
 }
 
 export function capacityProblems(value: unknown, path: string): Problems {
-  const problems = notNegativeQuantity(value, path).map((problem) => ({
+  return [...basicAmountProblems(value, path), ...sizeProblems(value, path)];
+}
+
+function basicAmountProblems(value: unknown, path: string): Problems {
+  return notNegativeQuantity(value, path).map((problem) => ({
     ...problem,
     ...(parseQuantity(value) === undefined
       ? {}
       : { valueText: String(value), detail: 'must be a valid resource quantity' }),
   }));
-  return [...problems, ...sizeProblems(value, path)];
 }
 
 export function classNameProblems(spec: JsonObject, path: string): Problems {

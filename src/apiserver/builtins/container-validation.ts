@@ -243,6 +243,10 @@ const BLOCK_SOURCES: readonly string[] = ['persistentVolumeClaim', 'ephemeral'];
 function mountProblems(container: JsonObject, at: string, volumes: ReadonlyMap<string, string>): Problems {
   const problems: Problems = [];
   const paths = new Set<string>();
+  const all = (list: string, key: string): Set<string> =>
+    new Set(objectsOf(container, list).map((item) => text(item, key)));
+  const [deviceNames, devicePaths] = [all('volumeDevices', 'name'), all('volumeDevices', 'devicePath')];
+  const mountNames = all('volumeMounts', 'name');
   for (const [index, mount] of objectsOf(container, 'volumeMounts').entries()) {
     const path = `${at}.volumeMounts[${index}]`;
     const name = text(mount, 'name');
@@ -252,14 +256,26 @@ function mountProblems(container: JsonObject, at: string, volumes: ReadonlyMap<s
     if (mountPath === '') problems.push(required(`${path}.mountPath`));
     if (paths.has(mountPath)) problems.push(invalidValue(`${path}.mountPath`, mountPath, 'must be unique'));
     paths.add(mountPath);
+    if (deviceNames.has(name))
+      problems.push(invalidValue(`${path}.name`, name, 'must not already exist in volumeDevices'));
+    if (devicePaths.has(mountPath)) {
+      const detail = 'must not already exist as a path in volumeDevices';
+      problems.push(invalidValue(`${path}.mountPath`, mountPath, detail));
+    }
     const list = `${at}.volumeMounts`;
     problems.push(
       ...subPathProblems(mount, path, list),
       ...readOnlyProblems(mount, list),
       ...oneOf(mount, list, 'mountPropagation', ['Bidirectional', 'HostToContainer', 'None']),
     );
+    const privileged = objectAt(container, 'securityContext')?.privileged === true;
+    if (text(mount, 'mountPropagation') === 'Bidirectional' && !privileged) {
+      const detail = 'Bidirectional mount propagation is available only to privileged containers';
+      problems.push(forbidden(`${list}.mountPropagation`, detail));
+    }
   }
   const devices = new Set<string>();
+  const ownPaths = new Set<string>();
   for (const [index, device] of objectsOf(container, 'volumeDevices').entries()) {
     const path = `${at}.volumeDevices[${index}]`;
     const name = text(device, 'name');
@@ -276,10 +292,16 @@ function mountProblems(container: JsonObject, at: string, volumes: ReadonlyMap<s
     if (devicePath === '') problems.push(required(`${path}.devicePath`));
     if (devicePath.split('/').includes('..'))
       problems.push(invalidValue(`${path}.devicePath`, devicePath, "can not contain backsteps ('..')"));
-    else if (paths.has(devicePath)) {
+    else if (ownPaths.has(devicePath)) {
       problems.push(invalidValue(`${path}.devicePath`, devicePath, 'must be unique'));
     }
-    paths.add(devicePath);
+    ownPaths.add(devicePath);
+    if (mountNames.has(name))
+      problems.push(invalidValue(`${path}.name`, name, 'must not already exist in volumeMounts'));
+    if (devicePath !== '' && paths.has(devicePath)) {
+      const detail = 'must not already exist as a path in volumeMounts';
+      problems.push(invalidValue(`${path}.devicePath`, devicePath, detail));
+    }
   }
   return problems;
 }
@@ -484,11 +506,11 @@ export function validateProfiles(context: JsonObject | undefined, path: string):
     if (type === '') problems.push(required(`${at}.type`, `type is required when ${key} is set`));
     else problems.push(...oneOf(profile, at, 'type', ['Localhost', 'RuntimeDefault', 'Unconfined']));
     const local = profile.localhostProfile;
+    const given = text(profile, 'localhostProfile');
     if (type === 'Localhost') {
-      if (
-        local === undefined ||
-        (key === 'appArmorProfile' && text(profile, 'localhostProfile').trim() === '')
-      ) {
+      if (key === 'appArmorProfile' && given !== given.trim())
+        problems.push(invalidValue(`${at}.localhostProfile`, given, 'must not be padded with whitespace'));
+      else if (local === undefined || (key === 'appArmorProfile' && given === '')) {
         problems.push(required(`${at}.localhostProfile`, `must be set when ${what} type is Localhost`));
       } else if (key === 'seccompProfile') {
         problems.push(...localPathProblems(text(profile, 'localhostProfile'), `${at}.localhostProfile`));

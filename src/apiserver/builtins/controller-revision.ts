@@ -18,6 +18,8 @@ export const controllerRevisionStrategy: Strategy = strategy({
 
 /** Data of no known type is shown as its bytes. */
 function rawDump(data: unknown): string {
+  if (data === undefined || data === null)
+    return 'runtime.RawExtension{Raw:[]uint8(nil), Object:runtime.Object(nil)}';
   const bytes = [...Buffer.from(JSON.stringify(data))].map((byte) => `0x${byte.toString(16)}`);
   return `runtime.RawExtension{Raw:[]uint8{${bytes.join(', ')}}, Object:runtime.Object(nil)}`;
 }

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { objectAt, stringsAt } from '../../schema/json.ts';
-import { validateDns1123Subdomain, validateLabels } from '../../schema/names.ts';
+import { objectAt } from '../../schema/json.ts';
+import { validateDns1123Subdomain } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { notNegative, oneOf, type Problems, selectorText } from './field-checks.ts';
@@ -56,19 +56,7 @@ function validate(object: KubeObject): Problems {
     if (problem !== undefined) problems.push(invalidValue('spec.schedule', schedule, problem));
   }
   const zone = spec.timeZone;
-  if (typeof zone === 'string' && !isTimeZone(zone)) {
-    problems.push(
-      invalidValue(
-        'spec.timeZone',
-        zone,
-        zone === ''
-          ? 'timeZone must be nil or non-empty string'
-          : zone.toLowerCase() === 'local'
-            ? 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'
-            : `unknown time zone ${zone}`,
-      ),
-    );
-  }
+  if (typeof zone === 'string') problems.push(...timeZoneProblems(zone, 'spec.timeZone'));
   problems.push(
     ...notNegative(
       spec,
@@ -81,7 +69,6 @@ function validate(object: KubeObject): Problems {
   );
   const template = objectAt(spec, 'jobTemplate');
   const job = objectAt(template, 'spec') ?? {};
-  problems.push(...validateLabels(stringsAt(template, 'metadata', 'labels'), 'spec.jobTemplate.labels'));
   problems.push(...validateJobSpec(job, 'spec.jobTemplate.spec'));
   if (job.selector != null) {
     problems.push(
@@ -95,6 +82,19 @@ function validate(object: KubeObject): Problems {
   if (job.manualSelector === true) {
     problems.push(notSupportedManual());
   }
+  return problems;
+}
+
+function timeZoneProblems(zone: string, path: string): Problems {
+  if (zone === '') return [invalidValue(path, zone, 'timeZone must be nil or non-empty string')];
+  const problems: Problems = [];
+  if (zone.toLowerCase() === 'local') {
+    const why = 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
+    problems.push(invalidValue(path, zone, why));
+  }
+  // What is local is a place, as far as it is written as one.
+  if (zone !== 'Local' && !isTimeZone(zone))
+    problems.push(invalidValue(path, zone, `unknown time zone ${zone}`));
   return problems;
 }
 

@@ -73,9 +73,16 @@ export const csrStrategy: Strategy = strategy({
   // What is decided stays decided: whoever signs adds a certificate, or that there will be none.
   prepareForStatusUpdate(csr, old, context) {
     keepSpec(csr, old);
-    const decided = (of: KubeObject): JsonObject[] => conditionsOf(of).filter(isDecision);
-    const others = conditionsOf(csr).filter((condition) => !isDecision(condition));
-    setConditions(csr, [...decided(old), ...others], old, context);
+    const conditions = conditionsOf(csr);
+    // Decisions are for others to change; to add or drop one is refused below.
+    const kept = conditions.map((condition) => {
+      const same = (of: JsonObject[]): JsonObject[] => of.filter(({ type }) => type === condition.type);
+      const [before, ...more] = same(conditionsOf(old));
+      return isDecision(condition) && before && more.length === 0 && same(conditions).length === 1
+        ? before
+        : condition;
+    });
+    setConditions(csr, kept, old, context);
   },
   prepareForSubresource(subresource, csr, old, context) {
     if (subresource !== 'approval') return;
@@ -86,6 +93,7 @@ export const csrStrategy: Strategy = strategy({
   },
   validate,
   validateUpdate: (csr, old) => statusProblems(csr, old),
+  validateStatusUpdate: (csr, old) => statusProblems(csr, old, DECISIONS),
 });
 
 /** Conditions that are never taken back, and whether one kind of request may still get them. */
@@ -123,20 +131,23 @@ function setConditions(
   });
 }
 
-function statusProblems(csr: KubeObject, old: KubeObject): Problems {
+/** Conditions that no update removes, and those that this one does not add. */
+function statusProblems(csr: KubeObject, old: KubeObject, fixed: readonly string[] = []): Problems {
   const problems: Problems = [];
   const had = new Set(conditionsOf(old).map((condition) => text(condition, 'type')));
   const conditions = conditionsOf(csr);
   const has = new Set(conditions.map((condition) => text(condition, 'type')));
-  for (const type of FINAL) {
-    if (had.has(type) && !has.has(type))
-      problems.push(
-        forbidden('status.conditions', `updates may not remove a condition of type ${JSON.stringify(type)}`),
-      );
-  }
   const seen = new Set<string>();
   for (const [index, condition] of conditions.entries())
     problems.push(...conditionProblems(condition, `status.conditions[${index}]`, seen));
+  const path = 'status.conditions';
+  for (const type of FINAL) {
+    const quoted = JSON.stringify(type);
+    if (had.has(type) && !has.has(type))
+      problems.push(forbidden(path, `updates may not remove a condition of type ${quoted}`));
+    if (fixed.includes(type) && !had.has(type) && has.has(type))
+      problems.push(forbidden(path, `updates may not add a condition of type ${quoted}`));
+  }
   problems.push(...certificateProblems(csr, old));
   return problems;
 }
@@ -165,8 +176,10 @@ function certificateProblems(csr: KubeObject, old: KubeObject): Problems {
   const before = text(objectAt(old, 'status'), 'certificate');
   if (certificate === before) return [];
   const path = 'status.certificate';
-  if (before !== '') return [forbidden(path, 'updates may not modify existing certificate content')];
-  const invalid = (why: string): Problems => [invalidAs(path, '"<certificate data>"', why)];
+  const changed =
+    before === '' ? [] : [forbidden(path, 'updates may not modify existing certificate content')];
+  if (certificate === '') return changed;
+  const invalid = (why: string): Problems => [invalidAs(path, '"<certificate data>"', why), ...changed];
   const blocks = Buffer.from(certificate, 'base64')
     .toString('latin1')
     .match(/-----BEGIN [^-]+-----[A-Za-z0-9+/=\s]*-----END [^-]+-----/g);
@@ -175,16 +188,16 @@ function certificateProblems(csr: KubeObject, old: KubeObject): Problems {
     return invalid('only CERTIFICATE PEM blocks are allowed');
   try {
     for (const block of blocks) certificateIdentity(block);
-    return [];
+    return changed;
   } catch (error) {
     if (!(error instanceof PkiError)) throw error;
-    return invalid(error.message);
+    return invalid('x509: malformed certificate');
   }
 }
 
 function validate(csr: KubeObject): Problems {
   const spec = objectAt(csr, 'spec') ?? {};
-  const problems = requestProblems(text(spec, 'request'));
+  const problems = requestProblems(text(spec, 'request'), isSet(spec.request));
   const usages = strings(spec, 'usages');
   if (usages.length === 0) problems.push(required('spec.usages'));
   const seen = new Set<string>();
@@ -214,12 +227,18 @@ function validate(csr: KubeObject): Problems {
 }
 
 /** The outside only; whoever signs reads what is inside. */
-function requestProblems(request: string): Problems {
+function requestProblems(request: string, isGiven: boolean): Problems {
   const bytes = Buffer.from(request, 'base64');
   const match = PEM.exec(bytes.toString('latin1'));
   if (match?.[1] === 'CERTIFICATE REQUEST') return [];
   if (bytes.length === 0)
-    return [invalidAs('spec.request', '[]byte(nil)', 'PEM block type must be CERTIFICATE REQUEST')];
+    return [
+      invalidAs(
+        'spec.request',
+        isGiven ? '[]byte{}' : '[]byte(nil)',
+        'PEM block type must be CERTIFICATE REQUEST',
+      ),
+    ];
   const list = [...bytes.subarray(0, 64)].map((byte) => `0x${byte.toString(16)}`).join(', ');
   return [invalidAs('spec.request', `[]byte{${list}}`, 'PEM block type must be CERTIFICATE REQUEST')];
 }

@@ -2,7 +2,13 @@ import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { isSoundSelector, matchesTemplate, selectorProblems, selectorUnchanged } from './deployment.ts';
+import {
+  INVALID_SELECTOR,
+  isSoundSelector,
+  matchesTemplate,
+  selectorProblems,
+  selectorUnchanged,
+} from './deployment.ts';
 import { countOrPercent, isZeroCount, notNegative, type Problems } from './field-checks.ts';
 import { goIntOrString, invalidAs, notSupportedAs, required } from './field-errors.ts';
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
@@ -24,9 +30,10 @@ export const daemonSetStrategy: Strategy = strategy({
     const spec = ensureObject(object, 'spec');
     const update = ensureObject(spec, 'updateStrategy');
     defaultWhenEmpty(update, 'type', 'RollingUpdate');
-    if (update.type === 'RollingUpdate') {
-      const rolling = ensureObject(update, 'rollingUpdate');
-      defaultWhenNull(rolling, 'maxUnavailable', 1);
+    const rolls = update.type === 'RollingUpdate';
+    const rolling = rolls ? ensureObject(update, 'rollingUpdate') : objectAt(update, 'rollingUpdate');
+    if (rolling) {
+      defaultWhenNull(rolling, 'maxUnavailable', rolls ? 1 : 0);
       defaultWhenNull(rolling, 'maxSurge', 0);
     }
     defaultWhenNull(spec, 'revisionHistoryLimit', 10);
@@ -70,7 +77,9 @@ export const daemonSetStrategy: Strategy = strategy({
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     // One that is not there at all selects nothing, which is told of the template.
-    const problems = isObject(spec.selector) ? selectorProblems(spec, 'daemonset') : [];
+    const problems = isObject(spec.selector)
+      ? selectorProblems(spec, 'daemonset').filter(({ detail }) => detail !== INVALID_SELECTOR)
+      : [];
     problems.push(
       ...validateTemplate(objectAt(spec, 'template'), 'spec.template', {
         kind: 'DaemonSet',
@@ -92,6 +101,11 @@ function setTemplateGeneration(object: KubeObject, value: number): void {
   object.metadata.annotations = { ...object.metadata.annotations, [TEMPLATE_GENERATION]: String(value) };
 }
 
+/** What is no number counts as none. */
+function isNoCount(value: unknown): boolean {
+  return typeof value === 'string' && !/^\d+%$/.test(value);
+}
+
 function updateProblems(update: JsonObject): Problems {
   const path = 'spec.updateStrategy';
   const type = text(update, 'type');
@@ -106,8 +120,8 @@ function updateProblems(update: JsonObject): Problems {
     ...countOrPercent(rolling.maxUnavailable, `${path}.rollingUpdate.maxUnavailable`),
     ...countOrPercent(rolling.maxSurge, `${path}.rollingUpdate.maxSurge`),
   ];
-  const noneUnavailable = isZeroCount(rolling.maxUnavailable);
-  const noSurge = isZeroCount(rolling.maxSurge);
+  const noneUnavailable = isZeroCount(rolling.maxUnavailable) || isNoCount(rolling.maxUnavailable);
+  const noSurge = isZeroCount(rolling.maxSurge) || isNoCount(rolling.maxSurge);
   if (!noneUnavailable && !noSurge) {
     problems.push(
       invalidAs(

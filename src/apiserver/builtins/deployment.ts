@@ -82,13 +82,20 @@ export const deploymentStrategy: Strategy = strategy({
   warnings: withTemplateWarnings(workloadNameWarnings),
 });
 
+/** Said of a selector as a whole, besides what is wrong with it. */
+export const INVALID_SELECTOR = 'invalid label selector';
+
 /** The selector of a workload must be there, be sound and select something. */
-export function selectorProblems(spec: JsonObject, kind: string): Problems {
+export function selectorProblems(
+  spec: JsonObject,
+  kind: string,
+  detail: string = INVALID_SELECTOR,
+): Problems {
   const selector = spec.selector;
   if (!isObject(selector)) return [required('spec.selector')];
   const problems = labelSelector(selector, 'spec.selector');
   if (problems.length > 0) {
-    problems.push(invalidAs('spec.selector', selectorText(selector), 'invalid label selector'));
+    problems.push(invalidAs('spec.selector', selectorText(selector), detail));
   }
   if (isEmptySelector(selector)) {
     problems.push(

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1123Label, validateLabelValue, validateQualifiedName } from '../../schema/names.ts';
@@ -9,6 +8,7 @@ import {
   dns1123Subdomain,
   immutableText,
   ipAddress,
+  ipFamily,
   PROTOCOLS,
   type Problems,
   port,
@@ -55,7 +55,7 @@ function endpointAddressProblems(address: JsonObject, path: string): Problems {
   const problems: Problems = [];
   const ip = text(address, 'ip');
   problems.push(...ipAddress(ip, `${path}.ip`));
-  if (isIP(ip) === 0) problems.push(invalidValue(`${path}.ip`, ip, 'must be a valid IP address'));
+  if (ipFamily(ip) === 0) problems.push(invalidValue(`${path}.ip`, ip, 'must be a valid IP address'));
   else problems.push(...reservedProblems(ip, `${path}.ip`));
   const hostname = text(address, 'hostname');
   if (hostname !== '') problems.push(...dns1123Label(hostname, `${path}.hostname`));
@@ -156,11 +156,11 @@ function endpointProblems(endpoint: JsonObject, at: string, type: string): Probl
     const path = `${at}.addresses[${index}]`;
     if (type === 'FQDN') problems.push(...dns1123Subdomain(address, path));
     else if (type === 'IPv4' || type === 'IPv6') {
-      if (isIP(address) === 0) problems.push(invalidValue(path, address, 'must be a valid IP address'));
-      if (isIP(address) !== (type === 'IPv4' ? 4 : 6)) {
+      if (ipFamily(address) === 0) problems.push(invalidValue(path, address, 'must be a valid IP address'));
+      if (ipFamily(address) !== (type === 'IPv4' ? 4 : 6)) {
         problems.push(invalidValue(path, address, `must be a valid ${type} address`));
       }
-      if (isIP(address) !== 0) problems.push(...reservedProblems(address, path));
+      if (ipFamily(address) !== 0) problems.push(...reservedProblems(address, path));
     }
   }
   if (typeof endpoint.nodeName === 'string') {

@@ -1,6 +1,6 @@
 import { asJson, type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
-import { validateQualifiedName } from '../../schema/names.ts';
+import { validateDns1123Subdomain, validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
 import type { Problems } from './field-checks.ts';
@@ -127,6 +127,7 @@ function labelsOf(event: KubeObject, names: readonly string[]): Record<string, s
 /** Events of `events.k8s.io` are those of the core group by other names: each API shows what was written to the other. */
 export const newEventStrategy: Strategy = {
   ...eventStrategy,
+  validateName: validateDns1123Subdomain,
   fieldLabelNames: NEW_FIELDS,
   fieldLabels: (event) => labelsOf(event, NEW_FIELDS),
   storedForm: {

@@ -168,16 +168,43 @@ export function selectorMatches(
   return matchesSelector(selectorFromObject(selector).selector, given);
 }
 
+/**
+ * The family of an address, 0 for what is none. Leading zeros are let pass, as they always were; an IPv4 address in the form of
+ * IPv6 is one of IPv4; addresses with zones are none.
+ */
+export function ipFamily(value: string): number {
+  if (value.includes('%')) return 0;
+  const family = isIP(value.includes(':') ? value : value.replace(/\b0+(?=\d)/g, ''));
+  return family === 6 && /^::ffff:[\d.]+$/i.test(value) ? 4 : family;
+}
+
 export function ipAddress(value: string, path: string): Problems {
-  return isIP(value) === 0
+  return ipFamily(value) === 0
     ? [invalidValue(path, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
     : [];
+}
+
+const PATH_SYNTAX = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
+const DOMAIN_PATH = new RegExp(`^${PATH_SYNTAX}$`);
+
+/** `example.com/name`. */
+export function domainPrefixedPath(value: string, path: string): Problems {
+  const slash = value.indexOf('/');
+  const [host, rest] = [value.slice(0, slash), value.slice(slash + 1)];
+  if (slash <= 0 || rest === '')
+    return [invalidValue(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+  const problems = dns1123Subdomain(host, path);
+  if (!DOMAIN_PATH.test(rest)) {
+    const why = `Invalid path (regex used for validation is '${PATH_SYNTAX}')`;
+    problems.push(invalidValue(path, rest, why));
+  }
+  return problems;
 }
 
 /** An address block such as `10.0.0.0/8`. */
 export function cidr(value: string, path: string): Problems {
   const match = /^([0-9a-fA-F.:]+)\/(\d{1,3})$/.exec(value);
-  const family = match ? isIP(match[1] ?? '') : 0;
+  const family = match ? ipFamily(match[1] ?? '') : 0;
   return family !== 0 && Number(match?.[2]) <= (family === 4 ? 32 : 128)
     ? []
     : [invalidValue(path, value, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')];

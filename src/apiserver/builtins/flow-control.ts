@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectAt } from '../../schema/json.ts';
+import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1123Label } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpecAndMetadata, statusResetFields, strategy } from './base-strategy.ts';
@@ -6,6 +6,7 @@ import { dns1123Label, dns1123Subdomain, type Problems } from './field-checks.ts
 import {
   forbidden,
   goStrings,
+  invalidAs,
   invalidEach,
   invalidValue,
   notSupported,
@@ -244,6 +245,12 @@ function responseProblems(response: JsonObject | undefined, path: string): Probl
   return queuingProblems(queuing, `${path}.queuing`);
 }
 
+/** What whatever matches nothing else gets is the same on every server. */
+const CATCH_ALL_LEVEL: JsonObject = {
+  type: 'Limited',
+  limited: { nominalConcurrencyShares: 5, lendablePercent: 0, limitResponse: { type: 'Reject' } },
+};
+
 /** Bits that the shuffling of queues may draw from one hash. */
 const ENTROPY_BITS = 60;
 const QUEUES_LIMIT = 10_000_000;
@@ -327,6 +334,14 @@ export const priorityLevelConfigurationStrategy: Strategy = strategy({
         );
       }
     }
+    if (object.metadata.name === 'catch-all' && !deepEqual(spec, CATCH_ALL_LEVEL))
+      problems.push(
+        invalidAs(
+          'spec',
+          goDump('flowcontrol.PriorityLevelConfigurationSpec', spec),
+          "spec of 'catch-all' must equal the fixed value",
+        ),
+      );
     return problems;
   },
 });

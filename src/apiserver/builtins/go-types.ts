@@ -108,6 +108,7 @@ core.LifecycleHandler: Exec *core.ExecAction, HTTPGet *core.HTTPGetAction, TCPSo
 core.LocalObjectReference: Name string
 core.LocalVolumeSource: Path string, FSType *string
 core.NFSVolumeSource: Server string, Path string, ReadOnly bool
+core.NodeAddress: Type string, Address string
 core.NodeAffinity: RequiredDuringSchedulingIgnoredDuringExecution *core.NodeSelector,
   PreferredDuringSchedulingIgnoredDuringExecution []core.PreferredSchedulingTerm
 core.NodeSelector: NodeSelectorTerms []core.NodeSelectorTerm

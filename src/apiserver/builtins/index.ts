@@ -18,7 +18,7 @@ export {
   validateObjectMetaForm,
   validateObjectMetaUpdate,
 } from './object-meta.ts';
-export { SYSTEM_PRIORITIES } from './pod-admission.ts';
+export { POD_ADMISSION, SYSTEM_PRIORITIES } from './pod-admission.ts';
 export { withoutPrivileged } from './privileged.ts';
 export { inRelease } from './release-rules.ts';
 export { strategyFor } from './strategy-for.ts';

@@ -1,10 +1,11 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { parseTime } from '../../runtime/index.ts';
+import { formatTime, parseTime } from '../../runtime/index.ts';
 import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { notNegative, type Problems } from './field-checks.ts';
 import { duplicate, IMMUTABLE, invalidAs, invalidValue, required } from './field-errors.ts';
 import { integer, objectsOf, strings, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
+import { readIndexes } from './job-indexes.ts';
 
 const TERMINAL: readonly string[] = ['Failed', 'Complete', 'FailureTarget'];
 
@@ -20,6 +21,7 @@ export function jobStatusProblems(object: KubeObject, old: KubeObject): Problems
     ...timeProblems(status),
     ...podProblems(status),
     ...changeProblems(status, before, objectAt(object, 'spec')?.suspend === true),
+    ...indexProblems(objectAt(object, 'spec') ?? {}, status, before),
   ];
 }
 
@@ -74,12 +76,16 @@ function timeProblems(status: JsonObject): Problems {
   const problems: Problems = [];
   if (completion !== '' && !complete)
     problems.push(
-      invalidValue(at, completion, 'cannot set completionTime when there is no Complete=True condition'),
+      invalidAs(
+        at,
+        timeText(completion),
+        'cannot set completionTime when there is no Complete=True condition',
+      ),
     );
   if (completion === '' && complete)
     problems.push(required(at, 'completionTime is required for Complete jobs'));
   if (completion !== '' && start !== '' && (parseTime(completion) ?? 0) < (parseTime(start) ?? 0))
-    problems.push(invalidValue(at, completion, 'completionTime cannot be set before startTime'));
+    problems.push(invalidAs(at, timeText(completion), 'completionTime cannot be set before startTime'));
   if (start === '' && isFinished(status))
     problems.push(required('status.startTime', 'startTime is required for finished job'));
   return problems;
@@ -126,7 +132,7 @@ function changeProblems(status: JsonObject, before: JsonObject, suspended: boole
     text(before, 'completionTime') !== '' &&
     completion !== text(before, 'completionTime')
   )
-    problems.push(invalidValue('status.completionTime', completion, IMMUTABLE));
+    problems.push(invalidAs('status.completionTime', timeText(completion), IMMUTABLE));
   const start = text(status, 'startTime');
   if (!suspended && text(before, 'startTime') !== '' && start !== text(before, 'startTime'))
     problems.push(
@@ -135,6 +141,61 @@ function changeProblems(status: JsonObject, before: JsonObject, suspended: boole
         : required('status.startTime', 'startTime cannot be modified for unsuspended job'),
     );
   return problems;
+}
+
+/** Indexes that are done or given up, as far as they are told anew. */
+function indexProblems(spec: JsonObject, status: JsonObject, before: JsonObject): Problems {
+  const completions = integer(spec, 'completions');
+  const problems: Problems = [];
+  const completed = text(status, 'completedIndexes');
+  const at = 'status.completedIndexes';
+  if (completed !== text(before, 'completedIndexes')) {
+    if (completed !== '' && text(spec, 'completionMode') !== 'Indexed') {
+      const detail = 'cannot set non-empty completedIndexes when non-indexed completion mode';
+      problems.push(invalidValue(at, completed, detail));
+    }
+    const error = completions === undefined ? undefined : readIndexes(completed, completions).error;
+    if (error !== undefined)
+      problems.push(invalidValue(at, completed, `error parsing completedIndexes: ${error}`));
+  }
+  const failed = status.failedIndexes;
+  if (typeof failed !== 'string' || failed === before.failedIndexes) return problems;
+  const path = 'status.failedIndexes';
+  if (spec.backoffLimitPerIndex == null) {
+    const detail = 'cannot set non-null failedIndexes when backoffLimitPerIndex is null';
+    return [...problems, invalidValue(path, failed, detail)];
+  }
+  const error = completions === undefined ? undefined : readIndexes(failed, completions).error;
+  if (error !== undefined) problems.push(invalidValue(path, failed, `error parsing failedIndexes: ${error}`));
+  const shared = problems.length === 0 ? sharedIndex(completed, failed) : undefined;
+  if (shared !== undefined) {
+    const detail = `failedIndexes and completedIndexes overlap at index: ${shared}`;
+    problems.push(invalidValue(path, failed, detail));
+  }
+  return problems;
+}
+
+/** The first index that both lists have. */
+function sharedIndex(left: string, right: string): number | undefined {
+  const [spans = [], others = []] = [left, right].map((text) =>
+    text
+      .split(',')
+      .filter((part) => part !== '')
+      .map((part) => part.split('-').map(Number)),
+  );
+  const shared = spans.flatMap(([from = 0, to = from]) =>
+    others
+      .filter(([first = 0, last = first]) => from <= last && first <= to)
+      .map(([first = 0]) => Math.max(from, first)),
+  );
+  return shared.length === 0 ? undefined : Math.min(...shared);
+}
+
+function timeText(time: string): string {
+  const parsed = parseTime(time);
+  return parsed === undefined
+    ? JSON.stringify(time)
+    : `${formatTime(parsed).replace('T', ' ').replace('Z', '')} +0000 UTC`;
 }
 
 /** Whether a Job has run: one that has not may still change where its pods go. */

@@ -1,10 +1,18 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { clone, deepEqual, isObject, type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
-import { validateDns1123Subdomain, validateQualifiedName } from '../../schema/names.ts';
+import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import { isSoundSelector, matchesTemplate, selectorUnchanged } from './deployment.ts';
-import { immutable, labelSelector, notNegative, oneOf, type Problems, selectorText } from './field-checks.ts';
+import {
+  domainPrefixedPath,
+  immutable,
+  labelSelector,
+  notNegative,
+  oneOf,
+  type Problems,
+  selectorText,
+} from './field-checks.ts';
 import {
   duplicate,
   goStringMap,
@@ -15,9 +23,19 @@ import {
   notSupported,
   required,
   tooLong,
+  tooMany,
 } from './field-errors.ts';
-import { defaultWhenEmpty, defaultWhenNull, ensureObject, integer, objectsOf, text } from './fields.ts';
+import {
+  defaultWhenEmpty,
+  defaultWhenNull,
+  ensureObject,
+  integer,
+  isSet,
+  objectsOf,
+  text,
+} from './fields.ts';
 import { goDump } from './go-dump.ts';
+import { readIndexes } from './job-indexes.ts';
 import { hasStarted, jobStatusProblems } from './job-status.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { workloadNameWarnings } from './pod-name-warnings.ts';
@@ -30,6 +48,9 @@ const LEGACY_CONTROLLER_UID = 'controller-uid';
 const LEGACY_JOB_NAME = 'job-name';
 const MAX_INT32 = 2147483647;
 const INDEXED_LIMIT = 100_000;
+/** Of rules of a policy, and of conditions of a rule. */
+const RULES_LIMIT = 20;
+const EXIT_CODES_LIMIT = 255;
 
 export const jobStrategy: Strategy = strategy({
   warnings: withTemplateWarnings(workloadNameWarnings),
@@ -40,14 +61,21 @@ export const jobStrategy: Strategy = strategy({
   fieldLabels: (object) => ({
     'status.successful': String(objectAt(object, 'status')?.succeeded ?? 0),
   }),
-  defaults: (object) => defaultJobSpec(ensureObject(object, 'spec')),
+  defaults(object) {
+    const spec = ensureObject(object, 'spec');
+    defaultJobSpec(spec);
+    const labels = objectAt(spec, 'template', 'metadata', 'labels');
+    // The very same labels, so that the Job gets what is added to them.
+    if (isSet(labels) && Object.keys(object.metadata.labels ?? {}).length === 0)
+      object.metadata.labels = labels as Record<string, string>;
+  },
   prepareForCreate(object) {
     const spec = ensureObject(object, 'spec');
+    const own: unknown = object.metadata.labels;
+    const shared = own === undefined || own === objectAt(spec, 'template', 'metadata', 'labels');
     if (spec.manualSelector !== true) generateSelector(object, spec);
     const labels = stringsAt(spec, 'template', 'metadata', 'labels');
-    if (Object.keys(object.metadata.labels ?? {}).length === 0 && Object.keys(labels).length > 0) {
-      object.metadata.labels = labels;
-    }
+    if (shared && Object.keys(labels).length > 0) object.metadata.labels = { ...labels };
     initialStatus({})(object);
   },
   prepareForUpdate(object) {
@@ -246,17 +274,10 @@ function managerProblems(spec: JsonObject, path: string): Problems {
   const at = `${path}.managedBy`;
   if (manager === '') return [required(at)];
   if (manager.length > MANAGER_LIMIT) return [tooLong(at, MANAGER_LIMIT)];
-  return invalidEach(at, manager, validateDomainPath(manager));
+  return domainPrefixedPath(manager, at);
 }
 
 const MANAGER_LIMIT = 63;
-
-/** `example.com/name`. */
-function validateDomainPath(value: string): string[] {
-  const slash = value.indexOf('/');
-  if (slash < 0) return ['must be a domain-prefixed path (such as "acme.io/foo")'];
-  return validateDns1123Subdomain(value.slice(0, slash));
-}
 
 function successPolicyProblems(spec: JsonObject, path: string, indexed: boolean): Problems {
   const policy = objectAt(spec, 'successPolicy');
@@ -265,6 +286,7 @@ function successPolicyProblems(spec: JsonObject, path: string, indexed: boolean)
   if (!indexed)
     return [invalidAs(at, goDump('batch.SuccessPolicy', policy), 'requires indexed completion mode')];
   const rules = objectsOf(policy, 'rules');
+  if (rules.length > RULES_LIMIT) return [tooMany(`${at}.rules`, rules.length, RULES_LIMIT)];
   if (rules.length === 0)
     return [
       required(`${at}.rules`, 'at least one rules must be specified when the successPolicy is specified'),
@@ -296,35 +318,6 @@ function successPolicyProblems(spec: JsonObject, path: string, indexed: boolean)
   });
 }
 
-/** `1,3-5,7`: how many indexes that are; `error` where it is none of a Job with that many completions. */
-function readIndexes(text: string, completions: number): { total: number; error?: string } {
-  let total = 0;
-  let last = -1;
-  for (const part of text.split(',')) {
-    const [first = '', end = first, ...more] = part.split('-');
-    if (more.length > 0)
-      return {
-        total: 0,
-        error: `the fragment ${JSON.stringify(part)} violates the requirement that an index interval can have at most two parts separated by '-'`,
-      };
-    for (const item of [first, end]) {
-      if (!/^[+-]?\d+$/.test(item)) {
-        return { total: 0, error: `cannot convert string to integer for index: ${JSON.stringify(item)}` };
-      }
-      if (Number(item) >= completions) return { total: 0, error: `too large index: ${JSON.stringify(item)}` };
-    }
-    if (Number(first) <= last) {
-      return { total: 0, error: `non-increasing order, previous: ${last}, current: ${Number(first)}` };
-    }
-    if (Number(end) < Number(first)) {
-      return { total: 0, error: `non-increasing order, previous: ${Number(first)}, current: ${Number(end)}` };
-    }
-    total += Number(end) - Number(first) + 1;
-    last = Number(end);
-  }
-  return { total };
-}
-
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 
 function failurePolicyProblems(
@@ -334,7 +327,9 @@ function failurePolicyProblems(
   perIndex: boolean,
 ): Problems {
   const problems: Problems = [];
-  for (const [index, rule] of objectsOf(policy, 'rules').entries()) {
+  const rules = objectsOf(policy, 'rules');
+  if (rules.length > RULES_LIMIT) problems.push(tooMany(`${path}.rules`, rules.length, RULES_LIMIT));
+  for (const [index, rule] of rules.entries()) {
     const at = `${path}.rules[${index}]`;
     const action = text(rule, 'action');
     if (action === '')
@@ -346,6 +341,8 @@ function failurePolicyProblems(
       problems.push(invalidValue(`${at}.action`, action, 'requires the backoffLimitPerIndex to be set'));
     const exit = objectAt(rule, 'onExitCodes');
     const conditions = objectsOf(rule, 'onPodConditions');
+    if (conditions.length > RULES_LIMIT)
+      problems.push(tooMany(`${at}.onPodConditions`, conditions.length, RULES_LIMIT));
     for (const [i, condition] of conditions.entries()) {
       const path = `${at}.onPodConditions[${i}]`;
       const type = text(condition, 'type');
@@ -377,6 +374,8 @@ function failurePolicyProblems(
             'at least one value is required',
           ),
         );
+      } else if (values.length > EXIT_CODES_LIMIT) {
+        problems.push(tooMany(`${at}.onExitCodes.values`, values.length, EXIT_CODES_LIMIT));
       } else problems.push(...exitCodeProblems(values, text(exit, 'operator'), `${at}.onExitCodes.values`));
     }
   }

@@ -337,10 +337,11 @@ describe('other kinds', () => {
     expect(update('persistentvolumeclaims', sized('3Gi'), old).errors[0]).toContain(
       'spec is immutable after creation',
     );
-    const bound = { ...old, status: { phase: 'Bound' } };
+    const bound = { ...old, status: { phase: 'Bound', capacity: { storage: '1Gi' } } };
     expect(update('persistentvolumeclaims', sized('3Gi'), bound).errors).toEqual([]);
+    expect(update('persistentvolumeclaims', sized('1500Mi'), bound).errors).toEqual([]);
     expect(update('persistentvolumeclaims', sized('1Gi'), bound).errors).toEqual([
-      'spec.resources.requests.storage: Forbidden: field can not be less than previous value',
+      'spec.resources.requests.storage: Forbidden: field can not be less than status.capacity',
     ]);
   });
 });

@@ -1,11 +1,20 @@
 import type { JsonObject } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import { oneOf, type Problems } from './field-checks.ts';
-import { duplicate, invalidAs, invalidEach, invalidValue, notSupported, required } from './field-errors.ts';
+import {
+  duplicate,
+  invalidAs,
+  invalidEach,
+  invalidValue,
+  notSupported,
+  required,
+  tooMany,
+} from './field-errors.ts';
 import { defaultWhenNull, objectsOf, strings, text } from './fields.ts';
 
 /** What webhooks and admission policies have in common: which requests they are about. */
 
+const CONDITIONS_LIMIT = 64;
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 
 /** Rules match any scope unless they say which. */
@@ -63,8 +72,11 @@ function resourceProblems(rule: JsonObject, path: string): Problems {
     const at = `${path}[${index}]`;
     if (resource === '') problems.push(required(at));
     const [name = '', sub] = resource.split('/');
-    if (sub !== undefined && sub !== '*' && resources.includes(`${name}/*`)) {
-      problems.push(invalidValue(at, resource, `if '${name}/*' is present, must not specify ${resource}`));
+    if (sub === undefined) continue;
+    for (const all of [`${name}/*`, `*/${sub}`]) {
+      // Only of what has been read so far.
+      if (resources.slice(0, index).includes(all) && all !== resource)
+        problems.push(invalidValue(at, resource, `if '${all}' is present, must not specify ${resource}`));
     }
   }
   return problems;
@@ -74,7 +86,9 @@ function resourceProblems(rule: JsonObject, path: string): Problems {
 export function validateMatchConditions(parent: JsonObject, path: string): Problems {
   const problems: Problems = [];
   const names = new Set<string>();
-  for (const [index, condition] of objectsOf(parent, 'matchConditions').entries()) {
+  const conditions = objectsOf(parent, 'matchConditions');
+  if (conditions.length > CONDITIONS_LIMIT) problems.push(tooMany(path, conditions.length, CONDITIONS_LIMIT));
+  for (const [index, condition] of conditions.entries()) {
     const at = `${path}[${index}]`;
     const name = text(condition, 'name');
     if (name === '') problems.push(required(`${at}.name`));

@@ -13,6 +13,8 @@ import {
   cidr,
   dns1123Label,
   dns1123Subdomain,
+  domainPrefixedPath,
+  ipFamily,
   labelSelector,
   oneOf,
   type Problems,
@@ -43,6 +45,11 @@ export const ingressStrategy: Strategy = strategy({
   prepareForStatusUpdate: keepSpec,
   validateStatusUpdate: loadBalancerProblems,
   validateCreate: (ingress) => classAnnotationProblems(ingress),
+  // A change of something else says nothing of it.
+  warnings: (ingress, old) =>
+    old === undefined && ingress.metadata.annotations?.[CLASS_ANNOTATION] !== undefined
+      ? [`annotation "${CLASS_ANNOTATION}" is deprecated, please use 'spec.ingressClassName' instead`]
+      : [],
   validate(ingress) {
     const spec = objectAt(ingress, 'spec') ?? {};
     const problems: Problems = [];
@@ -93,9 +100,10 @@ function ruleProblems(rule: JsonObject, path: string): Problems {
   const problems: Problems = [];
   const host = text(rule, 'host');
   if (host !== '') {
-    if (isIP(host) !== 0) {
+    if (ipFamily(host) !== 0) {
       problems.push(invalidValue(`${path}.host`, host, 'must be a DNS name, not an IP address'));
-    } else problems.push(...hostProblems(host, `${path}.host`));
+    }
+    problems.push(...hostProblems(host, `${path}.host`));
   }
   const http = objectAt(rule, 'http');
   if (http === undefined) return problems;
@@ -105,7 +113,7 @@ function ruleProblems(rule: JsonObject, path: string): Problems {
     const at = `${path}.http.paths[${index}]`;
     const type = text(item, 'pathType');
     const given = text(item, 'path');
-    if (type === '') {
+    if (item.pathType == null) {
       problems.push(required(`${at}.pathType`, 'pathType must be specified'));
       continue;
     }
@@ -116,6 +124,9 @@ function ruleProblems(rule: JsonObject, path: string): Problems {
       for (const part of ['//', '/./', '/../', '%2f', '%2F']) {
         if (given.includes(part))
           problems.push(invalidValue(`${at}.path`, given, `must not contain '${part}'`));
+      }
+      for (const end of ['/..', '/.']) {
+        if (given.endsWith(end)) problems.push(invalidValue(`${at}.path`, given, `cannot end with '${end}'`));
       }
     }
     problems.push(...backendProblems(objectAt(item, 'backend') ?? {}, `${at}.backend`));
@@ -180,11 +191,7 @@ export const ingressClassStrategy: Strategy = strategy({
     const controller = text(spec, 'controller');
     const problems: Problems = [];
     if (controller === '') problems.push(required('spec.controller'));
-    else if (!controller.includes('/')) {
-      problems.push(
-        invalidValue('spec.controller', controller, 'must be a domain-prefixed path (such as "acme.io/foo")'),
-      );
-    }
+    else problems.push(...domainPrefixedPath(controller, 'spec.controller'));
     if (controller.length > CONTROLLER_LIMIT) problems.push(tooLong('spec.controller', CONTROLLER_LIMIT));
     const parameters = objectAt(spec, 'parameters');
     if (parameters) {

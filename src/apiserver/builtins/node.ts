@@ -1,4 +1,6 @@
-import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { deepEqual, type JsonObject, type JsonValue, objectAt } from '../../schema/json.ts';
+import { jsonProblem } from '../../schema/json-problem.ts';
 import { validateLabelValue, validateQualifiedName } from '../../schema/names.ts';
 import { parseQuantity } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
@@ -31,74 +33,122 @@ export const nodeStrategy: Strategy = strategy({
   },
   // Nodes register with their status: it is what the node knows of itself, and is kept.
   prepareForCreate(node, context) {
+    dropConfigSource(node, undefined);
     const spec = ensureObject(node, 'spec');
     if (!context.disabledAdmission?.has('TaintNodesByCondition')) addNotReadyTaint(spec);
     const status = ensureObject(node, 'status');
+    delete status.config;
     const endpoints = ensureObject(ensureObject(status, 'daemonEndpoints'), 'kubeletEndpoint');
     endpoints.Port ??= 0;
     const info = ensureObject(status, 'nodeInfo');
     for (const key of NODE_INFO) info[key] ??= '';
   },
-  prepareForStatusUpdate: keepSpec,
+  prepareForUpdate: (node, old) => dropConfigSource(node, old),
+  prepareForStatusUpdate(node, old) {
+    keepSpec(node, old);
+    const status = objectAt(node, 'status');
+    if (objectAt(old, 'status')?.config == null) delete status?.config;
+  },
   warnings: (node) =>
     text(objectAt(node, 'spec'), 'externalID') === ''
       ? []
       : ['spec.externalID: this field is deprecated, and is unused by Kubernetes'],
-  validate(node) {
-    const spec = objectAt(node, 'spec');
-    const problems: Problems = [];
-    const seen = new Set<string>();
-    for (const [index, taint] of objectsOf(spec, 'taints').entries()) {
-      const at = `metadata.taints[${index}]`;
-      const key = text(taint, 'key');
-      problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
-      const value = text(taint, 'value');
-      problems.push(...invalidEach(`${at}.value`, value, validateLabelValue(value)));
-      const effect = text(taint, 'effect');
-      if (effect === '') problems.push(required(`${at}.effect`));
-      else problems.push(...oneOf(taint, at, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']));
-      const pair = `${key}/${effect}`;
-      if (seen.has(pair)) {
-        problems.push({
-          ...duplicateAs(at, goDump('core.Taint', taint)),
-          detail: 'taints must be unique by key and effect pair',
-        });
-      }
-      seen.add(pair);
-    }
-    const status = objectAt(node, 'status');
-    for (const key of ['capacity', 'allocatable']) {
-      const amounts = objectAt(status, key) ?? {};
-      for (const name in amounts) {
-        problems.push(...amountProblems(name, amounts[name], `status.${key}.${name}`));
-      }
-    }
-    for (const [index, block] of strings(spec, 'podCIDRs').entries()) {
-      problems.push(...cidr(block, `spec.podCIDRs[${index}]`));
-    }
-    const blocks = strings(spec, 'podCIDRs');
-    const families = new Set(blocks.map((block) => block.includes(':')));
-    if (blocks.length > 1 && (families.size < 2 || blocks.length > 2))
-      problems.push(
-        invalidValue('spec.podCIDRs', blocks, 'may specify no more than one CIDR for each IP family'),
-      );
-    return problems;
-  },
-  validateUpdate(node, old) {
-    const now = objectAt(node, 'spec');
-    const before = objectAt(old, 'spec');
-    const problems: Problems = [];
-    const fixed = (key: string, name: string): void => {
-      if (!isSet(before?.[key]) || deepEqual(before?.[key], now?.[key])) return;
-      problems.push(forbidden(`spec.${key}`, `node updates may not change ${name} except from "" to valid`));
-    };
-    fixed('podCIDRs', 'podCIDR');
-    fixed('providerID', 'providerID');
-    if (text(now, 'externalID') !== text(before, 'externalID'))
-      problems.push(forbidden('spec.externalID', 'may not be updated'));
-    return problems;
-  },
+  validate: (node) => [...commonProblems(node), ...blockProblems(objectAt(node, 'spec'))],
+  // What does not depend on the change is looked at twice, but for the blocks.
+  validateUpdate: (node, old) => [...commonProblems(node), ...changeProblems(node, old)],
+  validateStatusUpdate: (node, old) => [...commonProblems(node), ...changeProblems(node, old)],
 });
+
+function commonProblems(node: KubeObject): Problems {
+  const problems = avoidedPodsProblems(node);
+  const seen = new Set<string>();
+  for (const [index, taint] of objectsOf(objectAt(node, 'spec'), 'taints').entries()) {
+    const at = `metadata.taints[${index}]`;
+    const key = text(taint, 'key');
+    problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
+    const value = text(taint, 'value');
+    problems.push(...invalidEach(`${at}.value`, value, validateLabelValue(value)));
+    const effect = text(taint, 'effect');
+    if (effect === '') problems.push(required(`${at}.effect`));
+    else problems.push(...oneOf(taint, at, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']));
+    const pair = `${key}/${effect}`;
+    if (seen.has(pair)) {
+      problems.push({
+        ...duplicateAs(at, goDump('core.Taint', taint)),
+        detail: 'taints must be unique by key and effect pair',
+      });
+    }
+    seen.add(pair);
+  }
+  const status = objectAt(node, 'status');
+  for (const key of ['capacity', 'allocatable']) {
+    const amounts = objectAt(status, key) ?? {};
+    for (const name in amounts) {
+      problems.push(...amountProblems(name, amounts[name], `status.${key}.${name}`));
+    }
+  }
+  return problems;
+}
+
+function blockProblems(spec: JsonObject | undefined): Problems {
+  const blocks = strings(spec, 'podCIDRs');
+  const problems = blocks.flatMap((block, index) => cidr(block, `spec.podCIDRs[${index}]`));
+  const families = new Set(blocks.map((block) => block.includes(':')));
+  if (blocks.length > 1 && (families.size < 2 || blocks.length > 2))
+    problems.push(
+      invalidValue('spec.podCIDRs', blocks, 'may specify no more than one CIDR for each IP family'),
+    );
+  return problems;
+}
+
+function changeProblems(node: KubeObject, old: KubeObject): Problems {
+  const now = objectAt(node, 'spec');
+  const before = objectAt(old, 'spec');
+  const problems: Problems = [];
+  const addresses = objectsOf(objectAt(node, 'status'), 'addresses');
+  for (const [index, address] of addresses.entries()) {
+    if (addresses.slice(0, index).some((other) => deepEqual(other, address)))
+      problems.push(duplicateAs(`status.addresses[${index}]`, goDump('core.NodeAddress', address)));
+  }
+  const fixed = (key: string, name: string): void => {
+    if (!isSet(before?.[key]) || deepEqual(before?.[key], now?.[key])) return;
+    problems.push(forbidden(`spec.${key}`, `node updates may not change ${name} except from "" to valid`));
+  };
+  fixed('podCIDRs', 'podCIDR');
+  fixed('providerID', 'providerID');
+  if (text(now, 'externalID') !== text(before, 'externalID'))
+    problems.push(forbidden('spec.externalID', 'may not be updated'));
+  return problems;
+}
+
+const AVOIDED_PODS = 'scheduler.alpha.kubernetes.io/preferAvoidPods';
+
+/** Controllers whose pods a node would rather not have, in an annotation that nothing reads any more. */
+function avoidedPodsProblems(node: KubeObject): Problems {
+  const given = node.metadata.annotations?.[AVOIDED_PODS];
+  if (given === undefined) return [];
+  let value: JsonValue;
+  try {
+    value = JSON.parse(given) as JsonValue;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const why = jsonProblem(given) ?? error.message;
+    return [invalidValue('metadata.annotations.AvoidPods', AVOIDED_PODS, why)];
+  }
+  return objectsOf(value, 'preferAvoidPods').flatMap((entry, index) => {
+    const at = `metadata.annotations.${AVOIDED_PODS}[${index}].PodSignature`;
+    const controller = objectAt(entry, 'podSignature', 'podController');
+    if (controller === undefined) return [required(at)];
+    return controller.controller === true
+      ? []
+      : [invalidValue(`${at}.PodController.Controller`, false, 'must point to a controller')];
+  });
+}
+
+/** Nodes are not configured by the API any more. */
+function dropConfigSource(node: KubeObject, old: KubeObject | undefined): void {
+  if (objectAt(old ?? {}, 'spec')?.configSource == null) delete objectAt(node, 'spec')?.configSource;
+}
 
 /** The block of addresses of a node is the first of its blocks; where they differ, the single one is right. */
 function settleBlocks(spec: JsonObject): void {

@@ -1,44 +1,19 @@
-import { posix } from 'node:path';
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { parseQuantity } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import {
-  accessModeProblems,
-  capacityProblems,
-  claimStatusProblems,
-  classNameProblems,
-  VOLUME_MODES,
-  validateClaimSpec,
-} from './claim-validation.ts';
-import { dns1123Label, dns1123Subdomain, immutableText, oneOf, type Problems } from './field-checks.ts';
-import { forbidden, IMMUTABLE, invalidAs, notSupportedAs, required } from './field-errors.ts';
+import { claimStatusProblems, validateClaimSpec } from './claim-validation.ts';
+import { immutableText, type Problems } from './field-checks.ts';
+import { forbidden, IMMUTABLE, invalidAs } from './field-errors.ts';
 import { assign, defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
-import { goDump, quantityDump } from './go-dump.ts';
+import { goDump } from './go-dump.ts';
 import { defaultVolumeSource } from './pod-defaults.ts';
 import { changeText, copyField } from './pod-update.ts';
-import { validateNodeSelector } from './pod-validation.ts';
+import { amountWarnings, deprecatedSourceWarnings } from './pod-warnings.ts';
 import { canonicalResources } from './resource-list.ts';
-import {
-  driverName,
-  SOURCES as SHARED_SOURCES,
-  type SourceCheck,
-  validateSources,
-} from './volume-sources.ts';
-
-const NOT_SOURCES = [
-  'accessModes',
-  'capacity',
-  'claimRef',
-  'mountOptions',
-  'nodeAffinity',
-  'persistentVolumeReclaimPolicy',
-  'storageClassName',
-  'volumeAttributesClassName',
-  'volumeMode',
-];
+import { NOT_SOURCES, volumeSpecProblems } from './volume-spec.ts';
 
 const RECYCLE_WARNING =
   'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.';
@@ -68,38 +43,8 @@ export const persistentVolumeStrategy: Strategy = strategy({
       status.lastPhaseTransitionTime = formatTime(context.now);
   },
   validateStatusUpdate: () => [],
-  warnings: (volume) =>
-    text(objectAt(volume, 'spec'), 'persistentVolumeReclaimPolicy') === 'Recycle' ? [RECYCLE_WARNING] : [],
-  validate(volume) {
-    const spec = objectAt(volume, 'spec') ?? {};
-    const problems = accessModeProblems(spec, 'spec');
-    const capacity = objectAt(spec, 'capacity');
-    const names = Object.keys(capacity ?? {});
-    if (names.length === 0) problems.push(required('spec.capacity'));
-    if (capacity?.storage === undefined || names.length > 1) {
-      problems.push(notSupportedAs('spec.capacity', amountsText(capacity), ['storage']));
-    }
-    for (const name of names) problems.push(...capacityProblems(capacity?.[name], `spec.capacity[${name}]`));
-    problems.push(
-      ...oneOf(spec, 'spec', 'persistentVolumeReclaimPolicy', ['Delete', 'Recycle', 'Retain']),
-      ...oneOf(spec, 'spec', 'volumeMode', VOLUME_MODES),
-      ...classNameProblems(spec, 'spec.storageClassName'),
-    );
-    problems.push(...validateSources(spec, 'spec', OTHERS, SOURCES));
-    if (text(spec, 'persistentVolumeReclaimPolicy') === 'Recycle' && isRoot(objectAt(spec, 'hostPath')))
-      problems.push(
-        forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'"),
-      );
-    const affinity = objectAt(spec, 'nodeAffinity');
-    const terms = objectAt(affinity, 'required');
-    if (terms) problems.push(...validateNodeSelector(terms, 'spec.nodeAffinity.required'));
-    else if (affinity) {
-      problems.push(required('spec.nodeAffinity.required', 'must specify required node constraints'));
-    } else if (isObject(spec.local)) {
-      problems.push(required('spec.nodeAffinity', 'Local volume requires node affinity'));
-    }
-    return problems;
-  },
+  warnings,
+  validate: (volume) => volumeSpecProblems(objectAt(volume, 'spec') ?? {}, 'spec'),
   validateUpdate(volume, old) {
     const now = sourcesOf(objectAt(volume, 'spec'));
     const before = sourcesOf(objectAt(old, 'spec'));
@@ -128,7 +73,39 @@ export const persistentVolumeStrategy: Strategy = strategy({
   },
 });
 
+const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
+const MOUNT_ANNOTATION = 'volume.beta.kubernetes.io/mount-options';
+/** Annotations that have become fields: what they are called now, and since when. */
+const OLD_ANNOTATIONS: readonly (readonly [key: string, since: string, field: string])[] = [
+  [CLASS_ANNOTATION, 'v1.8', 'storageClassName'],
+  [MOUNT_ANNOTATION, 'v1.31', 'mountOptions'],
+];
+
+function annotationWarnings(object: KubeObject, old: typeof OLD_ANNOTATIONS): string[] {
+  const annotations = object.metadata.annotations ?? {};
+  return old
+    .filter(([key]) => annotations[key] !== undefined)
+    .map(
+      ([key, since, field]) =>
+        `metadata.annotations[${key}]: deprecated since ${since}; use "${field}" attribute instead`,
+    );
+}
+
+export function claimSpecWarnings(spec: JsonObject | undefined, path: string): string[] {
+  return amountWarnings(spec, path, ['requests', 'limits']);
+}
+
+function warnings(volume: KubeObject): string[] {
+  const spec = objectAt(volume, 'spec') ?? {};
+  return [
+    ...annotationWarnings(volume, OLD_ANNOTATIONS),
+    ...(text(spec, 'persistentVolumeReclaimPolicy') === 'Recycle' ? [RECYCLE_WARNING] : []),
+    ...deprecatedSourceWarnings(spec, 'spec'),
+  ];
+}
+
 export const persistentVolumeClaimStrategy: Strategy = strategy({
+  validateTwice: true,
   returnsDeleted: true,
   resetFields: statusResetFields('spec'),
   defaults: (claim) => defaultClaim(asJson(claim)),
@@ -137,6 +114,10 @@ export const persistentVolumeClaimStrategy: Strategy = strategy({
     mirrorDataSource(ensureObject(asJson(claim), 'spec'));
     initialStatus({ phase: 'Pending' })(claim);
   },
+  warnings: (claim) => [
+    ...annotationWarnings(claim, OLD_ANNOTATIONS.slice(0, 1)),
+    ...claimSpecWarnings(objectAt(claim, 'spec'), 'spec'),
+  ],
   prepareForUpdate: (claim) => mirrorDataSource(ensureObject(asJson(claim), 'spec')),
   prepareForStatusUpdate: keepSpec,
   validateStatusUpdate: claimStatusProblems,
@@ -170,9 +151,11 @@ export const persistentVolumeClaimStrategy: Strategy = strategy({
     }
     problems.push(...immutableText(objectAt(claim, 'spec'), objectAt(old, 'spec'), '', 'volumeMode'));
     const [wanted, had] = sizes;
-    if (bound && wanted !== undefined && had !== undefined && wanted.nanos < had.nanos) {
+    // Who has asked for too much may ask for less, but not for less than there is already.
+    const least = parseQuantity(objectAt(old, 'status', 'capacity')?.storage)?.nanos ?? 0n;
+    if (wanted !== undefined && had !== undefined && wanted.nanos < had.nanos && wanted.nanos <= least) {
       problems.push(
-        forbidden('spec.resources.requests.storage', 'field can not be less than previous value'),
+        forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity'),
       );
     }
     return problems;
@@ -193,8 +176,7 @@ function mirrorDataSource(spec: JsonObject): void {
   if (source && !CLAIMS_AND_SNAPSHOTS.includes(`${text(source, 'apiGroup')}/${text(source, 'kind')}`))
     delete spec.dataSource;
   const reference = objectAt(spec, 'dataSourceRef');
-  if (reference && (text(reference, 'namespace') !== '' || isEmptyReference(reference)))
-    delete spec.dataSourceRef;
+  if (reference && text(reference, 'namespace') !== '') delete spec.dataSourceRef;
   if (isObject(spec.dataSource) && spec.dataSourceRef == null) {
     spec.dataSourceRef = clone(spec.dataSource);
   } else if (spec.dataSource == null && isObject(spec.dataSourceRef)) {
@@ -202,64 +184,10 @@ function mirrorDataSource(spec: JsonObject): void {
   }
 }
 
-/** Amounts as messages show them once somebody has asked for their texts. */
-function amountsText(amounts: JsonObject | undefined): string {
-  if (amounts === undefined) return goDump('core.ResourceList', undefined);
-  const texts = Object.keys(amounts)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${quantityDump(amounts[name], String(amounts[name]))}`);
-  return `core.ResourceList{${texts.join(', ')}}`;
-}
-
-function isRoot(hostPath: JsonObject | undefined): boolean {
-  return hostPath !== undefined && posix.normalize(text(hostPath, 'path')) === '/';
-}
-
 const CLAIMS_AND_SNAPSHOTS: readonly string[] = [
   '/PersistentVolumeClaim',
   'snapshot.storage.k8s.io/VolumeSnapshot',
 ];
-
-function isEmptyReference(reference: JsonObject): boolean {
-  return text(reference, 'kind') === '' && text(reference, 'name') === '';
-}
-
-const OTHERS: ReadonlySet<string> = new Set(NOT_SOURCES);
-
-/** Sources of a volume that differ from those of pods: they name secrets with their namespaces. */
-const SOURCES: Readonly<Record<string, SourceCheck>> = {
-  // What does not even begin like such a name is told of in fewer words.
-  iscsi: (source, path) =>
-    (SHARED_SOURCES.iscsi?.(source, path) ?? []).map((problem) =>
-      problem.path === `${path}.iqn` &&
-      !/^(iqn|eui|naa)/.test(text(source, 'iqn')) &&
-      problem.type === 'Invalid'
-        ? { ...problem, detail: 'must be valid format' }
-        : problem,
-    ),
-  csi(source, path) {
-    const problems = driverName(text(source, 'driver'), `${path}.driver`);
-    if (text(source, 'volumeHandle') === '') problems.push(required(`${path}.volumeHandle`));
-    for (const key of [
-      'controllerPublishSecretRef',
-      'controllerExpandSecretRef',
-      'nodeStageSecretRef',
-      'nodePublishSecretRef',
-      'nodeExpandSecretRef',
-    ]) {
-      const ref = objectAt(source, key);
-      if (ref === undefined) continue;
-      const at = `${path}.${key}`;
-      const name = text(ref, 'name');
-      const namespace = text(ref, 'namespace');
-      problems.push(...(name === '' ? [required(`${at}.name`)] : dns1123Subdomain(name, `${at}.name`)));
-      problems.push(
-        ...(namespace === '' ? [required(`${at}.namespace`)] : dns1123Label(namespace, `${at}.namespace`)),
-      );
-    }
-    return problems;
-  },
-};
 
 /** Keeps volumes and claims in use from vanishing; a controller takes the finalizer away. */
 function protect(object: KubeObject, finalizer: string, disabled: ReadonlySet<string> | undefined): void {

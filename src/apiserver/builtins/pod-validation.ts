@@ -30,7 +30,7 @@ import { integer, objectsOf, strings, text } from './fields.ts';
 import { goDiff } from './go-diff.ts';
 import { containerResourceName, notNegativeQuantity } from './resource-list.ts';
 import { validateVolumes } from './volume-validation.ts';
-import { windowsProblems } from './windows-pod.ts';
+import { linuxProblems, windowsProblems } from './windows-pod.ts';
 
 const NAMESERVERS_LIMIT = 3;
 const MAX_SECONDS = 2147483647;
@@ -120,6 +120,7 @@ export function validatePodSpec(spec: JsonObject, path: string, claims: readonly
     else if (name !== 'linux' && name !== 'windows') {
       problems.push(notSupported(`${path}.os`, name, ['linux', 'windows']));
     } else if (name === 'windows') problems.push(...windowsProblems(spec, path));
+    else problems.push(...linuxProblems(spec, path));
   }
   const overhead = objectAt(spec, 'overhead') ?? {};
   for (const name in overhead) {
@@ -202,6 +203,8 @@ function templateMetadataProblems(template: JsonObject | undefined, path: string
   ];
 }
 
+const SEARCHES_LIMIT = 32;
+
 function dnsProblems(spec: JsonObject, path: string): Problems {
   const problems = oneOf(spec, path, 'dnsPolicy', DNS_POLICIES);
   const config = objectAt(spec, 'dnsConfig');
@@ -225,7 +228,12 @@ function dnsProblems(spec: JsonObject, path: string): Problems {
   for (const [index, server] of servers.entries()) {
     problems.push(...ipAddress(server, `${path}.dnsConfig.nameservers[${index}]`));
   }
-  for (const [index, search] of strings(config, 'searches').entries()) {
+  const searches = strings(config, 'searches');
+  if (searches.length > SEARCHES_LIMIT) {
+    const detail = `must not have more than ${SEARCHES_LIMIT} search paths`;
+    problems.push(invalidValue(`${path}.dnsConfig.searches`, searches, detail));
+  }
+  for (const [index, search] of searches.entries()) {
     // A trailing dot makes a name absolute, and a lone dot is the root. Names of services have underscores, as in `_sip._tcp`.
     if (search === '.') continue;
     const name = search.replace(/\.$/, '');

@@ -45,6 +45,21 @@ export function podSpecWarnings(spec: JsonObject | undefined, path: string): str
       warnings.push(...containerWarnings(container, `${path}.${role}[${index}]`));
     }
   }
+  for (const kind of ['podAffinity', 'podAntiAffinity']) {
+    const rules = objectAt(spec, 'affinity', kind);
+    const at = `${path}.affinity.${kind}`;
+    for (const [list, within] of [
+      ['requiredDuringSchedulingIgnoredDuringExecution', undefined],
+      ['preferredDuringSchedulingIgnoredDuringExecution', 'podAffinityTerm'],
+    ] as const) {
+      for (const [index, item] of objectsOf(rules, list).entries()) {
+        const term = within === undefined ? item : objectAt(item, within);
+        if (isObject(term?.labelSelector)) continue;
+        const where = `${at}.${list}[${index}]${within === undefined ? '' : `.${within}`}`;
+        warnings.push(`${where}.labelSelector: a null labelSelector results in matching no pod`);
+      }
+    }
+  }
   for (const [index, constraint] of objectsOf(spec, 'topologySpreadConstraints').entries()) {
     if (isObject(constraint.labelSelector)) continue;
     const at = `${path}.topologySpreadConstraints[${index}].labelSelector`;
@@ -58,12 +73,17 @@ export function podSpecWarnings(spec: JsonObject | undefined, path: string): str
   return warnings;
 }
 
-function volumeWarnings(volume: JsonObject, path: string): string[] {
-  const warnings = DEPRECATED.filter(([field]) => isObject(volume[field])).map(
+/** What is said of the source of a volume that Kubernetes has given up. */
+export function deprecatedSourceWarnings(volume: JsonObject, path: string): string[] {
+  return DEPRECATED.filter(([field]) => isObject(volume[field])).map(
     ([, name, since]) => `${path}.${name}: ${since}`,
   );
-  const projected = objectAt(volume, 'projected');
-  if (projected && objectsOf(projected, 'sources').length === 0) {
+}
+
+function volumeWarnings(volume: JsonObject, path: string): string[] {
+  const warnings = deprecatedSourceWarnings(volume, path);
+  for (const source of objectsOf(objectAt(volume, 'projected'), 'sources')) {
+    if (Object.values(source).some(isObject)) continue;
     warnings.push(`volume ${JSON.stringify(text(volume, 'name'))} (Projected) has no sources provided`);
   }
   const claim = objectAt(volume, 'ephemeral', 'volumeClaimTemplate', 'spec');
@@ -83,7 +103,13 @@ function containerWarnings(container: JsonObject, path: string): string[] {
     }
     variables.add(name);
   }
-  for (const [index, port] of objectsOf(container, 'ports').entries()) {
+  const ports = objectsOf(container, 'ports');
+  for (const [index, port] of ports.entries()) {
+    const same = ports.findIndex((other) =>
+      ['containerPort', 'hostPort', 'hostIP', 'protocol'].every((key) => other[key] === port[key]),
+    );
+    if (same < index)
+      warnings.push(`${path}.ports[${index}]: duplicate port definition with ${path}.ports[${same}]`);
     const ip = text(port, 'hostIP');
     if (ip === '' || isSet(port.hostPort)) continue;
     warnings.push(
@@ -94,9 +120,13 @@ function containerWarnings(container: JsonObject, path: string): string[] {
 }
 
 /** Parts of bytes, which are rounded up in the end. */
-function amountWarnings(holder: JsonObject | undefined, path: string): string[] {
+export function amountWarnings(
+  holder: JsonObject | undefined,
+  path: string,
+  lists: readonly string[] = ['limits', 'requests'],
+): string[] {
   const warnings: string[] = [];
-  for (const list of ['limits', 'requests']) {
+  for (const list of lists) {
     const amounts = objectAt(holder, 'resources', list);
     for (const name of BYTES) {
       const quantity = parseQuantity(amounts?.[name]);

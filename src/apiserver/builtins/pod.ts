@@ -3,6 +3,7 @@ import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject, objectAt, stringAt } from '../../schema/json.ts';
 import type { Strategy, StrategyContext } from '../resource.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import type { Problems } from './field-checks.ts';
 import { forbidden } from './field-errors.ts';
 import {
   assign,
@@ -114,6 +115,7 @@ export const podStrategy: Strategy = strategy({
       ...(objectsOf(spec, 'schedulingGates').length > 0 && text(spec, 'nodeName') !== ''
         ? [forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared')]
         : []),
+      ...(text(spec, 'serviceAccountName') === '' ? tokenProblems(spec) : []),
     ];
   },
   gracePeriod(pod, asked) {
@@ -135,7 +137,8 @@ export const podStrategy: Strategy = strategy({
       'spec.hostNetwork': String(spec?.hostNetwork === true),
       'status.phase': text(status, 'phase'),
       'status.podIP': text(status, 'podIP') || (ips[0] ?? ''),
-      'status.podIPs': text(status, 'podIP') || (ips[0] ?? ''),
+      // Asked for by this name, none is found.
+      'status.podIPs': '',
       'status.nominatedNodeName': text(status, 'nominatedNodeName'),
     };
   },
@@ -175,4 +178,20 @@ export function qosClassOf(spec: JsonObject): 'Guaranteed' | 'Burstable' | 'Best
 function setQuantity(list: JsonObject | undefined, name: string): string | undefined {
   const value = list?.[name];
   return typeof value === 'string' && !isZeroQuantity(value) ? value : undefined;
+}
+
+/** A token is somebody's. */
+function tokenProblems(spec: JsonObject | undefined): Problems {
+  return objectsOf(spec, 'volumes').flatMap((volume, index) =>
+    objectsOf(objectAt(volume, 'projected'), 'sources').flatMap((source, i) =>
+      objectAt(source, 'serviceAccountToken') === undefined
+        ? []
+        : [
+            forbidden(
+              `spec.volumes[${index}].projected.sources[${i}].serviceAccountToken`,
+              'must not be specified when serviceAccountName is not set',
+            ),
+          ],
+    ),
+  );
 }

@@ -3,11 +3,12 @@ import { deepEqual } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
 import { oneOf, type Problems } from './field-checks.ts';
-import { forbidden, IMMUTABLE, invalidValue } from './field-errors.ts';
+import { forbidden, IMMUTABLE, invalidValue, required } from './field-errors.ts';
 import { defaultWhenNull, integer } from './fields.ts';
 import { SYSTEM_PRIORITIES } from './pod-admission.ts';
 
 const USER_LIMIT = 1_000_000_000;
+const SYSTEM_PREFIX = 'system-';
 
 export const priorityClassStrategy: Strategy = strategy({
   // Its value never changes, so that the generation stays what it is at first.
@@ -18,15 +19,16 @@ export const priorityClassStrategy: Strategy = strategy({
     if (old.metadata.generation !== undefined) object.metadata.generation = old.metadata.generation;
   },
   defaults: (object) => defaultWhenNull(asJson(object), 'preemptionPolicy', 'PreemptLowerPriority'),
-  validateCreate: nameProblems,
-  validate(object) {
+  // An update changes nothing of it.
+  validateCreate(object) {
     const json = asJson(object);
-    const problems: Problems = [];
+    const problems = nameProblems(object);
     const value = integer(json, 'value') ?? 0;
-    if (value > USER_LIMIT && !isSystem(object)) {
+    if (value > USER_LIMIT && !object.metadata.name?.startsWith(SYSTEM_PREFIX)) {
       problems.push(forbidden('value', `maximum allowed value of a user defined priority is ${USER_LIMIT}`));
     }
-    problems.push(...oneOf(json, '', 'preemptionPolicy', ['PreemptLowerPriority', 'Never']));
+    if (json.preemptionPolicy === '') problems.push(required('preemptionPolicy'));
+    else problems.push(...oneOf(json, '', 'preemptionPolicy', ['PreemptLowerPriority', 'Never']));
     return problems;
   },
   validateUpdate(object, old) {
@@ -47,7 +49,7 @@ function isSystem(object: KubeObject): boolean {
 
 function nameProblems(object: KubeObject): Problems {
   const name = object.metadata.name ?? '';
-  if (!name.startsWith('system-')) return [];
+  if (!name.startsWith(SYSTEM_PREFIX)) return [];
   const why = "priority class names with 'system-' prefix are reserved for system use only. error: ";
   if (!isSystem(object)) {
     return [forbidden('metadata.name', `${why}${name} is not a known system priority class`)];

@@ -25,6 +25,7 @@ import { goDump, quantityDump } from './go-dump.ts';
 import {
   canonicalResources,
   containerResourceName,
+  isExtendedResource,
   notNegativeQuantity,
   resourceName,
   standardProblems,
@@ -78,28 +79,12 @@ export const resourceQuotaStrategy: Strategy = strategy({
   },
   prepareForCreate: initialStatus({}),
   prepareForStatusUpdate: keepSpec,
+  validateStatusUpdate: (object) =>
+    ['hard', 'used'].flatMap((key) => amountProblems(objectAt(object, 'status', key) ?? {}, `status.${key}`)),
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const hard = objectAt(spec, 'hard') ?? {};
-    const problems: Problems = [];
-    for (const name in hard) {
-      const at = `spec.hard[${name}]`;
-      const wrong = resourceName(name, at);
-      problems.push(...(wrong.length > 0 ? wrong : standardProblems(name, at)));
-      if (
-        !name.includes('/') &&
-        !QUOTA_RESOURCES.includes(name) &&
-        !/^(requests\.|limits\.)?hugepages-/.test(name)
-      ) {
-        problems.push(invalidAs(at, name, 'must be a standard resource for quota'));
-      }
-      problems.push(...notNegativeQuantity(hard[name], at));
-      const quantity = parseQuantity(hard[name]);
-      const counted = COUNTED.includes(name) || name.startsWith('count/');
-      if (counted && quantity !== undefined && quantityMillis(quantity) % 1000n !== 0n) {
-        problems.push(invalidAs(at, quantityDump(hard[name]), 'must be an integer'));
-      }
-    }
+    const problems = amountProblems(hard, 'spec.hard');
     problems.push(...scopeProblems(spec, hard));
     return problems;
   },
@@ -111,15 +96,34 @@ export const resourceQuotaStrategy: Strategy = strategy({
   },
 });
 
+/** Amounts of resources that are counted, at their path. */
+function amountProblems(amounts: JsonObject, path: string): Problems {
+  const problems: Problems = [];
+  for (const name in amounts) {
+    const at = `${path}[${name}]`;
+    const wrong = resourceName(name, at);
+    problems.push(...(wrong.length > 0 ? wrong : standardProblems(name, at)));
+    if (!name.includes('/') && !QUOTA_RESOURCES.includes(name) && !/^(requests\.)?hugepages-/.test(name)) {
+      problems.push(invalidAs(at, name, 'must be a standard resource for quota'));
+    }
+    problems.push(...notNegativeQuantity(amounts[name], at));
+    const quantity = parseQuantity(amounts[name]);
+    const counted = COUNTED.includes(name) || isExtendedResource(name);
+    if (counted && quantity !== undefined && quantityMillis(quantity) % 1000n !== 0n) {
+      problems.push(invalidAs(at, quantityDump(amounts[name]), 'must be an integer'));
+    }
+  }
+  return problems;
+}
+
 function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
   const scopes = strings(spec, 'scopes');
   const problems: Problems = [];
   const shown = scopesText(scopes);
   for (const scope of scopes) {
     if (!SCOPES.includes(scope)) problems.push(invalidAs('spec.scopes', shown, 'unsupported scope'));
-    else if (scope === 'BestEffort' && Object.keys(hard).some(isBeyondPods)) {
+    for (const _ of outsideScope(scope, hard))
       problems.push(invalidAs('spec.scopes', shown, 'unsupported scope applied to resource'));
-    }
   }
   const selector = objectAt(spec, 'scopeSelector');
   for (const expression of objectsOf(selector, 'matchExpressions')) {
@@ -128,7 +132,7 @@ function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
     const operator = text(expression, 'operator');
     const values = strings(expression, 'values');
     if (!SCOPES.includes(name)) problems.push(invalidValue(`${at}.scopeName`, name, 'unsupported scope'));
-    else if (name === 'BestEffort' && Object.keys(hard).some(isBeyondPods))
+    for (const _ of outsideScope(name, hard))
       problems.push(
         invalidAs(at, goDump('core.ScopeSelector', selector), 'unsupported scope applied to resource'),
       );
@@ -144,7 +148,7 @@ function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
       }
     } else if (operator === 'Exists' || operator === 'DoesNotExist') {
       if (values.length > 0) {
-        const detail = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector";
+        const detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
         problems.push(invalidAs(`${at}.values`, goStrings(values), detail));
       }
     } else problems.push(invalidValue(`${at}.operator`, operator, 'not a valid selector operator'));
@@ -156,13 +160,33 @@ function scopeProblems(spec: JsonObject, hard: JsonObject): Problems {
     if (pair.every((scope) => scopes.includes(scope))) {
       problems.push(invalidAs('spec.scopes', shown, 'conflicting scopes'));
     }
+    const selected = objectsOf(selector, 'matchExpressions').map((item) => text(item, 'scopeName'));
+    if (pair.every((scope) => selected.includes(scope))) {
+      problems.push(invalidAs('spec.scopeSelector.matchExpressions', shown, 'conflicting scopes'));
+    }
   }
   return problems;
 }
 
-/** Pods that ask for nothing have nothing that could be counted besides. */
-function isBeyondPods(name: string): boolean {
-  return name !== 'pods' && name !== 'count/pods';
+const COMPUTED = ['cpu', 'limits.cpu', 'limits.memory', 'memory', 'requests.cpu', 'requests.memory'];
+/** What can be counted of the objects in a scope. */
+const IN_SCOPE: Readonly<Record<string, readonly string[]>> = {
+  // Pods that ask for nothing have nothing that could be counted besides.
+  BestEffort: ['pods'],
+  CrossNamespacePodAffinity: ['pods', ...COMPUTED],
+  NotBestEffort: ['pods', ...COMPUTED],
+  NotTerminating: ['pods', ...COMPUTED],
+  PriorityClass: ['pods', ...COMPUTED],
+  Terminating: ['pods', ...COMPUTED],
+  VolumeAttributesClass: ['persistentvolumeclaims', 'requests.storage'],
+};
+
+/** Kubernetes' own resources that are not what a scope is about. */
+function outsideScope(scope: string, hard: JsonObject): string[] {
+  const inside = IN_SCOPE[scope];
+  return inside === undefined
+    ? []
+    : Object.keys(hard).filter((name) => QUOTA_RESOURCES.includes(name) && !inside.includes(name));
 }
 
 const PLAIN_SCOPES: readonly string[] = [

@@ -21,6 +21,19 @@ describe('older releases', () => {
     expect(claim.spec).toEqual({});
   });
 
+  it('have nothing of pods that came later', () => {
+    const pod = holding({
+      hostUsers: false,
+      containers: [{ name: 'c', image: 'i', resources: { claims: [{ name: 'x' }] } }],
+    });
+    of(32, '', 'pods').prepareForCreate?.(pod, { now: 0, user: '' });
+    expect(pod.spec).not.toHaveProperty('hostUsers');
+    expect(pod.spec).toMatchObject({ containers: [{ resources: {} }] });
+    const lease = holding({ strategy: 'OldestEmulationVersion', holderIdentity: 'h' });
+    of(32, 'coordination.k8s.io', 'leases').prepareForCreate?.(lease, { now: 0, user: '' });
+    expect(lease.spec).toEqual({ holderIdentity: 'h' });
+  });
+
   it('refuse what newer ones allow, in their words', () => {
     const messages = (minor: number): string[] =>
       (

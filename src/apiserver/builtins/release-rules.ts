@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/status-error.ts';
 import { deepEqual, objectAt } from '../../schema/json.ts';
 import type { Strategy } from '../resource.ts';
-import { forbidden } from './field-errors.ts';
+import { forbidden, notSupported } from './field-errors.ts';
 import { objectsOf, text } from './fields.ts';
 import { POD_SPECS } from './privileged.ts';
 
@@ -23,21 +23,45 @@ function dropped(key: string): NonNullable<OlderRule['drop']> {
   };
 }
 
+function dropFeatures(node: KubeObject): void {
+  delete objectAt(node, 'status')?.features;
+}
+
 const RULES: Readonly<Record<string, readonly OlderRule[]>> = {
   persistentvolumes: [{ until: 34, drop: dropped('volumeAttributesClassName') }],
   persistentvolumeclaims: [{ until: 34, drop: dropped('volumeAttributesClassName') }],
   services: [
     {
       until: 34,
-      problems: (found) =>
-        found.map((problem) =>
-          problem.path === 'spec.trafficDistribution' && problem.supported
-            ? { ...problem, supported: ['PreferClose'] }
-            : problem,
-        ),
+      problems(found, object) {
+        const path = 'spec.trafficDistribution';
+        const value = text(objectAt(object, 'spec'), 'trafficDistribution');
+        const known = ['PreferClose'];
+        return value.startsWith('PreferSame') && !found.some((problem) => problem.path === path)
+          ? [...found, notSupported(path, value, known)]
+          : found.map((problem) =>
+              problem.path === path && problem.supported ? { ...problem, supported: known } : problem,
+            );
+      },
+    },
+  ],
+  nodes: [{ until: 33, drop: dropFeatures }],
+  'coordination.k8s.io/leases': [
+    {
+      until: 37,
+      drop(object, old) {
+        dropped('strategy')(object, old);
+        dropped('preferredHolder')(object, old);
+      },
     },
   ],
   'apps/statefulsets': [
+    {
+      until: 35,
+      drop(object) {
+        delete objectAt(object, 'spec', 'updateStrategy', 'rollingUpdate')?.maxUnavailable;
+      },
+    },
     {
       until: 33,
       problems(found, object, old) {
@@ -62,12 +86,27 @@ function podRules(path: readonly string[]): readonly OlderRule[] {
       drop(object) {
         const spec = objectAt(object, ...path);
         for (const role of ['containers', 'initContainers'])
-          for (const container of objectsOf(spec, role)) delete container.resizePolicy;
+          for (const container of objectsOf(spec, role)) {
+            delete container.resizePolicy;
+            const context = objectAt(container, 'securityContext');
+            if (context?.procMount != null) context.procMount = 'Default';
+          }
+        delete spec?.hostUsers;
         const status = objectAt(object, 'status');
         if (status !== undefined && path.length === 1) delete status.observedGeneration;
       },
     },
     { until: 33, problems: (found) => found.map(sleepsSome) },
+    {
+      until: 34,
+      drop(object) {
+        const spec = objectAt(object, ...path);
+        delete spec?.resources;
+        delete spec?.resourceClaims;
+        for (const role of ['containers', 'initContainers'])
+          for (const container of objectsOf(spec, role)) delete objectAt(container, 'resources')?.claims;
+      },
+    },
     {
       until: 35,
       problems: (found, object) => [

@@ -8,7 +8,8 @@ import {
   quantityProblems,
 } from '../../schema/quantity.ts';
 import type { Problems } from './field-checks.ts';
-import { invalidAs, invalidEach, invalidValue, required } from './field-errors.ts';
+import { forbidden, invalidAs, invalidEach, invalidValue, required } from './field-errors.ts';
+import { quantityDump } from './go-dump.ts';
 
 const NANOS_PER_MILLI = 1_000_000n;
 const STANDARD = ['cpu', 'memory', 'ephemeral-storage', 'storage'];
@@ -62,6 +63,12 @@ export function validateResourceRequirements(resources: JsonObject | undefined, 
     problems.push(...containerResourceName(name, at), ...amountProblems(name, requests[name], at));
     problems.push(...comparedWithLimit(name, requests[name], limits[name], path));
   }
+  const names = [...Object.keys(limits), ...Object.keys(requests)];
+  if (
+    names.some((name) => name.startsWith('hugepages-')) &&
+    !names.some((name) => name === 'cpu' || name === 'memory')
+  )
+    problems.push(forbidden(path, 'HugePages require cpu or memory'));
   return problems;
 }
 
@@ -98,12 +105,17 @@ function allowsOvercommit(name: string): boolean {
   return (!name.includes('/') || name.startsWith('kubernetes.io/')) && !name.startsWith('hugepages-');
 }
 
+/** Whether a resource is nobody's but whoever made it up; such are counted in whole numbers. */
+export function isExtendedResource(name: string): boolean {
+  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
+}
+
 export function amountProblems(name: string, value: unknown, path: string): Problems {
   const problems = notNegativeQuantity(value, path);
   const quantity = parseQuantity(value);
   const whole = name.includes('/') && !name.startsWith('kubernetes.io/');
   if (whole && quantity !== undefined && quantityMillis(quantity) % 1000n !== 0n) {
-    problems.push(invalidValue(path, formatQuantity(quantity), 'must be an integer'));
+    problems.push(invalidAs(path, quantityDump(value), 'must be an integer'));
   }
   const page = name.startsWith('hugepages-') ? parseQuantity(name.slice('hugepages-'.length)) : undefined;
   if (quantity && page && page.nanos > 0n && quantity.nanos % page.nanos !== 0n) {

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { clone, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { create, strategyOf } from './testdata/write.ts';
 
+const CONTAINER: JsonObject = { name: 'c', image: 'i' };
+
 /** What is wrong with an object of a kind; each case is a rule that the kind has besides those of its schema. */
 const CASES: readonly (readonly [
   resource: string,
@@ -27,7 +29,6 @@ const CASES: readonly (readonly [
       'spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue',
       'spec.metrics[1].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization',
       'spec.metrics[1].external: Required value: must populate information for the given metric source',
-      'spec.metrics[1].resource: Forbidden: must populate the given metric source only',
     ],
   ],
   [
@@ -109,6 +110,99 @@ const CASES: readonly (readonly [
       'spec.drivers[0]: Duplicate value: "zone"',
     ],
   ],
+  [
+    'batch/cronjobs',
+    'batch/v1 CronJob',
+    {
+      spec: {
+        schedule: '@every 1x',
+        timeZone: 'europe/vienna',
+        jobTemplate: { spec: { template: { spec: { containers: [CONTAINER], restartPolicy: 'Never' } } } },
+      },
+    },
+    [
+      'spec.schedule: Invalid value: "@every 1x": failed to parse duration @every 1x: time: unknown unit "x" in duration "1x"',
+      'spec.timeZone: Invalid value: "europe/vienna": unknown time zone europe/vienna',
+    ],
+  ],
+  [
+    'networking.k8s.io/ingressclasses',
+    'networking.k8s.io/v1 IngressClass',
+    { spec: { controller: 'a.b/' } },
+    ['spec.controller: Invalid value: "a.b/": must be a domain-prefixed path (such as "acme.io/foo")'],
+  ],
+  [
+    'persistentvolumes',
+    'v1 PersistentVolume',
+    {
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes: ['ReadWriteOnce'],
+        cinder: { volumeID: 'v', secretRef: { name: 's' } },
+      },
+    },
+    ['spec.cinder.secretRef.namespace: Required value'],
+  ],
+  [
+    'storage.k8s.io/volumeattachments',
+    'storage.k8s.io/v1 VolumeAttachment',
+    {
+      spec: {
+        attacher: 'a.b',
+        nodeName: 'n',
+        source: {
+          inlineVolumeSpec: {
+            accessModes: ['ReadWriteOnce'],
+            csi: { driver: 'a.b', volumeHandle: 'h' },
+            volumeMode: 'Block',
+            persistentVolumeReclaimPolicy: 'Delete',
+          },
+        },
+      },
+    },
+    [
+      'spec.source.inlineVolumeSpec.persistentVolumeReclaimPolicy: Forbidden: may only be Retain in the context of inline volumes',
+      'spec.source.inlineVolumeSpec.volumeMode: Forbidden: may not specify volumeMode other than Filesystem in the context of inline volumes',
+    ],
+  ],
+  [
+    'storage.k8s.io/storageclasses',
+    'storage.k8s.io/v1 StorageClass',
+    {
+      provisioner: 'p',
+      allowedTopologies: [
+        { matchLabelExpressions: [{ key: 'a', values: ['x', 'y'] }] },
+        { matchLabelExpressions: [{ key: 'a', values: ['y', 'x'] }] },
+      ],
+    },
+    ['allowedTopologies[1].matchLabelExpressions: Duplicate value: ""'],
+  ],
+  [
+    'resourcequotas',
+    'v1 ResourceQuota',
+    { spec: { hard: { configmaps: '1', 'x.y/z': '1.5' }, scopes: ['Terminating'] } },
+    [
+      'spec.hard[x.y/z]: Invalid value: resource.Quantity{i:resource.int64Amount{value:15, scale:-1}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:"", Format:"DecimalSI"}: must be an integer',
+      'spec.scopes: Invalid value: []core.ResourceQuotaScope{"Terminating"}: unsupported scope applied to resource',
+    ],
+  ],
+  [
+    'nodes',
+    'v1 Node',
+    {
+      metadata: {
+        name: 'a',
+        annotations: { 'scheduler.alpha.kubernetes.io/preferAvoidPods': '{"preferAvoidPods":[{}]}' },
+      },
+    },
+    ['metadata.annotations.scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature: Required value'],
+  ],
+  [
+    'services',
+    'v1 Service',
+    { spec: { ports: [{ port: 80 }], ipFamilies: ['IPv4', 'IPv6', 'IPv4'] } },
+    ['spec.ipFamilies[2]: Duplicate value: "IPv4"'],
+  ],
 ];
 
 describe('rules of kinds', () => {
@@ -130,6 +224,25 @@ function pod(spec: JsonObject): JsonObject {
 
 describe('rules of pods', () => {
   const of = (spec: JsonObject): readonly string[] => create('pods', pod(spec)).errors;
+
+  it('[V40] keep mounts and devices apart, and pages with what they are of', () => {
+    const container = {
+      ...CONTAINER,
+      volumeMounts: [{ name: 'v', mountPath: '/a', mountPropagation: 'Bidirectional' }],
+      volumeDevices: [{ name: 'v', devicePath: '/a' }],
+      resources: { limits: { 'hugepages-2Mi': '2Mi' } },
+    };
+    const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }];
+    const at = 'spec.containers[0]';
+    expect([...of({ containers: [container], volumes })].sort()).toEqual([
+      `${at}.resources: Forbidden: HugePages require cpu or memory`,
+      `${at}.volumeDevices[0].devicePath: Invalid value: "/a": must not already exist as a path in volumeMounts`,
+      `${at}.volumeDevices[0].name: Invalid value: "v": must not already exist in volumeMounts`,
+      `${at}.volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers`,
+      `${at}.volumeMounts[0].mountPath: Invalid value: "/a": must not already exist as a path in volumeDevices`,
+      `${at}.volumeMounts[0].name: Invalid value: "v": must not already exist in volumeDevices`,
+    ]);
+  });
 
   it.each<[string, JsonValue, readonly string[]]>([
     [

@@ -1,14 +1,20 @@
 import { asJson } from '../../kube/object.ts';
 import { deepEqual, objectAt, stringsAt } from '../../schema/json.ts';
 import { validateDns1123Label, validateLabels } from '../../schema/names.ts';
+import { parseQuantity, quantityMillis } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
 import { strategy } from './base-strategy.ts';
 import { immutableText } from './field-checks.ts';
-import { duplicateAs, invalidEach } from './field-errors.ts';
+import { duplicateAs, invalidAs, invalidEach } from './field-errors.ts';
 import { objectsOf, text } from './fields.ts';
-import { goDump } from './go-dump.ts';
+import { goDump, quantityDump } from './go-dump.ts';
 import { validateToleration } from './pod-validation.ts';
-import { canonicalResources, containerResourceName, notNegativeQuantity } from './resource-list.ts';
+import {
+  canonicalResources,
+  containerResourceName,
+  isExtendedResource,
+  notNegativeQuantity,
+} from './resource-list.ts';
 
 export const runtimeClassStrategy: Strategy = strategy({
   allowCreateOnUpdate: true,
@@ -24,6 +30,9 @@ export const runtimeClassStrategy: Strategy = strategy({
     for (const name in fixed) {
       const at = `overhead.limits[${name}]`;
       problems.push(...containerResourceName(name, at), ...notNegativeQuantity(fixed[name], at));
+      const amount = parseQuantity(fixed[name]);
+      if (isExtendedResource(name) && amount !== undefined && quantityMillis(amount) % 1000n !== 0n)
+        problems.push(invalidAs(at, quantityDump(fixed[name]), 'must be an integer'));
     }
     const scheduling = objectAt(object, 'scheduling');
     problems.push(...validateLabels(stringsAt(scheduling, 'nodeSelector'), 'scheduling.nodeSelector'));

@@ -17,25 +17,27 @@ const FIELDS: readonly Field[] = [
   { least: 0, most: 6, names: DAYS },
 ];
 
+const EVERY = '@every ';
 const DESCRIPTORS = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
-/** What is wrong with a schedule, or `undefined`. A leading time zone is not part of it. */
+/** What is wrong with a schedule, or `undefined`. */
 export function scheduleProblem(schedule: string): string | undefined {
-  const given = schedule.replace(/^\s*(?:CRON_)?TZ=\S*\s*/, '').trim();
+  const zone = /^(?:CRON_)?TZ=(\S*)/.exec(schedule);
+  if (zone !== null && zone[1] !== '' && !isLocation(zone[1] ?? ''))
+    return `provided bad location ${zone[1]}: unknown time zone ${zone[1]}`;
+  const given = zone === null ? schedule : schedule.slice(zone[0].length).trim();
   if (given.startsWith('@')) {
-    if (DESCRIPTORS.includes(given) || /^@every (?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+$/.test(given)) {
-      return undefined;
-    }
-    return given.startsWith('@every ')
-      ? `failed to parse duration ${given}: time: invalid duration ${JSON.stringify(given.slice(7))}`
-      : `unrecognized descriptor: ${given}`;
+    if (DESCRIPTORS.includes(given)) return undefined;
+    if (!given.startsWith(EVERY)) return `unrecognized descriptor: ${given}`;
+    const problem = durationProblem(given.slice(EVERY.length));
+    return problem === undefined ? undefined : `failed to parse duration ${given}: time: ${problem}`;
   }
   const parts = given.split(/\s+/).filter((part) => part !== '');
   if (parts.length !== FIELDS.length) {
     return `expected exactly ${FIELDS.length} fields, found ${parts.length}: [${parts.join(' ')}]`;
   }
   for (const [index, field] of FIELDS.entries()) {
-    for (const range of (parts[index] ?? '').split(',')) {
+    for (const range of (parts[index] ?? '').split(',').filter((part) => part !== '')) {
       const problem = rangeProblem(range, field);
       if (problem !== undefined) return problem;
     }
@@ -43,50 +45,80 @@ export function scheduleProblem(schedule: string): string | undefined {
   return undefined;
 }
 
+/** What comes first is told first: the start, the end, too many of either, the step, the bounds. */
 function rangeProblem(range: string, field: Field): string | undefined {
   const [span = '', step, ...moreSteps] = range.split('/');
-  if (moreSteps.length > 0) return `too many slashes: ${range}`;
   const [first = '', last, ...moreEnds] = span.split('-');
   let start = field.least;
   let end = field.most;
   if (first !== '*' && first !== '?') {
-    if (moreEnds.length > 0) return `too many hyphens: ${range}`;
     const from = numberOf(first, field);
+    if (typeof from === 'string') return from;
+    if (moreEnds.length > 0) return `too many hyphens: ${range}`;
     const to = last === undefined ? from : numberOf(last, field);
-    if (from === undefined) return unreadable(first);
-    if (to === undefined) return unreadable(last ?? '');
+    if (typeof to === 'string') return to;
     start = from;
     // `5/15` runs from 5 to the end of the field.
     end = last === undefined && step !== undefined ? field.most : to;
   }
-  if (step !== undefined) {
-    if (!/^\d+$/.test(step)) return unreadable(step);
-    if (Number(step) === 0) return `step of range should be a positive number: ${range}`;
-  }
+  const every = step === undefined || moreSteps.length > 0 ? 1 : wholeNumber(step);
+  if (typeof every === 'string') return every;
+  if (moreSteps.length > 0) return `too many slashes: ${range}`;
   if (start < field.least) return `beginning of range (${start}) below minimum (${field.least}): ${range}`;
   if (end > field.most) return `end of range (${end}) above maximum (${field.most}): ${range}`;
   if (start > end) return `beginning of range (${start}) beyond end of range (${end}): ${range}`;
+  return every === 0 ? `step of range should be a positive number: ${range}` : undefined;
+}
+
+/** The number, or what is wrong with it. */
+function numberOf(value: string, field: Field): number | string {
+  const named = field.names.indexOf(value.toLowerCase());
+  return named >= 0 ? named + field.least : wholeNumber(value);
+}
+
+function wholeNumber(value: string): number | string {
+  const number = /^\+?\d+$/.test(value) ? Number(value) : undefined;
+  if (number !== undefined && number <= Number.MAX_SAFE_INTEGER) return number;
+  const why = number === undefined ? 'invalid syntax' : 'value out of range';
+  return `failed to parse int from ${value}: strconv.Atoi: parsing ${JSON.stringify(value)}: ${why}`;
+}
+
+const UNITS = ['ns', 'us', 'µs', 'μs', 'ms', 's', 'm', 'h'];
+
+/** What is wrong with a duration such as `1h30m`, in the words of Go. */
+function durationProblem(given: string): string | undefined {
+  const quoted = JSON.stringify(given);
+  let rest = given.replace(/^[-+]/, '');
+  if (rest === '0') return undefined;
+  if (rest === '') return `invalid duration ${quoted}`;
+  while (rest !== '') {
+    const number = /^(?:\d+\.?\d*|\.\d+)/.exec(rest)?.[0];
+    if (number === undefined) return `invalid duration ${quoted}`;
+    rest = rest.slice(number.length);
+    const unit = /^[^.\d]*/.exec(rest)?.[0] ?? '';
+    if (unit === '') return `missing unit in duration ${quoted}`;
+    if (!UNITS.includes(unit)) return `unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
+    rest = rest.slice(unit.length);
+  }
   return undefined;
 }
 
-function numberOf(value: string, field: Field): number | undefined {
-  const named = field.names.indexOf(value.toLowerCase());
-  if (named >= 0) return named + field.least;
-  return /^\d{1,9}$/.test(value) ? Number(value) : undefined;
-}
-
-function unreadable(value: string): string {
-  return `failed to parse int from ${value}: strconv.Atoi: parsing ${JSON.stringify(value)}: invalid syntax`;
-}
-
-/** Whether a name is in the time zone database. */
+/** Whether a name is in the time zone database, and stands for the same place everywhere. */
 export function isTimeZone(name: string): boolean {
-  if (name === '' || name.toLowerCase() === 'local') return false;
+  return name !== '' && name.toLowerCase() !== 'local' && isLocation(name);
+}
+
+/** Whether there are rules of time under a name. Names differ by case, which the runtime's own look-up ignores. */
+function isLocation(name: string): boolean {
+  if (name === 'Local') return true;
+  if (!name.split('/').every((part) => /^[A-Z]/.test(part))) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
-    return !/^[+-]/.test(name);
   } catch (error) {
     if (error instanceof RangeError) return false;
     throw error;
   }
+  const lower = name.toLowerCase();
+  const listed = Intl.supportedValuesOf('timeZone').find((zone) => zone.toLowerCase() === lower);
+  return listed === undefined || listed === name;
 }

@@ -1,5 +1,5 @@
 import { asJson, type KubeObject } from '../../kube/object.ts';
-import { isObject, stringsAt } from '../../schema/json.ts';
+import { isObject, type JsonValue, stringsAt } from '../../schema/json.ts';
 import { jsonProblem } from '../../schema/json-problem.ts';
 import { validateConfigMapKey } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
@@ -95,12 +95,16 @@ function jsonProblems(data: Readonly<Record<string, string>>, key: string): Prob
   const encoded = data[key];
   if (encoded === undefined) return [required(`data[${key}]`)];
   const content = Buffer.from(encoded, 'base64').toString('utf8');
+  const path = `data[${key}]`;
   try {
-    JSON.parse(content);
-    return [];
+    const value = JSON.parse(content) as JsonValue;
+    const kind = Array.isArray(value) ? 'array' : value === true || value === false ? 'bool' : typeof value;
+    if (isObject(value) || value === null) return [];
+    const why = `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
+    return [invalidValue(path, REDACTED, why)];
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     // The parser's own message quotes the text, which is secret; what follows shows no more than one character of it.
-    return [invalidValue(`data[${key}]`, REDACTED, jsonProblem(content) ?? error.message)];
+    return [invalidValue(path, REDACTED, jsonProblem(content) ?? error.message)];
   }
 }

@@ -13,6 +13,8 @@ const FIRST_ADDRESS = 256;
 const LAST_ADDRESS = 0xfffe;
 const RESERVED = new Set([`${NETWORK}.0.1`, `${NETWORK}.0.10`]);
 export const NODE_PORTS: { readonly first: number; readonly last: number } = { first: 30000, last: 32767 };
+/** The first port that a dry run is given. */
+const DRY_RUN_PORTS = NODE_PORTS.last + 2;
 
 /**
  * Gives a Service the addresses and node ports that its type calls for. The choice starts at a hash of the Service's
@@ -44,13 +46,19 @@ export function allocateService(
     objectsOf(spec, 'ports').some((port) => isSet(port.nodePort));
   if (!needsAddress && ports.length === 0 && !needsHealth && !chosen) return;
   const used = usedBy(service, lookup);
-  if (chosen) refuseTaken(service, objectAt(old, 'spec'), used);
+  if (chosen) refuseTaken(service, objectAt(old, 'spec'), used, lookup.dryRun === true);
   if (needsAddress && !headless) {
     const address = freeAddress(seed, used.addresses);
     if (address !== undefined) {
       spec.clusterIP = address;
       spec.clusterIPs = [address];
     }
+  }
+  if (lookup.dryRun === true) {
+    // Ports that are given to nobody are of no range either.
+    for (const [index, port] of ports.entries()) port.nodePort = DRY_RUN_PORTS + index;
+    if (needsHealth) spec.healthCheckNodePort = DRY_RUN_PORTS + ports.length;
+    return;
   }
   for (const port of objectsOf(spec, 'ports')) if (isSet(port.nodePort)) used.add(port);
   for (const [index, port] of ports.entries()) allocateNodePort(port, seed + index, used);
@@ -64,12 +72,21 @@ export function allocateService(
  * Refuses addresses and node ports that the client chose and that are another Service's or not this cluster's.
  * Throws a StatusError, because only allocation knows the other Services.
  */
-function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Used): void {
+function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Used, dryRun: boolean): void {
   const spec = objectAt(service, 'spec');
   const problems: FieldError[] = [];
   for (const address of strings(spec, 'clusterIPs')) {
     // Addresses that are not valid at all, or that may not change, are told by validation.
-    if (isIP(address) !== 4 || text(old, 'clusterIP') !== '') continue;
+    if (text(old, 'clusterIP') !== '') continue;
+    if (isIP(address) === 6)
+      problems.push(
+        invalidValue(
+          'spec.clusterIPs[0]',
+          strings(spec, 'clusterIPs'),
+          'IPv6 is not configured on this cluster',
+        ),
+      );
+    if (isIP(address) !== 4) continue;
     const why = used.addresses.has(address)
       ? 'provided IP is already allocated'
       : inRange(address)
@@ -80,13 +97,17 @@ function refuseTaken(service: KubeObject, old: JsonObject | undefined, used: Use
     }
   }
   const kept = new Set(objectsOf(old, 'ports').map((port) => port.nodePort));
-  for (const [index, port] of objectsOf(spec, 'ports').entries()) {
+  for (const [index, port] of (dryRun ? [] : objectsOf(spec, 'ports')).entries()) {
     const number = integer(port, 'nodePort') ?? 0;
     // A port is one Service's, whatever the protocol: only its own ports may share it.
-    if (number === 0 || kept.has(number) || !used.anyProtocol.has(number)) continue;
-    problems.push(
-      invalidValue(`spec.ports[${index}].nodePort`, number, 'provided port is already allocated'),
-    );
+    if (number === 0 || kept.has(number) || text(spec, 'type') === 'ClusterIP') continue;
+    const why =
+      number < NODE_PORTS.first || number > NODE_PORTS.last
+        ? `provided port is not in the valid range. The range of valid ports is ${NODE_PORTS.first}-${NODE_PORTS.last}`
+        : used.anyProtocol.has(number)
+          ? 'provided port is already allocated'
+          : '';
+    if (why !== '') problems.push(invalidValue(`spec.ports[${index}].nodePort`, number, why));
   }
   if (problems.length > 0) throw invalid('', 'Service', service.metadata.name ?? '', problems);
   const health = integer(spec ?? {}, 'healthCheckNodePort') ?? 0;

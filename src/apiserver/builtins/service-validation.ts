@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { isObject, type JsonObject, stringsAt } from '../../schema/json.ts';
 import { validateDns1123Label, validateLabels, validateQualifiedName } from '../../schema/names.ts';
 import { reservedProblems } from './endpoints.ts';
@@ -6,6 +5,7 @@ import {
   cidr,
   dns1123Subdomain,
   ipAddress,
+  ipFamily,
   oneOf,
   PROTOCOLS,
   type Problems,
@@ -16,13 +16,14 @@ import {
   duplicate,
   duplicateAs,
   forbidden,
+  goStrings,
+  invalidAs,
   invalidEach,
   invalidValue,
   notSupported,
   required,
 } from './field-errors.ts';
 import { integer, isSet, objectsOf, strings, text } from './fields.ts';
-import { NODE_PORTS } from './service-allocation.ts';
 import { isExternallyReachable, needsHealthCheckPort } from './service-defaults.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -150,17 +151,8 @@ function nodePortProblems(
 ): Problems {
   const number = integer(item, 'nodePort') ?? 0;
   if (number === 0) return [];
-  if (type === 'ClusterIP' || type === 'ExternalName') {
+  if (type === 'ClusterIP') {
     return [forbidden(`${at}.nodePort`, `may not be used when \`type\` is '${type}'`)];
-  }
-  if (number < NODE_PORTS.first || number > NODE_PORTS.last) {
-    return [
-      invalidValue(
-        `${at}.nodePort`,
-        number,
-        `provided port is not in the valid range. The range of valid ports is ${NODE_PORTS.first}-${NODE_PORTS.last}`,
-      ),
-    ];
   }
   const key = `${protocol}/${number}`;
   if (seen.has(key)) return [invalidValue(`${at}.nodePort`, number, 'provided port is already allocated')];
@@ -181,16 +173,19 @@ function addressProblems(spec: JsonObject, type: string, addresses: readonly str
   }
   for (const [index, address] of addresses.entries()) {
     const at = `spec.clusterIPs[${index}]`;
-    if (address === 'None' || address === '') {
-      if (index > 0) problems.push(invalidValue(at, address, "'None' must be the first and only value"));
-      continue;
-    }
+    if (index === 0 && (address === 'None' || address === '')) continue;
     problems.push(...ipAddress(address, at));
+    if (ipFamily(address) === 6)
+      problems.push(invalidAs(at, goStrings(addresses), 'IPv6 is not configured on this cluster'));
   }
+  if (addresses[0] === 'None' && addresses.length > 1)
+    problems.push(
+      invalidAs('spec.clusterIPs', goStrings(addresses), "'None' must be the first and only value"),
+    );
   if (addresses.length > 2) {
     problems.push(invalidValue('spec.clusterIPs', addresses, 'may only hold up to 2 values'));
   }
-  const families = addresses.map((address) => isIP(address));
+  const families = addresses.map((address) => ipFamily(address));
   if (addresses.length > 1 && !families.includes(0) && new Set(families).size < 2)
     problems.push(
       invalidValue('spec.clusterIPs', addresses, 'may specify no more than one IP for each IP family'),
@@ -208,19 +203,34 @@ function addressProblems(spec: JsonObject, type: string, addresses: readonly str
         'this cluster is not configured for dual-stack services',
       ),
     );
-  for (const [index, family] of strings(spec, 'ipFamilies').entries()) {
-    const at = `spec.ipFamilies[${index}]`;
-    if (strings(spec, 'ipFamilies').indexOf(family) < index) problems.push(duplicate(at, family));
-    if (family !== 'IPv4' && family !== 'IPv6') problems.push(notSupported(at, family, ['IPv4', 'IPv6']));
-    else if (
-      family === 'IPv6' &&
-      !addresses.some((address) => isIP(address) === 6) &&
-      addresses[0] !== 'None'
-    ) {
-      problems.push(invalidValue(at, family, 'not configured on this cluster'));
-    }
-  }
+  problems.push(...familyProblems(spec, addresses));
   return problems;
+}
+
+/** What is wrong with the list is told before that there are no such addresses here. */
+function familyProblems(spec: JsonObject, addresses: readonly string[]): Problems {
+  const families = strings(spec, 'ipFamilies');
+  const listed: Problems = families.flatMap((family, index) => [
+    ...(families.indexOf(family) < index ? [duplicate(`spec.ipFamilies[${index}]`, family)] : []),
+    ...(family === 'IPv4' || family === 'IPv6'
+      ? []
+      : [notSupported(`spec.ipFamilies[${index}]`, family, ['IPv4', 'IPv6'])]),
+  ]);
+  if (listed.length > 0) return listed;
+  if (families.length > 1 && text(spec, 'ipFamilyPolicy') === 'SingleStack')
+    return [
+      invalidValue(
+        'spec.ipFamilyPolicy',
+        'SingleStack',
+        "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified",
+      ),
+    ];
+  if (addresses[0] === 'None' || addresses.some((address) => ipFamily(address) === 6)) return [];
+  return families.flatMap((family, index) =>
+    family === 'IPv6'
+      ? [invalidValue(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster')]
+      : [],
+  );
 }
 
 function affinityProblems(spec: JsonObject): Problems {

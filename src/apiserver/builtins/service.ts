@@ -1,8 +1,11 @@
+import { isIP } from 'node:net';
 import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, objectAt } from '../../schema/json.ts';
 import { validateDns1035Label } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
+import { ipFamily } from './field-checks.ts';
+import { forbidden } from './field-errors.ts';
 import { defaultWhenNull, ensureObject, objectsOf, strings, text } from './fields.ts';
 import { loadBalancerProblems } from './load-balancer-status.ts';
 import { allocateService } from './service-allocation.ts';
@@ -48,7 +51,14 @@ export const serviceStrategy: Strategy = strategy({
   },
   prepareForStatusUpdate: keepSpec,
   warnings: serviceWarnings,
-  validateStatusUpdate: loadBalancerProblems,
+  validateStatusUpdate: (service) =>
+    text(objectAt(service, 'spec'), 'type') !== 'LoadBalancer' &&
+    objectsOf(objectAt(service, 'status', 'loadBalancer'), 'ingress').length > 0
+      ? [
+          forbidden('status.loadBalancer.ingress', "may only be used when `spec.type` is 'LoadBalancer'"),
+          ...loadBalancerProblems(service),
+        ]
+      : loadBalancerProblems(service),
   validate: (service) => validateServiceSpec(objectAt(service, 'spec') ?? {}),
   validateUpdate: (service, old) =>
     validateServiceSpecUpdate(objectAt(service, 'spec') ?? {}, objectAt(old, 'spec') ?? {}),
@@ -74,5 +84,42 @@ function serviceWarnings(service: KubeObject): string[] {
     warnings.push('spec.externalIPs is ignored when spec.type is "ExternalName"');
   if (type !== 'ExternalName' && text(spec, 'externalName') !== '')
     warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');
+  return [...addressWarnings(service), ...warnings];
+}
+
+const AWARE_HINTS = 'service.kubernetes.io/topology-aware-hints';
+
+/** What is written in a way that is still taken, but will not be for ever. */
+function addressWarnings(service: KubeObject): string[] {
+  const spec = objectAt(service, 'spec');
+  const warnings =
+    service.metadata.annotations?.[AWARE_HINTS] === undefined
+      ? []
+      : [`annotation ${AWARE_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead`];
+  const addresses = [
+    ...strings(spec, 'clusterIPs').map((ip, index) => [`spec.clusterIPs[${index}]`, ip] as const),
+    ...strings(spec, 'externalIPs').map((ip, index) => [`spec.externalIPs[${index}]`, ip] as const),
+    ['spec.loadBalancerIP', text(spec, 'loadBalancerIP')] as const,
+  ];
+  for (const [path, address] of addresses) {
+    if (address === '' || address === 'None') continue;
+    const why = isIP(address) === 0 ? addressProblem(address) : undefined;
+    if (why !== undefined)
+      warnings.push(
+        `${path}: IP address was accepted, but will be invalid in a future Kubernetes release: ParseAddr(${JSON.stringify(address)}): ${why}`,
+      );
+    else if (address.includes(':') && canonical(address) !== address)
+      warnings.push(
+        `${path}: IPv6 address ${JSON.stringify(address)} is not in RFC 5952 canonical format (${JSON.stringify(canonical(address))}), which may cause controller apply-loops`,
+      );
+  }
   return warnings;
+}
+
+function addressProblem(address: string): string {
+  return ipFamily(address) === 4 ? 'IPv4 field has octet with leading zero' : 'unable to parse IP';
+}
+
+function canonical(address: string): string {
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
 }

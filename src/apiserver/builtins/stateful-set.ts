@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, isObject, type JsonObject, objectAt, stringAt } from '../../schema/json.ts';
 import { validateDns1123Label } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
@@ -7,7 +8,7 @@ import { notNegative, oneOf, type Problems } from './field-checks.ts';
 import { forbidden, invalidAs, invalidValue, required } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, objectsOf, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
-import { defaultClaim } from './persistent-volume.ts';
+import { claimSpecWarnings, defaultClaim } from './persistent-volume.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { validateTemplate } from './pod-validation.ts';
 import { withTemplateWarnings } from './pod-warnings.ts';
@@ -25,7 +26,7 @@ const NAMED_CHANGEABLE = [
 const CHANGEABLE = [...NAMED_CHANGEABLE, 'revisionHistoryLimit'];
 
 export const statefulSetStrategy: Strategy = strategy({
-  warnings: withTemplateWarnings(() => []),
+  warnings: withTemplateWarnings(claimWarnings),
   generation: 'spec',
   resetFields: statusResetFields('spec'),
   // Pods carry the set's name in a label and a host name.
@@ -34,10 +35,12 @@ export const statefulSetStrategy: Strategy = strategy({
     const spec = ensureObject(object, 'spec');
     defaultWhenEmpty(spec, 'podManagementPolicy', 'OrderedReady');
     const update = ensureObject(spec, 'updateStrategy');
-    defaultWhenEmpty(update, 'type', 'RollingUpdate');
-    if (update.type === 'RollingUpdate') {
-      defaultWhenNull(ensureObject(update, 'rollingUpdate'), 'partition', 0);
+    if (text(update, 'type') === '') {
+      update.type = 'RollingUpdate';
+      ensureObject(update, 'rollingUpdate');
     }
+    const rolling = objectAt(update, 'rollingUpdate');
+    if (update.type === 'RollingUpdate' && rolling) defaultWhenNull(rolling, 'partition', 0);
     const retention = ensureObject(spec, 'persistentVolumeClaimRetentionPolicy');
     defaultWhenEmpty(retention, 'whenDeleted', 'Retain');
     defaultWhenEmpty(retention, 'whenScaled', 'Retain');
@@ -76,7 +79,7 @@ export const statefulSetStrategy: Strategy = strategy({
       ...oneOf(retention, 'spec.persistentVolumeClaimRetentionPolicy', 'whenScaled', policies),
       ...notNegative(spec, 'spec', 'replicas', 'minReadySeconds'),
       ...notNegative(objectAt(spec, 'ordinals'), 'spec.ordinals', 'start'),
-      ...selectorProblems(spec, 'statefulset'),
+      ...selectorProblems(spec, 'statefulset', ''),
     );
     if (isSoundSelector(spec)) {
       problems.push(
@@ -103,6 +106,12 @@ export const statefulSetStrategy: Strategy = strategy({
     ];
   },
 });
+
+function claimWarnings(object: KubeObject): string[] {
+  return objectsOf(objectAt(object, 'spec'), 'volumeClaimTemplates').flatMap((claim, index) =>
+    claimSpecWarnings(objectAt(claim, 'spec'), `spec.volumeClaimTemplates[${index}]`),
+  );
+}
 
 function fixedPart(spec: JsonObject | undefined): JsonObject {
   const rest = { ...spec };

@@ -2,8 +2,7 @@ import { asJson } from '../../kube/object.ts';
 import { deepEqual, isObject, type JsonObject, objectAt, stringsAt } from '../../schema/json.ts';
 import { validateQualifiedName } from '../../schema/names.ts';
 import type { Strategy } from '../resource.ts';
-import { initialStatus, keepSpec, statusResetFields, strategy } from './base-strategy.ts';
-import { accessModeProblems } from './claim-validation.ts';
+import { initialStatus, keepSpecAndMetadata, statusResetFields, strategy } from './base-strategy.ts';
 import {
   dns1123Subdomain,
   immutable,
@@ -23,11 +22,13 @@ import {
   invalidValue,
   notSupported,
   required,
+  tooLong,
 } from './field-errors.ts';
-import { defaultWhenNull, ensureObject, integer, isSet, objectsOf, strings, text } from './fields.ts';
+import { defaultWhenNull, ensureObject, integer, objectsOf, strings, text } from './fields.ts';
 import { goDump } from './go-dump.ts';
 import { canonicalField, notNegativeQuantity } from './resource-list.ts';
 import { driverName } from './volume-sources.ts';
+import { volumeSpecProblems } from './volume-spec.ts';
 
 const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
 const GROUP_POLICIES = ['File', 'None', 'ReadWriteOnceWithFSType'];
@@ -57,13 +58,12 @@ export const storageClassStrategy: Strategy = strategy({
       );
     }
     problems.push(
-      ...oneOf(json, '', 'reclaimPolicy', ['Delete', 'Retain']),
+      ...(json.reclaimPolicy === '' ? [] : oneOf(json, '', 'reclaimPolicy', ['Delete', 'Retain'])),
       ...oneOf(json, '', 'volumeBindingMode', BINDING_MODES),
     );
-    if (Object.hasOwn(stringsAt(json, 'parameters'), '')) {
-      problems.push(invalidValue('parameters', '', 'field can not be empty.'));
-    }
-    for (const [index, term] of objectsOf(json, 'allowedTopologies').entries()) {
+    problems.push(...parameterProblems(stringsAt(json, 'parameters')));
+    const terms = objectsOf(json, 'allowedTopologies');
+    for (const [index, term] of terms.entries()) {
       const keys = new Set<string>();
       for (const [i, expression] of objectsOf(term, 'matchLabelExpressions').entries()) {
         const at = `allowedTopologies[${index}].matchLabelExpressions[${i}]`;
@@ -77,6 +77,11 @@ export const storageClassStrategy: Strategy = strategy({
         keys.add(key);
         problems.push(...invalidEach(`${at}.key`, key, validateQualifiedName(key)));
       }
+      // A term that says nothing is like each that has not been looked at.
+      const same = terms.filter((other, i) =>
+        deepEqual(i < index ? valuesByKey(other) : {}, valuesByKey(term)),
+      );
+      for (const _ of same) problems.push(duplicate(`allowedTopologies[${index}].matchLabelExpressions`, ''));
     }
     return problems;
   },
@@ -92,6 +97,31 @@ export const storageClassStrategy: Strategy = strategy({
     return [...problems, ...immutable(now, before, '', 'volumeBindingMode')];
   },
 });
+
+const PARAMETERS_LIMIT = 512;
+const PARAMETERS_BYTES = 256 * 1024;
+
+function parameterProblems(parameters: Readonly<Record<string, string>>): Problems {
+  const entries = Object.entries(parameters);
+  if (entries.length > PARAMETERS_LIMIT) return [tooLong('parameters', PARAMETERS_LIMIT)];
+  const problems: Problems = Object.hasOwn(parameters, '')
+    ? [invalidValue('parameters', '', 'field can not be empty.')]
+    : [];
+  const bytes = entries.reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
+  if (bytes > PARAMETERS_BYTES) problems.push(tooLong('parameters', PARAMETERS_BYTES));
+  return problems;
+}
+
+/** What a term of topologies asks for. */
+function valuesByKey(term: JsonObject): JsonObject {
+  const values: JsonObject = {};
+  for (const expression of objectsOf(term, 'matchLabelExpressions'))
+    values[text(expression, 'key')] = [...new Set(strings(expression, 'values'))].sort();
+  return values;
+}
 
 export const csiDriverStrategy: Strategy = strategy({
   generation: 'spec-on-update',
@@ -205,10 +235,8 @@ export const csiStorageCapacityStrategy: Strategy = strategy({
     const json = asJson(object);
     const problems = dns1123Subdomain(text(json, 'storageClassName'), 'storageClassName');
     problems.push(...labelSelector(json.nodeTopology, 'nodeTopology'));
-    for (const key of ['capacity', 'maximumVolumeSize']) {
-      if (json[key] !== undefined && json[key] !== null)
-        problems.push(...notNegativeQuantity(json[key], key));
-    }
+    // The size of the largest volume may be anything.
+    if (json.capacity != null) problems.push(...notNegativeQuantity(json.capacity, 'capacity'));
     return problems;
   },
   validateUpdate: (object, old) => [
@@ -219,13 +247,16 @@ export const csiStorageCapacityStrategy: Strategy = strategy({
   ],
 });
 
+const ATTACHMENT_BYTES = 256 * 1024;
+const ERROR_BYTES = 1024;
+
 export const volumeAttachmentStrategy: Strategy = strategy({
   validateTwice: true,
   allowUnconditionalUpdate: false,
   returnsDeleted: true,
   resetFields: statusResetFields('spec', 'metadata'),
   prepareForCreate: initialStatus({ attached: false }),
-  prepareForStatusUpdate: keepSpec,
+  prepareForStatusUpdate: keepSpecAndMetadata,
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems: Problems = [];
@@ -246,8 +277,24 @@ export const volumeAttachmentStrategy: Strategy = strategy({
       problems.push(...dns1123Subdomain(volume, path));
     } else {
       problems.push(
-        ...inlineVolumeProblems(objectAt(source, 'inlineVolumeSpec') ?? {}, 'spec.source.inlineVolumeSpec'),
+        ...volumeSpecProblems(
+          objectAt(source, 'inlineVolumeSpec') ?? {},
+          'spec.source.inlineVolumeSpec',
+          true,
+        ),
       );
+    }
+    const status = objectAt(object, 'status');
+    const metadata = stringsAt(status, 'attachmentMetadata');
+    const bytes = Object.entries(metadata).reduce(
+      (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+      0,
+    );
+    if (bytes > ATTACHMENT_BYTES) problems.push(tooLong('status.attachmentMetadata', ATTACHMENT_BYTES));
+    for (const key of ['attachError', 'detachError']) {
+      // The limit that messages name is that of the metadata.
+      if (Buffer.byteLength(text(objectAt(status, key), 'message')) > ERROR_BYTES)
+        problems.push(tooLong(`status.${key}.message`, ATTACHMENT_BYTES));
     }
     return problems;
   },
@@ -256,23 +303,6 @@ export const volumeAttachmentStrategy: Strategy = strategy({
       ? []
       : [invalidAs('spec', goDump('storage.VolumeAttachmentSpec', object.spec), IMMUTABLE)],
 });
-
-/** What is said of a volume that has no object of its own. */
-function inlineVolumeProblems(volume: JsonObject, path: string): Problems {
-  const detail = 'may not be specified in the context of inline volumes';
-  const problems: Problems = [];
-  for (const key of [
-    'claimRef',
-    'capacity',
-    'persistentVolumeReclaimPolicy',
-    'nodeAffinity',
-    'storageClassName',
-  ])
-    if (isObject(volume[key]) || isSet(volume[key])) problems.push(forbidden(`${path}.${key}`, detail));
-  if (!isObject(volume.csi))
-    problems.push(required(`${path}.csi`, 'has to be specified in the context of inline volumes'));
-  return [...problems, ...accessModeProblems(volume, path)];
-}
 
 export const volumeAttributesClassStrategy: Strategy = strategy({
   returnsDeleted: true,

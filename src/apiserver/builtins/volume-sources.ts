@@ -123,6 +123,11 @@ export function driverName(name: string, path: string): Problems {
   return [...problems, ...invalidEach(path, name, validateDns1123Subdomain(name.toLowerCase()))];
 }
 
+function isReservedOption(key: string): boolean {
+  const domain = `.${(key.includes('/') ? key.slice(0, key.indexOf('/')) : key).toLowerCase()}`;
+  return domain.endsWith('.kubernetes.io') || domain.endsWith('.k8s.io');
+}
+
 const BLOB_URI = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd';
 const MANAGED_URI =
   '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}';
@@ -215,7 +220,14 @@ export const SOURCES: Readonly<Record<string, SourceCheck>> = {
     }
     return [...problems, ...lun(source, path)];
   },
-  flexVolume: need('driver'),
+  flexVolume: (source, path) => [
+    ...need('driver')(source, path),
+    ...Object.keys(objectAt(source, 'options') ?? {})
+      .filter(isReservedOption)
+      .map((key) =>
+        invalidValue(`${path}.options[${key}]`, key, 'kubernetes.io and k8s.io namespaces are reserved'),
+      ),
+  ],
   azureFile: need('secretName', 'shareName'),
   vsphereVolume: need('volumePath'),
   portworxVolume: need('volumeID'),

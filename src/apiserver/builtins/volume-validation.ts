@@ -161,9 +161,10 @@ const PROJECTIONS = ['secret', 'configMap', 'downwardAPI', 'serviceAccountToken'
 function projectedProblems(projected: JsonObject, path: string): Problems {
   const problems = modeProblems(projected, path, 'defaultMode');
   const paths = new Set<string>();
-  const claim = (target: string): void => {
+  // What is shown is where the files are from, as far as that has a name.
+  const claim = (target: string, shown: string = target): void => {
     if (target === '') return;
-    if (paths.has(target)) problems.push(invalidValue(path, target, 'conflicting duplicate paths'));
+    if (paths.has(target)) problems.push(invalidValue(path, shown, 'conflicting duplicate paths'));
     paths.add(target);
   };
   for (const [index, source] of objectsOf(projected, 'sources').entries()) {
@@ -175,7 +176,7 @@ function projectedProblems(projected: JsonObject, path: string): Problems {
       if (text(files, 'name') === '') problems.push(required(`${at}.${key}.name`));
       for (const [i, item] of objectsOf(files, 'items').entries()) {
         problems.push(...itemProblems(item, `${at}.${key}.items[${i}]`));
-        claim(text(item, 'path'));
+        claim(text(item, 'path'), text(files, 'name'));
       }
     }
     for (const item of objectsOf(objectAt(source, 'downwardAPI'), 'items')) {

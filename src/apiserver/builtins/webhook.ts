@@ -155,8 +155,13 @@ const URL_PARTS =
 function urlProblems(url: string, path: string): Problems {
   const form = '; desired format: https://host[/path]';
   const parts = URL_PARTS.exec(url);
+  const broken = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(url);
+  if (broken !== null) {
+    const why = `parse ${JSON.stringify(url)}: invalid URL escape ${JSON.stringify(broken[0])}`;
+    return [required(path, `url must be a valid URL: ${why}${form}`)];
+  }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-  if (parts === null || /[\u0000- \u007f]/.test(url) || /%(?![0-9a-fA-F]{2})/.test(url))
+  if (parts === null || /[\u0000- \u007f]/.test(url))
     return [required(path, `url must be a valid URL: ${url}${form}`)];
   const [, scheme = '', user = '', host = '', query = '', fragment = ''] = parts;
   const problems: Problems = [];

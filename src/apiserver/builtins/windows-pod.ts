@@ -52,3 +52,18 @@ export function windowsProblems(spec: JsonObject, path: string): Problems {
       );
   return problems;
 }
+
+/** And the other way round. */
+export function linuxProblems(spec: JsonObject, path: string): Problems {
+  const contexts = [
+    [path, spec] as const,
+    ...['initContainers', 'containers', 'ephemeralContainers'].flatMap((role) =>
+      objectsOf(spec, role).map((container, index) => [`${path}.${role}[${index}]`, container] as const),
+    ),
+  ];
+  return contexts
+    .filter(([, holder]) => objectAt(holder, 'securityContext', 'windowsOptions') !== undefined)
+    .map(([at]) =>
+      forbidden(`${at}.securityContext.windowsOptions`, 'windows options cannot be set for a linux pod'),
+    );
+}

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { readData } from './data-file.ts';
+import { minorOf, NEWEST_RELEASE, type Release } from './release.ts';
 
 /** One object in the form of `data/bootstrap-rbac.json.gz`. */
 interface Row {
@@ -16,11 +17,21 @@ interface Row {
   readonly subjects?: string[];
 }
 
-interface Table {
+interface Rows {
   readonly clusterRoles: Row[];
   readonly clusterRoleBindings: Row[];
   readonly roles: Row[];
   readonly roleBindings: Row[];
+}
+
+interface Table extends Rows {
+  readonly older: {
+    /** The last minor version that had the rows below in the place of those of the same name. */
+    readonly until: number;
+    readonly changed: Rows;
+    /** Names of what was not there yet. */
+    readonly later: string[];
+  };
 }
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -67,15 +78,28 @@ function expand(kind: string, row: Row): KubeObject {
 }
 
 /**
- * The RBAC objects that every new cluster has: cluster roles and their bindings, then roles and theirs. Aggregated roles
- * (`admin`, `edit`, `view`) have null rules until aggregation fills them in. Fresh objects at each call.
+ * The RBAC objects that every new cluster of a release has: cluster roles and their bindings, then roles and theirs. Aggregated
+ * roles (`admin`, `edit`, `view`) have null rules until aggregation fills them in. Fresh objects at each call.
  */
-export function bootstrapRbac(): KubeObject[] {
+export function bootstrapRbac(release: Release = NEWEST_RELEASE): KubeObject[] {
   const table = readData<Table>('bootstrap-rbac.json.gz');
+  const rowsOf = minorOf(release) > table.older.until ? (kind: keyof Rows) => table[kind] : olderRows(table);
   return [
-    ...table.clusterRoles.map((row) => expand('ClusterRole', row)),
-    ...table.clusterRoleBindings.map((row) => expand('ClusterRoleBinding', row)),
-    ...table.roles.map((row) => expand('Role', row)),
-    ...table.roleBindings.map((row) => expand('RoleBinding', row)),
+    ...rowsOf('clusterRoles').map((row) => expand('ClusterRole', row)),
+    ...rowsOf('clusterRoleBindings').map((row) => expand('ClusterRoleBinding', row)),
+    ...rowsOf('roles').map((row) => expand('Role', row)),
+    ...rowsOf('roleBindings').map((row) => expand('RoleBinding', row)),
   ];
+}
+
+function olderRows(table: Table): (kind: keyof Rows) => Row[] {
+  const { changed, later } = table.older;
+  return (kind) =>
+    table[kind]
+      .filter(({ name }) => !later.includes(name))
+      .map(
+        (row) =>
+          changed[kind].find(({ name, namespace }) => name === row.name && namespace === row.namespace) ??
+          row,
+      );
 }

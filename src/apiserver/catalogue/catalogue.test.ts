@@ -91,4 +91,17 @@ describe('catalogue', () => {
     expect(actual).toHaveLength(expected.size);
     for (const object of actual) expect(object).toEqual(expected.get(key(object)));
   });
+
+  it('has the roles of the release', () => {
+    const rolesOf = (release?: '1.32') => catalogue.bootstrapRbac(release);
+    const find = (objects: ReturnType<typeof rolesOf>, kind: string, name: string) =>
+      objects.find((object) => object.kind === kind && object.metadata.name === name);
+    const LATER = 'system:controller:service-cidrs-controller';
+    expect(find(rolesOf(), 'ClusterRole', LATER)).toBeDefined();
+    for (const kind of ['ClusterRole', 'ClusterRoleBinding'])
+      expect(find(rolesOf('1.32'), kind, LATER)).toBeUndefined();
+    expect(find(rolesOf('1.32'), 'Role', 'system::leader-locking-kube-scheduler')?.rules).not.toEqual(
+      find(rolesOf(), 'Role', 'system::leader-locking-kube-scheduler')?.rules,
+    );
+  });
 });

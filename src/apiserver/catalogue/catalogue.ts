@@ -4,6 +4,8 @@ import { type OpenApiSchema, refName, type TypeSchema } from '../../schema/open-
 import type { Column, Resource, Subresource, Verb } from '../resource.ts';
 import { bootstrapRbac } from './bootstrap-rbac.ts';
 import { readData, readDataFile } from './data-file.ts';
+import { lacksFields, withoutLaterFields } from './later-fields.ts';
+import { NEWEST_RELEASE, type Release } from './release.ts';
 
 /** A built-in resource in one version, without behaviour. */
 export interface CatalogueResource extends Omit<Resource, 'strategy' | 'cells' | 'subresources'>, Introduced {
@@ -29,7 +31,7 @@ export interface Catalogue {
   /** Printer columns of a resource, whatever its version; `undefined` when it is not built in. */
   columns(group: string, resource: string): readonly Column[] | undefined;
   /** Fresh copies of the RBAC objects that a new cluster starts with. */
-  bootstrapRbac(): KubeObject[];
+  bootstrapRbac(release?: Release): KubeObject[];
   /** Tells catalogues of different content apart. */
   readonly digest: string;
 }
@@ -85,8 +87,11 @@ function gvkKey(group: string, version: string, kind: string): string {
   return `${group}/${version}/${kind}`;
 }
 
-function makeCatalogue(): Catalogue {
-  const definitions = lazy(() => readData<Record<string, OpenApiSchema>>('definitions.json.gz'));
+function makeCatalogue(isOlder: boolean): Catalogue {
+  const definitions = lazy(() => {
+    const all = readData<Record<string, OpenApiSchema>>('definitions.json.gz');
+    return isOlder ? withoutLaterFields(all) : all;
+  });
   const names = lazy(() => Object.keys(definitions()));
   const namesOfKinds = lazy(() => {
     const index = new Map<string, string>();
@@ -141,6 +146,7 @@ function makeCatalogue(): Catalogue {
     createHash('sha256')
       .update(readDataFile('definitions.json.gz'))
       .update(readDataFile('resources.json.gz'))
+      .update(isOlder ? 'older' : '')
       .digest('hex'),
   );
   return {
@@ -161,5 +167,13 @@ function makeCatalogue(): Catalogue {
   };
 }
 
-/** The catalogue of this build. It is immutable, so every caller of a process shares one. */
-export const loadCatalogue: () => Catalogue = lazy(makeCatalogue);
+const newest = lazy(() => makeCatalogue(false));
+const older = lazy(() => makeCatalogue(true));
+
+/**
+ * The catalogue of this build, with the fields that kinds have in a release. It is immutable, so every caller of a process shares
+ * one.
+ */
+export function loadCatalogue(release: Release = NEWEST_RELEASE): Catalogue {
+  return lacksFields(release) ? older() : newest();
+}

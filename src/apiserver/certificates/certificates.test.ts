@@ -223,8 +223,10 @@ describe('certificate signing requests', () => {
         ({ field, message }: { field: string; message: string }) => `${field}: ${message}`,
       );
     // Decisions are made in one place.
-    for (const path of ['', '/status'])
-      expect((await merge(`${REQUESTS}/r${path}`, decision('Approved'))).body.status).toEqual({});
+    expect((await merge(`${REQUESTS}/r`, decision('Approved'))).body.status).toEqual({});
+    expect(await causes('/status', decision('Approved'))).toEqual([
+      'status.conditions: Forbidden: updates may not add a condition of type "Approved"',
+    ]);
     expect(
       await causes('/approval', { status: { conditions: [{ type: 'Denied', status: 'False' }] } }),
     ).toEqual(['status.conditions[0].status: Unsupported value: "False": supported values: "True"']);

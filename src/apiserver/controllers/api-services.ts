@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { errorText, formatTime, type Runtime } from '../../runtime/index.ts';
-import { groupResources, servicePriorities } from '../discovery/index.ts';
+import { groupResources, type ServedGroup, servicePriorities } from '../discovery/index.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix, objectKey, parseKey, resourcePrefix } from '../store/key.ts';
 import type { Store } from '../store/store.ts';
@@ -35,7 +35,7 @@ export function localApiServices(
     const served = resources(cluster);
     if (!served.some(({ group, resource }) => group === GROUP && resource === RESOURCE)) return;
     const wanted = new Map(
-      groupResources(served).flatMap(({ name, versions }) =>
+      listedGroups(served).flatMap(({ name, versions }) =>
         versions.map(({ version, resources: [first] }) => {
           const key = objectKey(GROUP, RESOURCE, cluster, '', `${version}.${name}`);
           return [
@@ -97,9 +97,14 @@ export function localApiServices(
   };
 }
 
+/** All groups but the one of APIServices itself, which nobody else could serve. */
+function listedGroups(served: readonly Resource[]): ServedGroup[] {
+  return groupResources(served).filter(({ name }) => name !== GROUP);
+}
+
 /** The APIServices of what every logical cluster serves, from its beginning on. */
 export function builtinApiServices(served: readonly Resource[]): KubeObject[] {
-  return groupResources(served).flatMap(({ name, versions }) =>
+  return listedGroups(served).flatMap(({ name, versions }) =>
     versions.map(({ version }) => apiService(name, version, false, '')),
   );
 }

@@ -40,4 +40,16 @@ describe('deadlines', () => {
     waiting.stop();
     expect(clock.pending()).toBe(0);
   });
+
+  it('come in time after the clock was set, whatever waited before', async () => {
+    const clock = virtualClock(0);
+    const due: string[] = [];
+    const waiting = deadlines(clock, 0, (keys) => due.push(...keys));
+    waiting.set('before', 3_600_000);
+    clock.jump(7_200_000);
+    waiting.set('after', clock.now() + 1_000);
+    await clock.advance(1_000);
+    expect(due).toEqual(['before', 'after']);
+    waiting.stop();
+  });
 });

@@ -127,10 +127,10 @@ function customStrategy(version: DefinitionVersion, schema: OpenApiSchema): Stra
   const validateMetadata = (object: KubeObject): FieldError[] =>
     metadata === undefined
       ? []
-      : validateValue(object.metadata as unknown as JsonObject, {
-          schema: metadata,
-          resolve: () => undefined,
-        }).map((error) => ({ ...error, path: error.path === '' ? 'metadata' : `metadata.${error.path}` }));
+      : validateValue(
+          { metadata: object.metadata as unknown as JsonObject },
+          { schema: { properties: { metadata } }, resolve: () => undefined },
+        );
   const validate = (object: KubeObject): FieldError[] => [
     ...validateMetadata(object),
     ...embeddedErrors(asJson(object), { schema, resolve: () => undefined }),

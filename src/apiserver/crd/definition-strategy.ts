@@ -31,6 +31,10 @@ export function definitionStrategy(base: Strategy): Strategy {
         const { subresources } = version;
         if (subresources && Object.keys(subresources).length === 0) delete version.subresources;
       }
+      // Objects are stored in some version, whatever a client says.
+      const storage = definition.spec?.versions?.find((version) => version.storage)?.name;
+      if (storage !== undefined && definition.status?.storedVersions?.length === 0)
+        definition.status.storedVersions = [storage];
     },
     prepareForCreate(object): void {
       delete object.status;

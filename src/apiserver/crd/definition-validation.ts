@@ -123,8 +123,8 @@ function nameErrors(names: Partial<DefinitionNames>, path: string): FieldError[]
 }
 
 function conversionErrors(definition: Definition): FieldError[] {
-  const { conversion } = definition.spec;
-  if (!conversion) return [];
+  // Where nothing is said there is a strategy; what says nothing of it is left out when it is stored.
+  const { conversion = {} } = definition.spec;
   const path = 'spec.conversion';
   const config = `${path}.webhookClientConfig`;
   const at = `${path}.conversionReviewVersions`;

@@ -6,8 +6,8 @@ import { listedVerbs, subresourcesByName } from './legacy.ts';
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
 /** The `Content-Type` by which clients recognise the document: it repeats what they asked for. */
-export function aggregatedContentType(version: AggregatedVersion): string {
-  return `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
+export function aggregatedContentType(type: string, version: AggregatedVersion): string {
+  return `${type};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
 }
 
 /** `APIGroupDiscoveryList`, which has the same form in both versions. */

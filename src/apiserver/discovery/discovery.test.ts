@@ -192,6 +192,24 @@ describe('aggregated discovery', () => {
     expect(get('/apis', 'application/json').kind).toBe('APIGroupList');
   });
 
+  it('[V6] has it in YAML and protobuf too, and that of groups only without a slash behind', () => {
+    const view = 'g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+    const yaml = discovery.respond('/api', `application/yaml;${view}`, undefined);
+    expect(yaml?.headers['content-type']).toBe(`application/yaml;${view}`);
+    expect(Buffer.from(yaml!.body as Uint8Array).toString()).toMatch(
+      /^apiVersion: apidiscovery\.k8s\.io\/v2\nitems:/,
+    );
+    const type = 'application/vnd.kubernetes.protobuf';
+    const bytes = discovery.respond('/apis', `${type};${view},application/json`, undefined);
+    expect(bytes?.headers).toMatchObject({ 'content-type': `${type};${view}`, vary: 'Accept' });
+    expect(
+      Buffer.from(bytes!.body as Uint8Array)
+        .subarray(0, 4)
+        .toString(),
+    ).toBe('k8s\0');
+    expect(discovery.respond('/apis/', `application/json;${view}`, undefined)?.status).toBe(406);
+  });
+
   it('[V6] answers 304 to the ETag that it gave', () => {
     const first = discovery.respond('/apis', AGGREGATED, undefined);
     const etag = first!.headers.etag!;
@@ -225,10 +243,12 @@ describe('order of versions', () => {
 describe('Accept', () => {
   it('is read by quality, then by order', () => {
     expect(mediaRanges('a/b;q=0.1, C/d ; x = y, e/f;q=0, g/h').map((range) => range.type)).toEqual([
-      'c/d',
+      'C/d',
       'g/h',
       'a/b',
+      'e/f',
     ]);
     expect(mediaRanges('')).toEqual([{ type: '*/*', parameters: {} }]);
+    expect(mediaRanges('a/b;q=none, *').map((range) => range.type)).toEqual(['a/b', '*/*']);
   });
 });

@@ -19,7 +19,11 @@ export interface Discovery {
   readonly paths: readonly string[];
 }
 
-type Form = 'json' | 'yaml' | 'protobuf' | AggregatedVersion;
+interface Form {
+  readonly format: keyof typeof TYPES;
+  /** Of the aggregated document. */
+  readonly version?: AggregatedVersion;
+}
 
 interface Document {
   readonly make: () => JsonObject;
@@ -73,9 +77,10 @@ export function createDiscovery(
       const key = keyOf(path);
       const document = documents.get(key);
       if (!document) return undefined;
-      const form = chooseForm(accept, document.aggregated !== undefined);
+      // With a slash behind, the list of groups has the old form only.
+      const form = chooseForm(accept, document.aggregated !== undefined && path !== '/apis/');
       if (form === undefined) return notAcceptable();
-      const cacheKey = `${form} ${key}`;
+      const cacheKey = `${form.format} ${form.version ?? ''} ${key}`;
       const answer = rendered.get(cacheKey) ?? render(document, form);
       rendered.set(cacheKey, answer);
       if (answer.etag !== undefined && matchesETag(ifNoneMatch, answer.etag)) {
@@ -99,46 +104,54 @@ function chooseForm(accept: string | undefined, aggregated: boolean): Form | und
   if (aggregated)
     for (const { type, parameters } of ranges) {
       const { g, v, as } = parameters;
-      if (!isJson(type) || g !== 'apidiscovery.k8s.io' || as !== 'APIGroupDiscoveryList') continue;
-      if (v === 'v2' || v === 'v2beta1') return v;
+      if (g !== 'apidiscovery.k8s.io' || as !== 'APIGroupDiscoveryList') continue;
+      const format = formatOf(type);
+      if (format !== undefined && (v === 'v2' || v === 'v2beta1')) return { format, version: v };
     }
   for (const { type, parameters } of ranges) {
     if (['as', 'g', 'v'].some((name) => Object.hasOwn(parameters, name))) continue;
-    if (isJson(type)) return 'json';
-    if (type === 'application/yaml') return 'yaml';
-    if (type === PROTOBUF) return 'protobuf';
+    const format = formatOf(type);
+    if (format !== undefined) return { format };
   }
   return undefined;
 }
 
-function isJson(type: string): boolean {
-  return type === 'application/json' || type === '*/*' || type === 'application/*';
+function formatOf(type: string): Form['format'] | undefined {
+  switch (type) {
+    case 'application/json':
+    case 'application/*':
+    case '*/*':
+      return 'json';
+    case 'application/yaml':
+      return 'yaml';
+    case PROTOBUF:
+      return 'protobuf';
+    default:
+      return undefined;
+  }
 }
 
-function render(document: Document, form: Form): Rendered {
-  if (form === 'v2' || form === 'v2beta1') {
-    const body = Buffer.from(JSON.stringify(document.aggregated?.(form)));
-    const etag = `"${createHash('sha512').update(body).digest('hex').toUpperCase()}"`;
+function render(document: Document, { format, version }: Form): Rendered {
+  if (version !== undefined && document.aggregated) {
+    const value = document.aggregated(version);
+    const etag = `"${createHash('sha512').update(JSON.stringify(value)).digest('hex').toUpperCase()}"`;
     const headers = {
-      'content-type': aggregatedContentType(form),
+      'content-type': aggregatedContentType(TYPES[format], version),
       'cache-control': 'public',
       vary: 'Accept',
       etag,
     };
-    return { headers, body, etag };
+    return { headers, body: encoded(format, value), etag };
   }
-  const value = document.make();
   return {
-    headers: {
-      'content-type': TYPES[form],
-      'cache-control': 'no-cache, private',
-      ...(document.aggregated ? { vary: 'Accept' } : {}),
-    },
-    body:
-      form === 'protobuf'
-        ? encodeProtobuf(value)
-        : Buffer.from(form === 'json' ? JSON.stringify(value) : yamlText(value)),
+    headers: { 'content-type': TYPES[format], 'cache-control': 'no-cache, private' },
+    body: encoded(format, document.make()),
   };
+}
+
+function encoded(format: Form['format'], value: JsonObject): Uint8Array {
+  if (format === 'protobuf') return encodeProtobuf(value);
+  return Buffer.from(format === 'json' ? JSON.stringify(value) : yamlText(value));
 }
 
 const TYPES = { json: 'application/json', yaml: 'application/yaml', protobuf: PROTOBUF };
@@ -156,7 +169,7 @@ function notAcceptable(): Response {
   const { status } = failure(406, 'NotAcceptable', `only the following media types are accepted: ${OFFERED}`);
   return {
     status: 406,
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
     body: Buffer.from(JSON.stringify(status)),
   };
 }

@@ -36,7 +36,7 @@ export function issuerKeys(
   async function document(url: string, signal: AbortSignal): Promise<JsonObject> {
     const response = await outbound.send(
       { url, ...(caBundle === undefined ? {} : { caBundle }) },
-      { method: 'GET', headers: ['accept', 'application/json'], signal },
+      { method: 'GET', headers: ['accept', 'application/json, application/jwk-set+json'], signal },
     );
     const body = await readBody(response, MAX_BYTES);
     if (response.status !== 200) throw new Error(`${url} answered with status ${response.status}`);

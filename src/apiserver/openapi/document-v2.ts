@@ -1,31 +1,46 @@
 import type { JsonObject } from '../../schema/json.ts';
 import type { DocumentParts } from './document-v3.ts';
-import type { Operation } from './operations.ts';
-import { definitionV2, described } from './schema-form.ts';
+import { dividedQuery, type Operation, type QueryParameter } from './operations.ts';
+import { collectReferences, definitionV2, described } from './schema-form.ts';
 
 /** The whole of `/openapi/v2` as JSON. */
 export function documentV2(parts: DocumentParts): JsonObject {
-  const definitions: JsonObject = {};
-  for (const name of parts.catalogue.definitionNames()) {
-    const schema = parts.catalogue.definition(name);
-    if (schema) definitions[name] = definitionV2(name, described(schema, parts.describe(name)), false);
+  const references = new Set<string>(Object.keys(parts.custom));
+  for (const { operations } of parts.paths)
+    for (const { body, answer } of operations) {
+      if (body) references.add(body.definition);
+      if (answer !== undefined) references.add(answer);
+    }
+  const found: [string, JsonObject][] = [];
+  // Additions to the set are visited too.
+  for (const name of references) {
+    const custom = parts.custom[name];
+    const schema = custom ?? parts.catalogue.definition(name);
+    if (!schema) continue;
+    collectReferences(schema, references);
+    found.push([
+      name,
+      definitionV2(name, custom ?? described(schema, parts.describe(name)), custom !== undefined),
+    ]);
   }
-  for (const [name, schema] of Object.entries(parts.custom)) {
-    definitions[name] = definitionV2(name, schema, true);
-  }
+  const definitions: JsonObject = Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
   const paths: JsonObject = {};
   for (const item of parts.paths) {
     const path: JsonObject = {};
-    for (const operation of item.operations) path[operation.method] = operationV2(operation);
-    if (item.variables.length > 0) {
-      path.parameters = item.variables.map((name) => ({
+    const query = dividedQuery(item);
+    for (const operation of item.operations)
+      path[operation.method] = operationV2(operation, query.own(operation));
+    const parameters = [
+      ...item.variables.map((name) => ({
         name,
         in: 'path',
         required: true,
         type: 'string',
         uniqueItems: true,
-      }));
-    }
+      })),
+      ...query.common.map(queryParameter),
+    ].sort((a, b) => (a.name === b.name ? (a.in < b.in ? -1 : 1) : a.name < b.name ? -1 : 1));
+    if (parameters.length > 0) path.parameters = parameters;
     paths[item.path] = path;
   }
   return {
@@ -38,7 +53,16 @@ export function documentV2(parts: DocumentParts): JsonObject {
   };
 }
 
-function operationV2(operation: Operation): JsonObject {
+function queryParameter({ name, type }: QueryParameter): {
+  name: string;
+  in: string;
+  type: string;
+  uniqueItems: true;
+} {
+  return { name, in: 'query', type, uniqueItems: true };
+}
+
+function operationV2(operation: Operation, query: readonly QueryParameter[]): JsonObject {
   const { body } = operation;
   const schema: JsonObject =
     operation.answer === undefined ? { type: 'string' } : { $ref: `#/definitions/${operation.answer}` };
@@ -56,13 +80,13 @@ function operationV2(operation: Operation): JsonObject {
           },
         ]
       : []),
-    ...operation.query.map(({ name, type }) => ({ name, in: 'query', type, uniqueItems: true })),
+    ...query.map(queryParameter),
   ];
   return {
     operationId: operation.id,
     tags: [operation.tag],
-    consumes: [...(body?.mediaTypes ?? ['*/*'])],
-    produces: [operation.answer === undefined ? (operation.produces ?? 'text/plain') : 'application/json'],
+    ...(operation.consumes.length > 0 ? { consumes: [...(body?.mediaTypes ?? operation.consumes)] } : {}),
+    produces: [...operation.produces],
     schemes: ['https'],
     ...(parameters.length > 0 ? { parameters } : {}),
     responses,

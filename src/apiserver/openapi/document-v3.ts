@@ -1,10 +1,8 @@
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import type { Catalogue, DescriptionReader } from '../catalogue/index.ts';
-import type { Operation, PathOperations } from './operations.ts';
+import { dividedQuery, type Operation, type PathOperations, type QueryParameter } from './operations.ts';
 import { collectReferences, definitionV3, described } from './schema-form.ts';
-
-const ANSWER_TYPES = ['application/json', 'application/yaml'];
 
 export interface DocumentParts {
   readonly title: string;
@@ -23,14 +21,19 @@ export function documentV3(parts: DocumentParts): JsonObject {
   const paths: JsonObject = {};
   for (const item of parts.paths) {
     const operations: JsonObject = {};
+    const query = dividedQuery(item);
     for (const operation of item.operations) {
       if (operation.body) references.add(operation.body.definition);
       if (operation.answer !== undefined) references.add(operation.answer);
-      operations[operation.method] = operationV3(operation);
+      operations[operation.method] = operationV3(operation, query.own(operation));
     }
+    const parameters = [
+      ...item.variables.map((name) => ({ name, at: 0, parameter: pathParameter(name) })),
+      ...query.common.map((given) => ({ name: given.name, at: 1, parameter: queryParameter(given) })),
+    ].sort((a, b) => (a.name === b.name ? a.at - b.at : a.name < b.name ? -1 : 1));
     paths[item.path] = {
       ...operations,
-      ...(item.variables.length > 0 ? { parameters: item.variables.map(pathParameter) } : {}),
+      ...(parameters.length > 0 ? { parameters: parameters.map(({ parameter }) => parameter) } : {}),
     };
   }
   const schemas: [string, JsonObject][] = [];
@@ -51,7 +54,7 @@ export function documentV3(parts: DocumentParts): JsonObject {
     info: { title: parts.title, version: parts.version },
     paths,
     components: {
-      schemas: Object.fromEntries(schemas),
+      ...(schemas.length > 0 ? { schemas: Object.fromEntries(schemas) } : {}),
       securitySchemes: {
         BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' },
       },
@@ -67,11 +70,16 @@ function pathParameter(name: string): JsonValue {
   return { name, in: 'path', required: true, schema: { type: 'string', uniqueItems: true } };
 }
 
-function operationV3(operation: Operation): JsonObject {
-  const content: JsonObject =
-    operation.answer === undefined
-      ? { [operation.produces ?? 'text/plain']: { schema: { type: 'string' } } }
-      : Object.fromEntries(ANSWER_TYPES.map((type) => [type, reference(operation.answer ?? '')]));
+function queryParameter({ name, type }: QueryParameter): JsonObject {
+  return { name, in: 'query', schema: { type, uniqueItems: true } };
+}
+
+function operationV3(operation: Operation, query: readonly QueryParameter[]): JsonObject {
+  const { answer } = operation;
+  const schema = answer === undefined ? { schema: { type: 'string' } } : reference(answer);
+  const content: JsonObject = Object.fromEntries(
+    [...operation.produces].sort().map((type) => [type, schema]),
+  );
   const responses: JsonObject = {};
   for (const code of operation.codes) responses[code] = { description: 'OK', content };
   responses['401'] = { description: 'Unauthorized' };
@@ -79,15 +87,7 @@ function operationV3(operation: Operation): JsonObject {
   return {
     operationId: operation.id,
     tags: [operation.tag],
-    ...(operation.query.length > 0
-      ? {
-          parameters: operation.query.map(({ name, type }) => ({
-            name,
-            in: 'query',
-            schema: { type, uniqueItems: true },
-          })),
-        }
-      : {}),
+    ...(query.length > 0 ? { parameters: query.map(queryParameter) } : {}),
     ...(body
       ? {
           requestBody: {

@@ -64,6 +64,8 @@ function encodePathItem(item: JsonObject): Buffer[] {
     ...field(3, item.put, encodeOperation),
     ...field(4, item.post, encodeOperation),
     ...field(5, item.delete, encodeOperation),
+    ...field(6, item.options, encodeOperation),
+    ...field(7, item.head, encodeOperation),
     ...field(8, item.patch, encodeOperation),
     ...list(item.parameters).map((parameter) => message(9, encodeParameter(parameter))),
   ];

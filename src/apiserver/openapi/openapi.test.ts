@@ -94,6 +94,36 @@ function everyReference(value: unknown, visit: (ref: string) => void): void {
 }
 
 describe('OpenAPI v3', () => {
+  it('has the paths of watches and of what is proxied, and says once what all operations of a path take', () => {
+    const { paths } = json(respond('/openapi/v3/api/v1'));
+    const CLAIMS = '/api/v1/namespaces/{namespace}/persistentvolumeclaims';
+    const namesOf = (item: unknown): string[] =>
+      ((item as { parameters?: { name: string }[] } | undefined)?.parameters ?? []).map(({ name }) => name);
+    expect(namesOf(paths[CLAIMS])).toEqual(['namespace', 'pretty']);
+    expect(namesOf(paths[CLAIMS]?.post)).toEqual(['dryRun', 'fieldManager', 'fieldValidation']);
+    expect(paths['/api/v1/watch/persistentvolumeclaims']?.get).toMatchObject({
+      operationId: 'watchCoreV1PersistentVolumeClaimListForAllNamespaces',
+      'x-kubernetes-action': 'watchlist',
+    });
+    const proxied = paths['/api/v1/namespaces/{namespace}/services/{name}/proxy/{path}'];
+    expect(namesOf(proxied)).toEqual(['name', 'namespace', 'path', 'path']);
+    expect(proxied?.options?.operationId).toBe('connectCoreV1OptionsNamespacedServiceProxyWithPath');
+    const custom = json(respond('/openapi/v3/apis/example.com/v1')).paths;
+    expect(Object.keys(custom).filter((path) => path.endsWith('/') || path.includes('/watch/'))).toEqual([]);
+  });
+
+  it('tells of no fields that came after the release', () => {
+    const older = loadCatalogue('1.32');
+    const fieldsOf = (which: typeof older, name: string) =>
+      Object.keys(which.definition(name)?.properties ?? {});
+    expect(fieldsOf(catalogue, 'io.k8s.api.core.v1.PodSpec')).toContain('hostnameOverride');
+    expect(fieldsOf(older, 'io.k8s.api.core.v1.PodSpec')).not.toContain('hostnameOverride');
+    const document = createOpenApi(older.resources, older, undefined, '1.32');
+    const { info, definitions } = json(document.respond('/openapi/v2', none, undefined, undefined));
+    expect(info).toEqual({ title: 'Kubernetes', version: '1.32' });
+    expect(definitions).not.toHaveProperty(['io.k8s.api.core.v1.FileKeySelector']);
+  });
+
   const index = () =>
     json<{ paths: Record<string, { serverRelativeURL: string }> }>(respond('/openapi/v3')).paths;
 

@@ -3,7 +3,13 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Response } from '../../kube/exchange.ts';
 import { canonicalJson, type JsonObject } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
-import { builtDescriptions, type Catalogue, type Descriptions } from '../catalogue/index.ts';
+import {
+  builtDescriptions,
+  type Catalogue,
+  type Descriptions,
+  NEWEST_RELEASE,
+  type Release,
+} from '../catalogue/index.ts';
 import { groupResources, matchesETag, mediaRanges } from '../discovery/index.ts';
 import { documentV2 } from './document-v2.ts';
 import { documentV3 } from './document-v3.ts';
@@ -12,6 +18,7 @@ import {
   discoveryPath,
   groupPath,
   groupVersionPath,
+  jsonPath,
   type PathOperations,
   pathsOf,
   textPath,
@@ -33,7 +40,7 @@ export interface OpenApi {
 }
 
 /** Raised whenever the documents change for the same resources, so that hashes that clients have seen do not match. */
-const FORM = 2;
+const FORM = 3;
 
 const V3_TYPES = ['application/json'];
 /** Clients ask with an `@` in it, but Go cannot parse that in an answer. */
@@ -58,13 +65,14 @@ export function createOpenApi(
   resources: readonly PublishedResource[],
   catalogue: Catalogue,
   descriptions: Descriptions = builtDescriptions,
+  release: Release = NEWEST_RELEASE,
 ): OpenApi {
   const sources = sourcesOf(resources, catalogue);
   const hashes = new Map<string, string>();
   const hashOf = (source: Source): string => {
     const known = hashes.get(source.key);
     if (known !== undefined) return known;
-    const hash = hashSource(source, `${catalogue.digest}${descriptions.digest}`);
+    const hash = hashSource(source, `${release}${catalogue.digest}${descriptions.digest}`);
     hashes.set(source.key, hash);
     return hash;
   };
@@ -74,7 +82,7 @@ export function createOpenApi(
     paths: ['/openapi/v2', '/openapi/v3', '/openapi/v3/'],
     respond(path, query, accept, ifNoneMatch): Response | undefined {
       if (path === '/openapi/v2') return respondV2(accept, ifNoneMatch);
-      if (path === '/openapi/v3' || path === '/openapi/v3/') return respondIndex(accept);
+      if (path === '/openapi/v3') return respondIndex();
       const source = path.startsWith('/openapi/v3/')
         ? sources.get(path.slice('/openapi/v3/'.length))
         : undefined;
@@ -104,7 +112,7 @@ export function createOpenApi(
     if (kept) return { status: 200, headers, body: gunzipSync(kept) };
     const document = documentV2({
       title: 'Kubernetes',
-      version: 'unversioned',
+      version: release,
       paths: [...sources.values()].flatMap((source) => source.paths()),
       custom: customOf(resources),
       catalogue,
@@ -115,8 +123,8 @@ export function createOpenApi(
     return { status: 200, headers, body };
   }
 
-  function respondIndex(accept: string | undefined): Response {
-    if (!accepts(accept, [...V3_TYPES, 'text/plain'])) return notAcceptable();
+  /** Whatever form is asked for: there is one. */
+  function respondIndex(): Response {
     const paths: JsonObject = {};
     for (const source of sources.values()) {
       // Without the prefix of a logical cluster: clients put their own in front of /openapi/v3.
@@ -153,7 +161,7 @@ export function createOpenApi(
     const custom = source.resources.some((resource) => resource.custom);
     const document = documentV3({
       title: custom ? 'Kubernetes CRD Swagger' : 'Kubernetes',
-      version: custom ? 'v0.1.0' : 'unversioned',
+      version: custom ? 'v0.1.0' : release,
       paths: source.paths(),
       custom: customOf(source.resources),
       catalogue,
@@ -203,7 +211,7 @@ function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue
     {
       key: 'version',
       resources: [],
-      paths: () => [discoveryPath('/version/', 'getCodeVersion', 'version', META.version)],
+      paths: () => [jsonPath('/version/', 'getCodeVersion', 'version', META.version)],
     },
   ];
   const byVersion = Map.groupBy(resources, (resource) => `${resource.group}/${resource.version}`);
@@ -212,7 +220,7 @@ function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue
     const custom = inGroup.some((list) => list.some((resource) => resource.custom));
     // A group of custom resources has no document of its own, only its versions have.
     if (group.name !== '' && !custom) {
-      sources.push({ key: `apis/${group.name}`, resources: [], paths: () => [groupPath(group.name, false)] });
+      sources.push({ key: `apis/${group.name}`, resources: [], paths: () => [groupPath(group.name)] });
     }
     for (const [index, { version, groupVersion }] of group.versions.entries()) {
       const list = [...(inGroup[index] ?? [])].sort((a, b) => (a.resource < b.resource ? -1 : 1));
@@ -220,7 +228,8 @@ function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue
         key: `${group.name === '' ? 'api' : 'apis'}/${groupVersion}`,
         resources: list,
         paths: () => [
-          groupVersionPath(group.name, version, custom),
+          // Who serves custom resources publishes nothing of itself.
+          ...(custom ? [] : [groupVersionPath(group.name, version)]),
           ...list.flatMap((resource) => pathsOf(resource, catalogue)),
         ],
       });

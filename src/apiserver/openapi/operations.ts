@@ -8,7 +8,7 @@ import {
   type PublishedResource,
 } from './published-resource.ts';
 
-export type Method = 'get' | 'put' | 'post' | 'delete' | 'patch';
+export type Method = 'get' | 'put' | 'post' | 'delete' | 'patch' | 'options' | 'head';
 
 export interface QueryParameter {
   readonly name: string;
@@ -31,8 +31,10 @@ export interface Operation {
   };
   /** Definition of the answer; absent for text. */
   readonly answer?: string;
-  /** Media type of an answer without definition, `text/plain` by default. */
-  readonly produces?: string;
+  /** Media types of the answer. */
+  readonly produces: readonly string[];
+  /** Media types of a request where it has no body. */
+  readonly consumes: readonly string[];
   readonly codes: readonly number[];
 }
 
@@ -47,6 +49,8 @@ const text = (name: string): QueryParameter => ({ name, type: 'string' });
 const integer = (name: string): QueryParameter => ({ name, type: 'integer' });
 const flag = (name: string): QueryParameter => ({ name, type: 'boolean' });
 
+/** Every request to a resource may ask for an answer that is laid out for people. */
+const PRETTY = text('pretty');
 const LIST_QUERY = [
   flag('allowWatchBookmarks'),
   text('continue'),
@@ -65,6 +69,7 @@ const PATCH_QUERY = [...WRITE_QUERY, flag('force')];
 const DELETE_QUERY = [
   text('dryRun'),
   integer('gracePeriodSeconds'),
+  flag('ignoreStoreReadErrorWithClusterBreakingPotential'),
   flag('orphanDependents'),
   text('propagationPolicy'),
 ];
@@ -72,6 +77,30 @@ const COLLECTION_QUERY = [
   ...DELETE_QUERY,
   ...LIST_QUERY.filter((item) => item.name !== 'watch' && item.name !== 'allowWatchBookmarks'),
 ];
+const LOG_QUERY = [
+  text('container'),
+  flag('follow'),
+  flag('insecureSkipTLSVerifyBackend'),
+  integer('limitBytes'),
+  flag('previous'),
+  integer('sinceSeconds'),
+  text('stream'),
+  integer('tailLines'),
+  flag('timestamps'),
+];
+const STREAM_QUERY = [text('container'), flag('stderr'), flag('stdin'), flag('stdout'), flag('tty')];
+/** What takes over the connection, by subresource. */
+const CONNECTIONS: Readonly<
+  Record<string, { query: readonly QueryParameter[]; methods: readonly Method[] }>
+> = {
+  attach: { query: STREAM_QUERY, methods: ['get', 'post'] },
+  exec: { query: [text('command'), ...STREAM_QUERY], methods: ['get', 'post'] },
+  portforward: { query: [integer('ports')], methods: ['get', 'post'] },
+  proxy: {
+    query: [text('path')],
+    methods: ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'],
+  },
+};
 
 /** Strategic merge needs merge keys of Go types, which custom resources lack. */
 const CUSTOM_PATCH_TYPES = [
@@ -81,9 +110,12 @@ const CUSTOM_PATCH_TYPES = [
 ];
 const PATCH_TYPES = [...CUSTOM_PATCH_TYPES, 'application/strategic-merge-patch+json'].sort();
 const ANY_TYPE = ['*/*'];
+const CUSTOM_TYPES = ['application/json', 'application/yaml'];
+const OBJECT_TYPES = [...CUSTOM_TYPES, 'application/vnd.kubernetes.protobuf'];
+const STREAM_TYPES = ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch'];
 
 /** What a shape's body or answer is, to be looked up in the {@link Target}. */
-type Part = 'object' | 'list' | 'options' | 'patch' | 'status';
+type Part = 'object' | 'list' | 'options' | 'patch' | 'deleted' | 'collected' | 'event';
 
 /** An operation before it is known of what. */
 interface Shape {
@@ -136,7 +168,7 @@ const ON_COLLECTION: readonly Shape[] = [
     query: COLLECTION_QUERY,
     body: 'options',
     optionalBody: true,
-    answer: 'status',
+    answer: 'collected',
     codes: [200],
   },
 ];
@@ -161,7 +193,7 @@ const ON_OBJECT: readonly Shape[] = [
     query: DELETE_QUERY,
     body: 'options',
     optionalBody: true,
-    answer: 'status',
+    answer: 'deleted',
     codes: [200, 202],
   },
   {
@@ -190,31 +222,51 @@ interface Target {
   readonly gvk: GroupVersionKind;
   /** Names of definitions; what is absent has none. */
   readonly definitions: Readonly<Partial<Record<Part, string | undefined>>>;
-  readonly patchTypes: readonly string[];
+  readonly custom: boolean;
+}
+
+/** What is watched over paths of its own, as clients did before there was a parameter for it. */
+function watchShape(action: 'watch' | 'watchlist'): Shape {
+  return {
+    verb: 'watch',
+    method: 'get',
+    word: 'watch',
+    action,
+    query: LIST_QUERY,
+    answer: 'event',
+    codes: [200],
+  };
 }
 
 function operation(shape: Shape, target: Target): Operation {
   const { method, action, query, codes } = shape;
+  const { custom } = target;
   const definition = shape.body === undefined ? undefined : target.definitions[shape.body];
   const answer = target.definitions[shape.answer];
+  const types = custom ? CUSTOM_TYPES : OBJECT_TYPES;
+  const streams = !custom && (shape.answer === 'list' || shape.answer === 'event') ? STREAM_TYPES : [];
+  const bodies = custom ? CUSTOM_TYPES : ANY_TYPE;
+  const patches = custom ? CUSTOM_PATCH_TYPES : PATCH_TYPES;
   return {
     method,
     id: `${shape.word}${target.word}${shape.infix ?? ''}${target.noun}`,
     tag: target.tag,
     action,
     gvk: target.gvk,
-    query,
+    query: [...query, ...(custom && shape.word === 'read' ? [text('resourceVersion')] : []), PRETTY],
+    consumes: bodies,
+    produces: answer === undefined ? ['text/plain', ...types] : [...types, ...streams],
     ...(definition === undefined
       ? {}
       : {
           body: {
-            mediaTypes: shape.body === 'patch' ? target.patchTypes : ANY_TYPE,
+            mediaTypes: shape.body === 'patch' ? patches : bodies,
             definition,
             required: shape.optionalBody !== true,
           },
         }),
     ...(answer === undefined ? {} : { answer }),
-    codes,
+    codes: custom && shape.body === 'patch' ? [200] : codes,
   };
 }
 
@@ -240,9 +292,10 @@ export function rootPath(group: string, version: string): string {
 
 /** Every path of a resource with the operations that its verbs allow. */
 export function pathsOf(resource: PublishedResource, catalogue: Catalogue): PathOperations[] {
-  const { group, version, kind, namespaced } = resource;
-  const name = groupWord(group, resource.custom);
+  const { group, version, kind, namespaced, custom } = resource;
+  const name = groupWord(group, custom);
   const gvk = { group, version, kind };
+  const object = definitionNameOf(resource, gvk, catalogue);
   const target: Target = {
     verbs: resource.verbs,
     word: `${name}${capital(version)}`,
@@ -250,46 +303,105 @@ export function pathsOf(resource: PublishedResource, catalogue: Catalogue): Path
     tag: tagOf(name, version),
     gvk,
     definitions: {
-      object: definitionNameOf(resource, gvk, catalogue),
+      object,
       list: definitionNameOf(resource, { group, version, kind: resource.listKind }, catalogue),
       options: META.deleteOptions,
       patch: META.patch,
-      status: META.status,
+      deleted: resource.strategy?.returnsDeleted && !custom ? object : META.status,
+      collected: META.status,
+      event: META.watchEvent,
     },
-    patchTypes: resource.custom ? CUSTOM_PATCH_TYPES : PATCH_TYPES,
+    custom,
   };
   const base = rootPath(group, version);
-  const collection = `${base}${namespaced ? '/namespaces/{namespace}' : ''}/${resource.resource}`;
+  const inNamespace = `${namespaced ? '/namespaces/{namespace}' : ''}/${resource.resource}`;
+  const collection = `${base}${inNamespace}`;
   const variables = namespaced ? ['namespace'] : [];
-  const object = ['name', ...variables];
+  const named = ['name', ...variables];
   const paths = [
     pathOf(collection, variables, ON_COLLECTION, target),
-    pathOf(`${collection}/{name}`, object, ON_OBJECT, target),
-    ...resource.subresources.map((sub) =>
-      pathOf(`${collection}/{name}/${sub.name}`, object, ON_SUBRESOURCE, subresourceTarget(target, sub)),
-    ),
+    pathOf(`${collection}/{name}`, named, ON_OBJECT, target),
+    ...resource.subresources.flatMap((sub) => subresourcePaths(`${collection}/{name}`, named, sub)),
   ];
-  if (namespaced)
+  const everywhere = { ...target, noun: `${kind}ForAllNamespaces` };
+  if (namespaced) paths.push(pathOf(`${base}/${resource.resource}`, [], [LIST], everywhere));
+  if (!custom) {
+    const watched = `${base}/watch${inNamespace}`;
+    const list = { ...target, noun: `${target.noun}List` };
     paths.push(
-      pathOf(`${base}/${resource.resource}`, [], [LIST], { ...target, noun: `${kind}ForAllNamespaces` }),
+      pathOf(watched, variables, [watchShape('watchlist')], list),
+      pathOf(`${watched}/{name}`, named, [watchShape('watch')], target),
     );
+    if (namespaced) {
+      const all = { ...target, noun: `${kind}ListForAllNamespaces` };
+      paths.push(pathOf(`${base}/watch/${resource.resource}`, [], [watchShape('watchlist')], all));
+    }
+  }
   return paths.filter(({ operations }) => operations.length > 0);
 
-  function subresourceTarget(parent: Target, sub: Subresource): Target {
+  function subresourcePaths(path: string, within: readonly string[], sub: Subresource): PathOperations[] {
     const body = { group: sub.group ?? group, version: sub.version ?? version, kind: sub.kind ?? kind };
-    return {
-      ...parent,
+    const own: Target = {
+      ...target,
       verbs: sub.verbs,
-      noun: `${parent.noun}${capital(sub.name)}`,
+      noun: `${target.noun}${capital(sub.name)}`,
       gvk: body,
       definitions: {
-        ...parent.definitions,
+        ...target.definitions,
         // The log is text, not a Pod.
         object: sub.name === 'log' ? undefined : definitionNameOf(resource, body, catalogue),
-        status: undefined,
       },
     };
+    const at = `${path}/${sub.name}`;
+    const connection = custom ? undefined : CONNECTIONS[sub.name];
+    if (connection) {
+      const { query, methods } = connection;
+      const operationsFor = (suffix: string): Operation[] =>
+        methods.map((method) => ({
+          method,
+          id: `connect${own.word}${capital(method)}${own.noun}${suffix}`,
+          tag: own.tag,
+          action: 'connect',
+          gvk: body,
+          query,
+          consumes: ANY_TYPE,
+          produces: ANY_TYPE,
+          codes: [200],
+        }));
+      const whole = { path: at, variables: within, operations: operationsFor('') };
+      if (sub.name !== 'proxy') return [whole];
+      const deep = `${at}/{path}`;
+      return [whole, { path: deep, variables: [...within, 'path'], operations: operationsFor('WithPath') }];
+    }
+    const found = pathOf(at, within, ON_SUBRESOURCE, own);
+    if (sub.name !== 'log' || custom) return [found];
+    return [
+      {
+        ...found,
+        operations: found.operations.map((one) => ({ ...one, query: [...one.query, ...LOG_QUERY] })),
+      },
+    ];
   }
+}
+
+/**
+ * Which parameters of a query all operations of a path take, so that they are said once, and which are left to each; in the
+ * order of their names.
+ */
+export function dividedQuery({ operations }: PathOperations): {
+  readonly common: readonly QueryParameter[];
+  own(operation: Operation): readonly QueryParameter[];
+} {
+  const [first, ...others] = operations;
+  const takes = (operation: Operation, name: string): boolean =>
+    operation.query.some((parameter) => parameter.name === name);
+  const common = (first?.query ?? []).filter(({ name }) => others.every((one) => takes(one, name)));
+  const names = new Set(common.map(({ name }) => name));
+  return {
+    common,
+    own: ({ query }) =>
+      query.filter(({ name }) => !names.has(name)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
 }
 
 function pathOf(
@@ -302,25 +414,30 @@ function pathOf(
   return { path, variables, operations: allowed.map((shape) => operation(shape, target)) };
 }
 
-/** The path of a discovery document: `/apis/apps/v1/`, `/apis/apps/`, `/apis/`, `/api/`, `/version/`. */
+/** The path of a discovery document: `/apis/apps/v1/`, `/apis/apps/`, `/apis/`, `/api/`. */
 export function discoveryPath(path: string, id: string, tag: string, answer: string): PathOperations {
-  return readPath(path, { id, tag, answer });
+  return readPath(path, { id, tag, answer, produces: OBJECT_TYPES, consumes: OBJECT_TYPES });
+}
+
+/** A path whose document is JSON alone. */
+export function jsonPath(path: string, id: string, tag: string, answer: string): PathOperations {
+  return readPath(path, { id, tag, answer, produces: ['application/json'], consumes: ['application/json'] });
 }
 
 /** A path that answers with text of the given type. */
 export function textPath(path: string, id: string, tag: string, produces: string): PathOperations {
-  return readPath(path, { id, tag, produces });
+  return readPath(path, { id, tag, produces: [produces], consumes: [] });
 }
 
 function readPath(
   path: string,
-  facts: Pick<Operation, 'id' | 'tag' | 'answer' | 'produces'>,
+  facts: Pick<Operation, 'id' | 'tag' | 'answer' | 'produces' | 'consumes'>,
 ): PathOperations {
   return { path, variables: [], operations: [{ method: 'get', ...facts, query: [], codes: [200] }] };
 }
 
-export function groupVersionPath(group: string, version: string, custom: boolean): PathOperations {
-  const word = groupWord(group, custom);
+export function groupVersionPath(group: string, version: string): PathOperations {
+  const word = groupWord(group, false);
   return discoveryPath(
     `${rootPath(group, version)}/`,
     `get${word}${capital(version)}APIResources`,
@@ -329,7 +446,7 @@ export function groupVersionPath(group: string, version: string, custom: boolean
   );
 }
 
-export function groupPath(group: string, custom: boolean): PathOperations {
-  const word = groupWord(group, custom);
+export function groupPath(group: string): PathOperations {
+  const word = groupWord(group, false);
   return discoveryPath(`/apis/${group}/`, `get${word}APIGroup`, tagOf(word), META.apiGroup);
 }

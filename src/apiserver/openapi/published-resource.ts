@@ -4,7 +4,10 @@ import type { DiscoveredResource } from '../discovery/index.ts';
 import type { Resource } from '../resource.ts';
 
 /** What the documents need to know of a resource. */
-export type PublishedResource = DiscoveredResource & Pick<Resource, 'custom' | 'type' | 'listKind'>;
+export type PublishedResource = DiscoveredResource &
+  Pick<Resource, 'custom' | 'type' | 'listKind'> & {
+    readonly strategy?: Pick<Resource['strategy'], 'returnsDeleted'>;
+  };
 
 export interface GroupVersionKind {
   readonly group: string;
@@ -24,6 +27,7 @@ export const META = {
   patch: 'io.k8s.apimachinery.pkg.apis.meta.v1.Patch',
   status: 'io.k8s.apimachinery.pkg.apis.meta.v1.Status',
   version: 'io.k8s.apimachinery.pkg.version.Info',
+  watchEvent: 'io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent',
 } as const;
 
 /** The definition of a custom kind: its group reversed, version, kind (`com.example.v1.Widget`). */

@@ -90,24 +90,41 @@ export function definitionV3(schema: OpenApiSchema, custom: boolean): JsonObject
       oneOf: [{ type: 'integer' }, { type: 'string' }],
     };
   }
-  return schemaV3(withoutMarks(schema));
+  return schemaV3(withoutMarks(schema), 0, false);
 }
 
-function schemaV3(schema: OpenApiSchema, depth: number = 0): JsonObject {
+/** Definitions that are values of several types: there is no empty one. */
+const ANY_VALUE: ReadonlySet<string> = new Set([
+  QUANTITY,
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON',
+]);
+
+/** What lists and maps of built-in kinds hold: Go has a value where there is none, which is told as its default. */
+function elementV3(schema: OpenApiSchema, depth: number): JsonObject {
+  const out = schemaV3(schema, depth, false);
+  if (out.default !== undefined) return out;
+  if (schema.$ref !== undefined)
+    return ANY_VALUE.has(refName(schema.$ref)) ? out : { default: {}, allOf: [{ ...out }] };
+  if (out.type === 'string' && out.format === undefined) return { ...out, default: '' };
+  return out.type === 'integer' ? { ...out, default: 0 } : out;
+}
+
+function schemaV3(schema: OpenApiSchema, depth: number = 0, custom: boolean = true): JsonObject {
   if (depth > MAX_DEPTH) return {};
-  const form = (child: OpenApiSchema): JsonObject => schemaV3(child, depth + 1);
+  const form = (child: OpenApiSchema): JsonObject => schemaV3(child, depth + 1, custom);
+  const element = (child: OpenApiSchema): JsonObject => (custom ? form(child) : elementV3(child, depth + 1));
   const out = shared(schema);
   if (schema.nullable) out.nullable = true;
   if (schema['x-kubernetes-validations']) {
     out['x-kubernetes-validations'] = schema['x-kubernetes-validations'];
   }
   if (schema.properties) out.properties = mapValues(schema.properties, form);
-  if (schema.items) out.items = form(schema.items);
+  if (schema.items) out.items = element(schema.items);
   if (schema.additionalProperties !== undefined) {
     out.additionalProperties =
       typeof schema.additionalProperties === 'boolean'
         ? schema.additionalProperties
-        : form(schema.additionalProperties);
+        : element(schema.additionalProperties);
   }
   if (schema.allOf) out.allOf = schema.allOf.map(form);
   if (schema.anyOf) out.anyOf = schema.anyOf.map(form);

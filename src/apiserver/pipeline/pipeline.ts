@@ -4,7 +4,7 @@ import type { Connection } from '../../kube/wire/index.ts';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import type { AuditRecord, AuditTrail } from '../audit/index.ts';
 import { type Authenticator, authenticate, bearerToken, isPublicPath, type UserInfo } from '../auth/index.ts';
-import { errorResponse, negotiateStatus, parseRequestInfo } from '../request/index.ts';
+import { checkTimeout, errorResponse, negotiateStatus, parseRequestInfo } from '../request/index.ts';
 import type { RequestMetrics } from '../request-metrics.ts';
 import { browserRequest, isWebSocketRequest, watchOverWebSocket } from '../websocket/index.ts';
 import { attributesOf, type Backends, serveKnown } from './authorized.ts';
@@ -46,6 +46,8 @@ export function requestPipeline(runtime: Runtime, options: PipelineOptions, back
     let defect = false;
     try {
       request = browserRequest(given);
+      // Before anybody is asked who they are, as other servers do it. Hardly a request says how long it waits.
+      if (request.path.includes('timeout=')) checkTimeout(parseRequestInfo(request.method, request.path));
       const user = await identify(request);
       if (user) track.user = user;
       response = await serve(request, user, track, record);

@@ -60,9 +60,26 @@ export function decodeBody(
 }
 
 function parseObjectJson(bytes: Uint8Array, kind: string | undefined): Body {
-  return parseJsonBody(bytes, (problem) =>
-    unrecognized(`couldn't get version/kind; json parse error: ${problem}`, bytes, kind),
-  );
+  const refuse = (problem: string): StatusError =>
+    unrecognized(`couldn't get version/kind; json parse error: ${problem}`, bytes, kind);
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf)
+    throw refuse("invalid character 'ï' looking for beginning of value");
+  const body = parseJsonBody(bytes, refuse);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return text.includes('\\ud') || text.includes('\\uD') ? { ...body, value: wellFormed(body.value) } : body;
+}
+
+/** Halves of characters, which only escapes can write, are no text that could be stored. */
+function wellFormed(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (!isObject(value)) return value;
+  const out: JsonObject = {};
+  for (const key in value) {
+    const item = value[key];
+    if (item !== undefined) out[key.toWellFormed()] = wellFormed(item);
+  }
+  return out;
 }
 
 function unrecognized(problem: string, bytes: Uint8Array, kind: string | undefined): StatusError {
@@ -83,6 +100,9 @@ function wholeObject(body: Body, bytes: Uint8Array, kind: string | undefined): B
       const problem = `couldn't get version/kind; json parse error: json: cannot unmarshal ${found} into Go struct field .${key} of type string`;
       throw unrecognized(problem, bytes, kind);
     }
+    const version = body.value.apiVersion;
+    if (typeof version === 'string' && version.split('/').length > 2)
+      throw unrecognized(`unexpected GroupVersion string: ${version}`, bytes, kind);
     return body;
   }
   if (body.value === null) return { ...body, value: {} };

@@ -20,16 +20,29 @@ interface Given {
   readonly dryRun?: JsonValue | undefined;
 }
 
+/** Whether one object or a collection is deleted: they are decoded by different parts of other servers. */
+export type DeletionOf = 'object' | 'collection';
+
 /** Reads delete options from a decoded body, or from the query when there was none: never from both. */
-export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearchParams): DeleteQuery {
+export function parseDeleteOptions(
+  body: JsonObject | undefined,
+  query: URLSearchParams,
+  of: DeletionOf = 'object',
+): DeleteQuery {
   if (body === undefined) return checked(fromQuery(query));
   checkTypes(body);
-  checkKind(body);
+  checkKind(body, of);
   return checked(body);
 }
 
 function fromQuery(query: URLSearchParams): Given {
+  const uid = query.get('uid') ?? '';
+  const resourceVersion = query.get('resourceVersion') ?? '';
   return {
+    preconditions: {
+      ...(uid === '' ? {} : { uid }),
+      ...(resourceVersion === '' ? {} : { resourceVersion }),
+    },
     gracePeriodSeconds: integer(query, 'gracePeriodSeconds'),
     orphanDependents: flag(query, 'orphanDependents'),
     propagationPolicy: query.get('propagationPolicy'),
@@ -143,8 +156,13 @@ const META_KINDS: ReadonlySet<unknown> = new Set([
   ...['CreateOptions', 'PatchOptions', 'UpdateOptions', 'WatchEvent'],
 ]);
 
+const SCHEMES: Readonly<Record<DeletionOf, string>> = {
+  object: 'pkg/apis/meta/internalversion/scheme/register.go:27',
+  collection: 'pkg/api/legacyscheme/scheme.go:30',
+};
+
 /** DeleteOptions are the same in every group and version. */
-function checkKind({ apiVersion, kind }: JsonObject): void {
+function checkKind({ apiVersion, kind }: JsonObject, of: DeletionOf): void {
   const version = typeof apiVersion === 'string' ? apiVersion : '';
   if (version.split('/').length > 2) throw failure(500, '', `unexpected GroupVersion string: ${version}`);
   if (kind === undefined || kind === null || kind === '' || kind === 'DeleteOptions') return;
@@ -153,6 +171,6 @@ function checkKind({ apiVersion, kind }: JsonObject): void {
   throw failure(
     500,
     '',
-    `no kind ${jsonText(kind)} is registered for version ${jsonText(version)} in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`,
+    `no kind ${jsonText(kind)} is registered for version ${jsonText(version)} in scheme "${SCHEMES[of]}"`,
   );
 }

@@ -15,7 +15,7 @@ export {
   unsupportedMediaType,
 } from './body.ts';
 export { type ContinueToken, decodeContinue, encodeContinue, foreignContinue } from './continue-token.ts';
-export { type DeleteQuery, parseDeleteOptions } from './delete-options.ts';
+export { type DeleteQuery, type DeletionOf, parseDeleteOptions } from './delete-options.ts';
 export {
   checkRoute,
   checkTypes,
@@ -28,10 +28,15 @@ export {
 } from './negotiation.ts';
 export {
   expired,
+  type IncludeObject,
+  includeObjectOf,
   type ListQuery,
+  numberProblem,
   parseListQuery,
   parseRevision,
   parseWriteQuery,
+  revisionOf,
+  revisionProblem,
   tooLargeResourceVersion,
   type WriteQuery,
 } from './query-options.ts';
@@ -44,7 +49,9 @@ export {
   ROOT_CLUSTER,
   splitCluster,
 } from './request-info.ts';
+export { checkTimeout } from './request-timeout.ts';
 export {
+  bodyOf,
   errorResponse,
   jsonResponse,
   methodNotAllowed,

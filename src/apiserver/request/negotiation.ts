@@ -51,11 +51,10 @@ function parseAccept(header: string): Clause[] {
     const parameters = new Map<string, string>();
     for (const piece of rest) {
       const equals = piece.indexOf('=');
-      if (equals > 0)
-        parameters.set(piece.slice(0, equals).trim().toLowerCase(), piece.slice(equals + 1).trim());
+      if (equals > 0) parameters.set(piece.slice(0, equals).trim(), piece.slice(equals + 1).trim());
     }
     const quality = Number(parameters.get('q') ?? '1');
-    const type = name.toLowerCase();
+    const type = name === '*' ? '*/*' : name;
     clauses.push({
       type,
       parameters,
@@ -143,8 +142,7 @@ export function negotiate(
   const pretty = isPretty(query, headers['user-agent'] ?? '');
   const { accept = '' } = headers;
   if (accept === '') return { format: 'json', pretty };
-  for (const { type, parameters, quality } of parseAccept(accept)) {
-    if (quality <= 0) continue;
+  for (const { type, parameters } of parseAccept(accept)) {
     const view = viewOf(parameters);
     if (view === undefined || (view !== WHOLE && !views)) continue;
     for (const format of formatsOf(type)) {

@@ -1,11 +1,13 @@
 import { badRequest, type FieldError, failure, invalid } from '../../kube/status-error.ts';
+import { parseFieldSelector } from '../../schema/field-selector.ts';
+import { parseLabelSelector } from '../../schema/label-selector.ts';
 import { dryRunProblems, flag, integer } from './query-values.ts';
 
 /** `metav1.ListOptions` as the query of a list, watch or deletecollection has them, checked. */
 export interface ListQuery {
   /** '' when absent. */
   readonly resourceVersion: string;
-  /** {@link resourceVersion} as a number; undefined when absent. */
+  /** {@link resourceVersion} as a number; undefined when absent, or when it is none: {@link revisionProblem} says why. */
   readonly revision: number | undefined;
   readonly match: '' | 'Exact' | 'NotOlderThan';
   /** 0 for no limit. */
@@ -16,8 +18,10 @@ export interface ListQuery {
   readonly sendInitialEvents: boolean | undefined;
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  readonly includeObject: 'None' | 'Metadata' | 'Object';
 }
+
+/** What rows of a table hold of their objects. */
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 /** What the query of a write says about how to write. */
 export interface WriteQuery {
@@ -31,18 +35,62 @@ export interface WriteQuery {
 
 const MANAGER_LIMIT = 128;
 
-/** A revision in a query or in `metadata.resourceVersion`; undefined when it is not one. */
+const MAX_UINT64 = 2n ** 64n;
+
+/** A revision in a query or in `metadata.resourceVersion`; undefined when it is not one. Those that nobody reaches are not exact. */
 export function parseRevision(text: string): number | undefined {
-  if (!/^\d{1,16}$/.test(text)) return undefined;
-  const value = Number(text);
-  return Number.isSafeInteger(value) ? value : undefined;
+  return numberProblem(text) === undefined ? Number(text) : undefined;
+}
+
+/** Why a text is no revision, in the words of Go. */
+export function numberProblem(text: string): string | undefined {
+  const problem = (why: string): string => `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`;
+  if (!/^\d{1,1024}$/.test(text)) return problem('invalid syntax');
+  return text.length > 19 && BigInt(text) >= MAX_UINT64 ? problem('value out of range') : undefined;
+}
+
+/** Why a `resourceVersion` of a query is none; undefined where it is one, or absent. */
+export function revisionProblem(text: string): string | undefined {
+  const why = text === '' ? undefined : numberProblem(text);
+  return why && `resourceVersion: Invalid value: ${JSON.stringify(text)}: ${why}`;
+}
+
+/** The `resourceVersion` of a query as a number. Throws 500 for what is none, as a cache does that reads it. */
+export function revisionOf(query: URLSearchParams): number | undefined {
+  const text = query.get('resourceVersion') ?? '';
+  const problem = revisionProblem(text);
+  if (problem !== undefined) throw failure(500, '', problem);
+  return text === '' ? undefined : Number(text);
+}
+
+/** What rows of a table are to hold of their objects. Throws 400. */
+export function includeObjectOf(query: URLSearchParams): IncludeObject {
+  const value = query.get('includeObject') ?? '';
+  if (value === '') return 'Metadata';
+  if (value !== 'None' && value !== 'Metadata' && value !== 'Object')
+    throw badRequest(
+      `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+    );
+  return value;
 }
 
 function listInvalid(errors: FieldError[]): Error {
   return invalid('meta.k8s.io', 'ListOptions', '', errors);
 }
 
-/** Reads and checks list options; `watch` has rules of its own. Throws 400 and 422. */
+/** The syntax of selectors is looked at before how options go together. */
+function checkSelectors(labelSelector: string, fieldSelector: string): void {
+  for (const parsed of [
+    labelSelector === '' ? undefined : parseLabelSelector(labelSelector),
+    fieldSelector === '' ? undefined : parseFieldSelector(fieldSelector),
+  ])
+    if (parsed && 'error' in parsed) throw badRequest(parsed.error);
+}
+
+/**
+ * Reads and checks list options; `watch` has rules of its own. Throws 400 and 422. Whether the revision is one is said by whoever goes by
+ * it: caches and the storage have words of their own.
+ */
 export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuery {
   const resourceVersion = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
@@ -54,13 +102,6 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
     errors.push({ type: 'Forbidden', path, detail });
   };
 
-  const revision = resourceVersion === '' ? undefined : parseRevision(resourceVersion);
-  if (resourceVersion !== '' && revision === undefined)
-    throw failure(
-      500,
-      '',
-      `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`,
-    );
   const unsupported = (supported: readonly string[]): void => {
     errors.push({ type: 'NotSupported', path: 'resourceVersionMatch', value: match, detail: '', supported });
   };
@@ -89,28 +130,24 @@ export function parseListQuery(query: URLSearchParams, watch: boolean): ListQuer
   }
   if (sendInitialEvents !== undefined && !watch)
     forbid('sendInitialEvents', 'sendInitialEvents is forbidden for list');
-  if (errors.length > 0) throw listInvalid(errors);
-  if (continueToken !== '' && !watch && (revision ?? 0) > 0)
-    throw badRequest('specifying resource version is not allowed when using continue');
-
-  const includeObject = query.get('includeObject') ?? 'Metadata';
-  if (includeObject !== 'None' && includeObject !== 'Metadata' && includeObject !== 'Object')
-    throw badRequest(
-      `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(includeObject)}: must be 'Metadata', 'Object', 'None', or empty`,
-    );
+  const labelSelector = query.get('labelSelector') ?? '';
+  const fieldSelector = query.get('fieldSelector') ?? '';
+  if (errors.length > 0) {
+    checkSelectors(labelSelector, fieldSelector);
+    throw listInvalid(errors);
+  }
 
   return {
     resourceVersion,
-    revision,
+    revision: resourceVersion === '' ? undefined : parseRevision(resourceVersion),
     match: match as ListQuery['match'],
     limit,
     continue: continueToken,
     timeoutSeconds: integer(query, 'timeoutSeconds'),
     allowWatchBookmarks: flag(query, 'allowWatchBookmarks') ?? false,
     sendInitialEvents,
-    labelSelector: query.get('labelSelector') ?? '',
-    fieldSelector: query.get('fieldSelector') ?? '',
-    includeObject,
+    labelSelector,
+    fieldSelector,
   };
 }
 
@@ -175,7 +212,7 @@ export function expired(message: string, continueToken?: string): Error {
 }
 
 /** 504 for a revision that this server has not reached. */
-export function tooLargeResourceVersion(asked: number, current: number): Error {
+export function tooLargeResourceVersion(asked: number | string, current: number): Error {
   return failure(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     retryAfterSeconds: 1,

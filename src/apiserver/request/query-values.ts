@@ -1,11 +1,11 @@
 import { badRequest, type FieldError } from '../../kube/status-error.ts';
 import type { JsonValue } from '../../schema/json.ts';
 
-/** A boolean of a query: whatever is there, but for `false` and `0`, is true. */
+/** A boolean of a query: whatever is there, but for `false` in any case and `0`, is true. */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
-  return value !== 'false' && value !== '0';
+  return value !== '0' && value.toLowerCase() !== 'false';
 }
 
 const MAX_INT64 = 2n ** 63n;

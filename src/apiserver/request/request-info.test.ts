@@ -32,7 +32,8 @@ const RESOURCES: readonly (readonly [string, string, readonly string[]])[] = [
     '/api/v1/pods?fieldSelector=metadata.name%3Da',
     ['deletecollection', '', 'v1', '', 'pods', '', ''],
   ],
-  ['GET', '/api/v1/nodes/n%2Fx', ['get', '', 'v1', '', 'nodes', '', 'n/x']],
+  ['GET', '/api/v1/nodes/n%2Fx', ['get', '', 'v1', '', 'nodes', 'x', 'n']],
+  ['GET', '/api/v1/namespaces//pods', ['list', '', 'v1', '', 'pods', '', '']],
   ['GET', '/api/v1/', ['', '', '', '', '', '', '']],
 ];
 

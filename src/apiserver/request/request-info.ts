@@ -1,4 +1,5 @@
 import { badRequest } from '../../kube/status-error.ts';
+import { flag } from './query-values.ts';
 
 /** What a request asks for, read from its method and path alone; authorization, audit and the handlers all work from it. */
 export interface RequestInfo {
@@ -86,6 +87,17 @@ export function isPlainPath(path: string): boolean {
   return path.startsWith('/') && !DOT_SEGMENT.test(path.split('?', 1)[0] ?? '');
 }
 
+/** The parts of a path. An escaped slash parts them like any other; where nothing is between two, nothing is meant. */
+function segmentsOf(path: string): string[] {
+  const segments = (path.includes('%') ? path.split('/').map(decode).join('/') : path).split('/');
+  if (segments[0] === '') segments.shift();
+  if (segments.at(-1) === '') segments.pop();
+  // No namespace is all of them.
+  const at = segments.indexOf('namespaces');
+  if (at >= 0 && segments[at + 1] === '') segments.splice(at, 2);
+  return segments;
+}
+
 /** Reads method and path (with query, percent-encoded). Throws 400 for escapes that cannot be decoded. */
 export function parseRequestInfo(method: string, target: string): RequestInfo {
   const { cluster, rest: whole } = splitCluster(target);
@@ -95,9 +107,8 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
   const rawPath = mark < 0 ? rest : rest.slice(0, mark);
   const query = mark < 0 ? NO_QUERY : new URLSearchParams(rest.slice(mark + 1));
   const upper = method.toUpperCase();
-  const segments: string[] = [];
-  for (const segment of rawPath.split('/')) if (segment !== '') segments.push(decode(segment));
-  const path = `/${segments.join('/')}${rawPath.length > 1 && rawPath.endsWith('/') ? '/' : ''}`;
+  const segments = segmentsOf(rawPath);
+  const path = rawPath.includes('%') ? rawPath.split('/').map(decode).join('/') : rawPath;
 
   const base = {
     cluster,
@@ -122,6 +133,7 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
     parts: [],
   });
 
+  if (segments.includes('')) return notResource();
   const [prefix, ...afterPrefix] = segments;
   if (prefix !== 'api' && prefix !== 'apis') return notResource();
   let current = afterPrefix;
@@ -157,7 +169,7 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
   let labelSelector = '';
   let fieldSelector = '';
   if (name === '') {
-    if (verb === 'get') verb = isWatch(query) ? 'watch' : 'list';
+    if (verb === 'get') verb = flag(query, 'watch') ? 'watch' : 'list';
     else if (verb === 'delete') verb = 'deletecollection';
   }
   if (verb === 'list' || verb === 'watch' || verb === 'deletecollection') {
@@ -180,11 +192,6 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
     labelSelector,
     fieldSelector,
   };
-}
-
-function isWatch(query: URLSearchParams): boolean {
-  const value = query.get('watch');
-  return value !== null && value !== 'false' && value !== '0';
 }
 
 /** The name that a field selector pins down, so that RBAC rules with resourceNames match collections too. */

@@ -33,6 +33,13 @@ export interface Rendering {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** JSON text as a body, which ends a line as the encoder of Kubernetes does. */
+export function bodyOf(json: Uint8Array): Uint8Array {
+  return Buffer.concat([json, LINE_END]);
+}
+
+const LINE_END = Buffer.from('\n');
+
 /** A response of JSON text that is at hand as bytes. Re-encodes for all but plain JSON. */
 export function jsonResponse(status: number, json: Uint8Array, rendering: Rendering = {}): Response {
   const { representation } = rendering;
@@ -45,7 +52,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
     type = PROTOBUF;
     body = encodeProtobuf(parseJson(Buffer.from(json).toString('utf8')));
   } else if (representation?.pretty) {
-    body = Buffer.from(`${jsonText(parseJson(Buffer.from(json).toString('utf8')), 2)}\n`);
+    body = Buffer.from(jsonText(parseJson(Buffer.from(json).toString('utf8')), 2));
   }
   return typedResponse(status, type, body, rendering);
 }
@@ -54,7 +61,7 @@ export function jsonResponse(status: number, json: Uint8Array, rendering: Render
 export function valueResponse(status: number, value: unknown, rendering: Rendering = {}): Response {
   if (rendering.representation?.format === 'protobuf')
     return typedResponse(status, PROTOBUF, encodeProtobuf(value), rendering);
-  return jsonResponse(status, Buffer.from(jsonText(value)), rendering);
+  return jsonResponse(status, Buffer.from(`${jsonText(value)}\n`), rendering);
 }
 
 function typedResponse(status: number, type: string, body: Uint8Array, rendering: Rendering): Response {

@@ -123,22 +123,29 @@ async function attempt(
   let decided: KubeObject | undefined;
   let answer: KubeObject | undefined;
   let atDeletion = false;
+  let marked = false;
   let release: (() => void) | undefined;
   const prefix = clusterPrefix(resource.group, resource.resource, scope.cluster);
   try {
-    const result = await server.store.write(key, (current) => {
+    const first = server.store.write(key, (current) => {
       const decision = decideNow(scope, current, paused, decide);
       if (decision.action === 'keep') return undefined;
       if (decision.action === 'delete') {
         answer = decision.object;
         atDeletion = decision.atDeletion ?? false;
-        return null;
+        if (!decision.marked || answer === undefined) return null;
+        marked = true;
+        return stored(resource, answer);
       }
       decided = decision.object;
       release = decision.release;
       if (resource.strategy.allocate) server.inFlight.add(prefix, decided);
       return stored(resource, decided);
     });
+    // Both are made in one turn, so that nobody comes between them.
+    const [, result] = marked
+      ? await Promise.all([first, server.store.write(key, () => null)])
+      : [undefined, await first];
     if (decided && result.outcome !== 'unchanged') noteFresh(resource, result.record);
     if (result.outcome === 'created' || result.outcome === 'updated')
       await server.afterWrite?.(resource, result.record);

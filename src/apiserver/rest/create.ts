@@ -97,7 +97,7 @@ export function prepareCreate(
   const now = clock.now();
   let object = given;
   wipe(object);
-  const repeated = dedupeOwners(object);
+  const repeated = dedupeOwners(object, options.byPatch);
   if (repeated !== undefined) scope.warn(repeated);
   if (!applied) object = track(scope, object, undefined, options);
   const hasNoStatus = hasSubresource(resource, 'status') && !resource.strategy.keepsStatusOnCreate;
@@ -122,7 +122,7 @@ export function prepareCreate(
     object.metadata.creationTimestamp = formatTime(now);
     setInitialGeneration(resource, object);
     resource.strategy.prepareForCreate?.(object, strategyContext(scope, now));
-    allocate(scope, object, undefined);
+    allocate(scope, object, undefined, options.dryRun);
     tidyMetadata(object);
     validateCreate(resource, object);
     const decide = (): Decision => {

@@ -14,6 +14,8 @@ export type Decision =
       readonly object?: KubeObject;
       /** Whether the client sees `object` at the revision of the deletion. */
       readonly atDeletion?: true;
+      /** Whether `object` is stored before it goes: whoever watches sees that its time is over, and then that it is gone. */
+      readonly marked?: true;
     }
   | { readonly action: 'keep' }
   | Waiting;

@@ -35,8 +35,8 @@ export function decodeObject(
   const value: JsonObject = { apiVersion, kind: resource.kind, metadata, ...rest };
   const unknown = decodedMetadata(resource, value);
   const object = value as unknown as KubeObject;
-  const pruned = normalize(resource, object);
-  unknown.push(...(resource.custom ? pruned.sort() : pruned));
+  const { pruned, embedded } = normalize(resource, object);
+  unknown.push(...(resource.custom ? pruned.sort() : pruned), ...embedded);
   if (!resource.custom) checkTypes(resource, object);
   resource.strategy.defaults?.(object);
   tidyMetadata(object);
@@ -75,20 +75,28 @@ export function pruneForStorage(resource: Resource, object: KubeObject): void {
   object.metadata = metadata;
 }
 
+interface Dropped {
+  /** Paths that the schema does not have. */
+  readonly pruned: string[];
+  /** Those of the metadata of resources inside, of which nobody is told before the others. */
+  readonly embedded: string[];
+}
+
 /** Prunes and defaults in place, metadata apart; returns the paths that were dropped. */
-function normalize(resource: Resource, object: KubeObject): string[] {
+function normalize(resource: Resource, object: KubeObject): Dropped {
   const { metadata } = object;
   const value = object as unknown as JsonObject;
-  const unknown = prune(value, resource.type, { isResourceRoot: true });
+  const pruned = prune(value, resource.type, { isResourceRoot: true });
+  const embedded: string[] = [];
   // Built-ins have their defaults in code; the schemas of custom resources hold theirs, and what null means.
   if (resource.custom) {
     applyDefaults(value, resource.type);
-    eachEmbedded(value, resource.type, (embedded, path) => {
-      unknown.push(...embeddedMetadata(resource, embedded, path));
+    eachEmbedded(value, resource.type, (inside, path) => {
+      embedded.push(...embeddedMetadata(resource, inside, path));
     });
   } else dropNulls(value, resource.type);
   object.metadata = metadata;
-  return unknown;
+  return { pruned, embedded };
 }
 
 /** Coerces the metadata of a resource inside a custom one; the paths of unknown fields. Refuses what is none. */
@@ -145,6 +153,9 @@ function decodedMetadata(resource: Resource, value: JsonObject): string[] {
 }
 
 const SCHEME = 'pkg/api/legacyscheme/scheme.go:30';
+/** Bodies of subresources that are of another group than their resource. */
+const FOREIGN: ReadonlySet<string> = new Set(['Eviction', 'TokenRequest']);
+const FOREIGN_SCHEME = 'pkg/runtime/scheme.go:100';
 
 function checkKind(
   resource: Resource,
@@ -186,7 +197,7 @@ export function checkTypedKind(
       ? `converting (${externalType(other)}) to (${internalType(resource)}): unknown conversion`
       : isOfEveryGroup(givenKind, givenVersion, lookup)
         ? `converting (${givenVersion.slice(givenVersion.indexOf('/') + 1)}.${givenKind}) to (${internalType(resource)}): unknown conversion`
-        : `no kind ${JSON.stringify(givenKind)} is registered for version ${JSON.stringify(givenVersion)} in scheme ${JSON.stringify(SCHEME)}`,
+        : `no kind ${JSON.stringify(givenKind)} is registered for version ${JSON.stringify(givenVersion)} in scheme ${JSON.stringify(FOREIGN.has(resource.kind) ? FOREIGN_SCHEME : SCHEME)}`,
   );
 }
 
@@ -201,7 +212,9 @@ const OLD_VERSIONS: ReadonlyMap<string, readonly string[]> = new Map(
     'networking.k8s.io': ['v1beta1'],
     'rbac.authorization.k8s.io': ['v1alpha1', 'v1beta1'],
     'scheduling.k8s.io': ['v1alpha1', 'v1beta1'],
-    'storage.k8s.io': ['v1beta1'],
+    'storage.k8s.io': ['v1alpha1', 'v1beta1'],
+    'authentication.k8s.io': ['v1alpha1', 'v1beta1'],
+    'authorization.k8s.io': ['v1beta1'],
     'discovery.k8s.io': ['v1beta1'],
     'events.k8s.io': ['v1', 'v1beta1'],
     'coordination.k8s.io': ['v1beta1'],

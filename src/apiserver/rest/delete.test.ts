@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startServer } from '../server.fixture.ts';
+import { resourcePrefix } from '../store/key.ts';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
 const PODS = '/api/v1/namespaces/default/pods';
@@ -76,6 +77,43 @@ describe('deletion', () => {
     await post(PODS, pod('p'));
     expect((await remove(`${PODS}/p`)).body.kind).toBe('Pod');
     expect((await get(`${PODS}/p`)).status).toBe(404);
+  });
+
+  it('tells watchers of pods that their time is over before it tells that they are gone', async () => {
+    const { post, delete: remove, server } = await startServer();
+    const types: string[] = [];
+    server.store.watch(resourcePrefix('', 'pods'), server.store.revision, (events) => {
+      for (const { type, record } of events)
+        types.push(`${type} ${record.object.metadata.deletionGracePeriodSeconds ?? '-'}`);
+    });
+    await post(PODS, pod('free'));
+    await remove(`${PODS}/free`);
+    await post(PODS, pod('bound', 'node-1'));
+    await remove(`${PODS}/bound`, { gracePeriodSeconds: 5 });
+    await remove(`${PODS}/bound`, { propagationPolicy: 'Foreground' });
+    await remove(`${PODS}/bound`, { gracePeriodSeconds: 0 });
+    expect(types).toEqual([
+      'created -',
+      'updated 0',
+      'deleted 0',
+      'created -',
+      'updated 5',
+      'updated 0',
+      'deleted 0',
+    ]);
+  });
+
+  it('takes preconditions from the query, and goes by them for collections', async () => {
+    const { post, call, get } = await startServer();
+    const { body } = await post(MAPS, { metadata: { name: 'a' } });
+    const { uid, resourceVersion } = body.metadata;
+    expect((await call('DELETE', `${MAPS}/a?uid=x`)).body.code).toBe(409);
+    expect((await call('DELETE', `${MAPS}/a?resourceVersion=1`)).body.code).toBe(409);
+    expect((await call('DELETE', `${MAPS}?uid=x`)).body.code).toBe(409);
+    expect((await get(`${MAPS}/a`)).status).toBe(200);
+    expect((await call('DELETE', `${MAPS}/a?uid=${uid}&resourceVersion=${resourceVersion}`)).status).toBe(
+      200,
+    );
   });
 
   it('[V14] refuses contradicting options', async () => {

@@ -31,11 +31,21 @@ export function gone(object: KubeObject): boolean {
   );
 }
 
+/** Says that what a Job has made outlives it, whether or not there is such a Job. */
+export function warnOfOrphans(scope: Scope, options: DeleteQuery): void {
+  const { kind, strategy } = scope.resource;
+  if (kind !== 'Job' || strategy.defaultPropagation !== 'Orphan' || options.propagation !== undefined) return;
+  scope.warn(
+    'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+  );
+}
+
 /**
  * Deletes an object, or marks it as being deleted while finalizers or a grace period hold it. The outcome is `deleted`
  * only when it has gone.
  */
 export function remove(scope: Scope, name: string, options: DeleteQuery): Promise<Written> {
+  warnOfOrphans(scope, options);
   return commit(scope, name, options.dryRun, (current): Decision => {
     const { resource, server } = scope;
     if (!current) throw notFound(resource.group, resource.resource, name);
@@ -79,7 +89,7 @@ export function checkPreconditions(resource: Resource, live: KubeObject, options
         `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${found}`,
       );
     throw conflict(
-      resource.group,
+      resource.storageGroup ?? resource.group,
       resource.kind,
       name,
       `the ${field} in the precondition (${wanted}) does not match the ${field} in record (${found}). The object might have been ${whatMay}`,
@@ -96,6 +106,12 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
   const { resource, server } = scope;
   const { strategy } = resource;
   const now = server.runtime.clock.now();
+  // What ends in its own time already is let alone, unless it is to end sooner.
+  const oldGrace = live.metadata.deletionGracePeriodSeconds ?? 0;
+  const isEnding = live.metadata.deletionTimestamp !== undefined && oldGrace > 0;
+  const { gracePeriodSeconds } = options;
+  if (isEnding && (gracePeriodSeconds === undefined || gracePeriodSeconds >= oldGrace))
+    return { action: 'keep' };
   const object = clone(live);
   strategy.prepareForDelete?.(object, strategyContext(scope, now));
   setPropagationFinalizers(scope, object, options);
@@ -110,18 +126,23 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
       metadata.deletionGracePeriodSeconds = grace;
       raiseForDeletion(object);
     }
-    return grace === 0 && !waits ? { action: 'delete', object, atDeletion: true } : { action: 'put', object };
+    if (grace > 0 || waits) return { action: 'put', object };
+    if (strategy.plainDeletion) return { action: 'delete', object, atDeletion: true };
+    // It goes as it was, but for what is told its time first.
+    return strategy.gracePeriod
+      ? { action: 'delete', object, atDeletion: true, marked: true }
+      : { action: 'delete', object: clone(live), atDeletion: true };
   }
 
-  // Being deleted already: the grace period may only get shorter.
-  const oldGrace = metadata.deletionGracePeriodSeconds ?? 0;
-  if (options.gracePeriodSeconds !== undefined && grace < oldGrace) {
+  if (isEnding && gracePeriodSeconds !== undefined) {
     const began = (parseTime(metadata.deletionTimestamp) ?? now) - oldGrace * 1000;
-    metadata.deletionTimestamp = formatTime(Math.max(now, began + grace * 1000));
-    metadata.deletionGracePeriodSeconds = grace;
+    metadata.deletionTimestamp = formatTime(Math.max(now, began + gracePeriodSeconds * 1000));
+    metadata.deletionGracePeriodSeconds = gracePeriodSeconds;
   }
-  if (gone(object)) return { action: 'delete', object, atDeletion: true };
-  return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
+  if (!gone(object)) return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
+  return isEnding
+    ? { action: 'delete', object, atDeletion: true, marked: true }
+    : { action: 'delete', object: clone(live), atDeletion: true };
 }
 
 /** The garbage collector's finalizers, recomputed from the options, else from what is there, else from the kind. */
@@ -135,13 +156,7 @@ function setPropagationFinalizers(scope: Scope, object: KubeObject, options: Del
     foreground = options.propagation === 'Foreground';
   } else if (present.includes(ORPHAN)) orphan = true;
   else if (present.includes(FOREGROUND)) foreground = true;
-  else if (strategy.defaultPropagation === 'Orphan') {
-    orphan = true;
-    if (scope.resource.kind === 'Job')
-      scope.warn(
-        'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
-      );
-  }
+  else if (strategy.defaultPropagation === 'Orphan') orphan = true;
   const kept = present.filter((name) => name !== ORPHAN && name !== FOREGROUND);
   if (orphan) kept.push(ORPHAN);
   if (foreground) kept.push(FOREGROUND);

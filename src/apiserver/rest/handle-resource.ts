@@ -21,7 +21,7 @@ import {
 } from './object-verbs.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import type { Scope } from './scope.ts';
-import { bindByName, handleSubresource } from './subresource-verbs.ts';
+import { bindByName, handleSubresource, methodNotSupported } from './subresource-verbs.ts';
 
 /** Verbs that need a name in the path. */
 const ITEM_VERBS: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'delete']);
@@ -30,7 +30,7 @@ const ITEM_VERBS: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'dele
 export async function handleResource(asked: ResourceRequest): Promise<Response> {
   const { info, server } = asked;
   const resource = server.resources(info.cluster).find(info.group, info.version, info.resource);
-  if (!resource || !addresses(resource, info)) {
+  if (!resource || !addresses(resource, info) || hasGap(info)) {
     if (isBuiltIn(asked)) throw routeNotFound();
     return pathNotFound();
   }
@@ -49,6 +49,11 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     ...(asked.annotate ? { annotate: asked.annotate } : {}),
   };
   if (info.method === 'HEAD' && !resource.custom) throw methodNotAllowed();
+  // Below `watch/` there is nothing but watches of collections and objects.
+  const isLegacyWatch = isSpecialPath(info, 'watch');
+  if (!resource.custom && (info.verb === 'proxy' || (isLegacyWatch && info.parts.length > 2)))
+    throw routeNotFound();
+  if (!resource.custom && isLegacyWatch && info.method !== 'GET') throw methodNotAllowed();
   if (!resource.custom && (info.name === '.' || info.name === '..') && info.parts.length > 1)
     throw badRequest(`Name parameter invalid: ${JSON.stringify(info.name)}: may not be '${info.name}'`);
   if (info.subresource !== '') return handleSubresource(asked, scope);
@@ -58,6 +63,14 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
     throw routeNotFound();
   const misplaced = info.parts.length < 2 ? ITEM_VERBS.has(info.verb) : info.verb === 'create';
   if (!resource.custom && acrossNamespaces && !READING.has(info.verb)) throw methodNotAllowed();
+  // What can be listed has the route of a watch, though nothing may come of it.
+  if (
+    info.verb === 'watch' &&
+    !resource.custom &&
+    !resource.verbs.includes('watch') &&
+    resource.verbs.includes('list')
+  )
+    throw isLegacyWatch ? routeNotFound() : methodNotSupported(resource, info.verb);
   if (misplaced || !resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed();
   if (!resource.custom) checkRoute(asked.request.headers, info.verb === 'list' || info.verb === 'watch');
   switch (info.verb) {
@@ -84,6 +97,11 @@ export async function handleResource(asked: ResourceRequest): Promise<Response> 
   }
 }
 
+/** Whether the path has this word where others have the namespace or the resource. */
+function isSpecialPath({ verb, path, apiPrefix }: RequestInfo, word: string): boolean {
+  return verb === word && path.split('/')[apiPrefix === 'api' ? 3 : 4] === word;
+}
+
 const READING: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 
 function isMadeOnly({ verbs }: Resource): boolean {
@@ -100,11 +118,20 @@ function isBuiltIn({ server, info }: ResourceRequest): boolean {
 /** What custom resources take where no namespace is named. */
 const ACROSS_NAMESPACES: ReadonlySet<string> = new Set(['list', 'watch']);
 
+/** Whether a segment of the path is empty, which none of a route is. What is proxied to may have such paths. */
+function hasGap({ path, subresource }: RequestInfo): boolean {
+  return subresource !== 'proxy' && path.replace(/^\/+|\/+$/g, '').includes('//');
+}
+
 /** Whether a path of this form addresses the resource at all. */
 function addresses(resource: Resource, info: RequestInfo): boolean {
   if (info.parts.length > 3 && info.subresource !== 'proxy') return false;
   const inNamespace = info.namespace !== '';
   if (!resource.namespaced)
-    return !inNamespace || (resource.resource === 'namespaces' && resource.group === '');
+    // `namespaces/<name>` is the object itself; anything of that name within a namespace is not.
+    return (
+      !inNamespace ||
+      (resource.resource === 'namespaces' && resource.group === '' && info.name === info.namespace)
+    );
   return inNamespace || ACROSS_NAMESPACES.has(info.verb) || (!resource.custom && info.parts.length < 2);
 }

@@ -26,6 +26,24 @@ describe('lists', () => {
     expect(names(listed)).toEqual(['a', 'b', 'c']);
   });
 
+  it('says in the words of whoever reads it that a revision is none', async () => {
+    const { get, call } = await shop(['a']);
+    const why = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax';
+    expect((await get(`${MAPS}?resourceVersion=x`)).body).toMatchObject({ code: 500, message: why });
+    expect((await get(`${MAPS}/a?resourceVersion=x`)).body).toMatchObject({ code: 500, message: why });
+    for (const query of ['resourceVersion=x&limit=1', 'resourceVersion=x&resourceVersionMatch=Exact'])
+      expect((await get(`${MAPS}?${query}`)).body).toMatchObject({
+        code: 400,
+        message: `invalid resource version: ${why}`,
+      });
+    expect((await call('DELETE', `${MAPS}?resourceVersion=x`)).body.code).toBe(400);
+    expect((await get(`${MAPS}?resourceVersion=99999999999999999999`)).body.message).toContain(
+      'value out of range',
+    );
+    expect((await get(`${MAPS}/a?limit=x&resourceVersionMatch=Exact&includeObject=Foo`)).status).toBe(200);
+    expect((await get(`${MAPS}?watch=False`)).body.kind).toBe('ConfigMapList');
+  });
+
   it('[V18] lists exactly as of a revision, or 410 when that is forgotten', async () => {
     const { get, delete: remove } = await shop(['a', 'b'], { store: { historyEvents: 3 } });
     const then = (await get(MAPS)).body.metadata.resourceVersion;

@@ -1,5 +1,5 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
-import { failure, notFound } from '../../kube/status-error.ts';
+import { badRequest, failure, notFound } from '../../kube/status-error.ts';
 import { ownMetadata } from '../derived-metadata.ts';
 import {
   decodeContinue,
@@ -7,6 +7,7 @@ import {
   expired,
   foreignContinue,
   type ListQuery,
+  revisionProblem,
   tooLargeResourceVersion,
 } from '../request/index.ts';
 import { Compacted, type StoreList, type StoreRecord } from '../store/store.ts';
@@ -24,6 +25,12 @@ export async function waitForRevision(scope: Scope, revision: number | undefined
   if (revision === undefined || revision <= store.revision) return;
   if (!(await store.waitFor(revision, FRESHNESS_WAIT_MS)))
     throw tooLargeResourceVersion(revision, store.revision);
+}
+
+/** A query that a cache answers says what it does not understand by itself. Throws 500. */
+export function checkRevision({ resourceVersion }: ListQuery): void {
+  const problem = revisionProblem(resourceVersion);
+  if (problem !== undefined) throw failure(500, '', problem);
 }
 
 /** One object, not older than `revision`. Throws 404. */
@@ -130,12 +137,22 @@ function originOf({ cluster, consumersOf }: Scope): string {
 async function startOf(scope: Scope, query: ListQuery, prefix: string): Promise<Start> {
   if (query.continue !== '') {
     const token = decodeContinue(query.continue);
+    if (query.resourceVersion !== '' && query.resourceVersion !== '0')
+      throw badRequest('specifying resource version is not allowed when using continue');
     if (token.cluster !== originOf(scope)) throw foreignContinue();
     refuseFuture(scope, token.revision);
     return { revision: token.revision < 0 ? undefined : token.revision, after: prefix + token.after };
   }
-  const { revision } = query;
-  const exact = query.match === 'Exact' || (query.match === '' && query.limit > 0 && (revision ?? 0) > 0);
+  const { revision, resourceVersion } = query;
+  const exact =
+    query.match === 'Exact' ||
+    (query.match === '' && query.limit > 0 && resourceVersion !== '' && resourceVersion !== '0');
+  const problem = revisionProblem(resourceVersion);
+  // Chunks and moments come from the storage, all else from a cache in front of it.
+  if (problem !== undefined)
+    throw exact || query.limit > 0
+      ? badRequest(`invalid resource version: ${problem}`)
+      : failure(500, '', problem);
   // Nobody waits for one revision: what is not there yet cannot be shown as it was.
   if (exact) refuseFuture(scope, revision ?? 0);
   else await waitForRevision(scope, revision);

@@ -127,8 +127,8 @@ function coerce(shape: Shape, value: JsonValue, path: string, unknown: string[])
   }
 }
 
-/** Drops repeated owner references; the warning about them, when there were any. */
-export function dedupeOwners(object: KubeObject): string | undefined {
+/** Drops repeated owner references; the warning about them, when there were any. Of patches they are found later than of others. */
+export function dedupeOwners(object: KubeObject, byPatch: boolean = false): string | undefined {
   const owners = object.metadata.ownerReferences;
   if (!owners || owners.length < 2) return undefined;
   const seen = new Set<string>();
@@ -146,11 +146,12 @@ export function dedupeOwners(object: KubeObject): string | undefined {
   if (kept.length === owners.length) return undefined;
   object.metadata.ownerReferences = kept;
   const repeated = new Set(owners.filter((owner) => !kept.includes(owner)).map(({ uid }) => uid));
-  return `${DUPLICATE_OWNERS}; duplicate UID(s) observed: ${[...repeated].join(', ')}`;
+  const where = byPatch ? ' after mutating admission happens' : '';
+  return `.metadata.ownerReferences contains duplicate entries${where}; ${DUPLICATE_OWNERS}; duplicate UID(s) observed: ${[...repeated].join(', ')}`;
 }
 
 const DUPLICATE_OWNERS =
-  '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests';
+  'API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests';
 
 /** Removes empty containers that mean the same as absence, so that equal objects have equal text. */
 export function tidyMetadata(object: KubeObject): void {

@@ -2,7 +2,13 @@ import type { Response } from '../../kube/exchange.ts';
 import { formatApiVersion } from '../../kube/object.ts';
 import { failure } from '../../kube/status-error.ts';
 import { jsonText } from '../../schema/json-text.ts';
-import { jsonResponse, parseListQuery, type Representation, valueResponse } from '../request/index.ts';
+import {
+  bodyOf,
+  includeObjectOf,
+  jsonResponse,
+  type Representation,
+  valueResponse,
+} from '../request/index.ts';
 import { tableOf } from '../table/index.ts';
 import { internalType } from './decode.ts';
 import { type Listing, partialObject } from './list.ts';
@@ -28,7 +34,7 @@ export function respondView(
   if (as === undefined)
     return representation.format === 'protobuf'
       ? valueResponse(status, view.object, how)
-      : jsonResponse(status, view.bytes, how);
+      : jsonResponse(status, bodyOf(view.bytes), how);
   if (as === 'PartialObjectMetadata')
     return valueResponse(
       status,
@@ -41,7 +47,7 @@ export function respondView(
     status,
     tableOf(scope.resource, [view.object], {
       now: scope.server.runtime.clock.now(),
-      includeObject: parseListQuery(asked.info.query, true).includeObject,
+      includeObject: includeObjectOf(asked.info.query),
       version: metaVersion,
       metadata: { resourceVersion: view.object.metadata.resourceVersion ?? '' },
     }),
@@ -66,7 +72,6 @@ export function respondList(
   scope: Scope,
   listing: Listing,
   representation: Representation,
-  includeObject: 'None' | 'Metadata' | 'Object',
 ): Response {
   const { as, metaVersion = 'v1' } = representation;
   const how = rendering(asked, representation);
@@ -84,7 +89,7 @@ export function respondList(
         listing.views.map((view) => view.object),
         {
           now: scope.server.runtime.clock.now(),
-          includeObject,
+          includeObject: includeObjectOf(asked.info.query),
           version: metaVersion,
           metadata: listing.metadata,
         },

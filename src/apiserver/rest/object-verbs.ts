@@ -5,17 +5,20 @@ import { formatTime } from '../../runtime/index.ts';
 import { clone } from '../../schema/json.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import {
+  includeObjectOf,
+  type ListQuery,
   mediaType,
   negotiateStream,
   notAcceptable,
   parseListQuery,
   type RequestInfo,
+  revisionOf,
   valueResponse,
   warningHeader,
 } from '../request/index.ts';
 import { getComputed, listComputed } from './computed.ts';
 import { create } from './create.ts';
-import { deletedStatus, remove } from './delete.ts';
+import { deletedStatus, remove, warnOfOrphans } from './delete.ts';
 import { get, list } from './list.ts';
 import { respondList, respondView, respondWritten } from './object-answers.ts';
 import { decodePatch, patch } from './patch.ts';
@@ -28,7 +31,7 @@ import {
   representationOf,
   writeOptions,
 } from './resource-request.ts';
-import type { Scope, WriteOptions } from './scope.ts';
+import type { AdmissionRequest, Scope, WriteOptions } from './scope.ts';
 import { track } from './tracking.ts';
 import { update } from './update.ts';
 import type { View } from './view.ts';
@@ -41,9 +44,8 @@ export async function getOne(asked: ResourceRequest, scope: Scope): Promise<Resp
     throw failure(500, '', `Component not found: ${asked.info.name}`);
   // What cannot be answered in the asked form is refused whether there is an object or not.
   const representation = representationOf(asked, scope);
-  const { revision } = parseListQuery(asked.info.query, true);
-  const { name } = asked.info;
-  const view = getComputed(scope, name) ?? (await get(scope, name, revision));
+  const { name, query } = asked.info;
+  const view = getComputed(scope, name) ?? (await get(scope, name, revisionOf(query)));
   return respondView(asked, scope, 200, view, representation);
 }
 
@@ -51,17 +53,20 @@ export async function listAll(asked: ResourceRequest, scope: Scope): Promise<Res
   const query = parseListQuery(asked.info.query, false);
   const representation = representationOf(asked, scope);
   const listing = listComputed(scope, query) ?? (await list(scope, query));
-  return respondList(asked, scope, listing, representation, query.includeObject);
+  return respondList(asked, scope, listing, representation);
 }
 
 export async function watchAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const { info, request, warnings } = asked;
+  const query = withName(parseListQuery(info.query, true), info);
+  const representation = negotiateStream(request.headers, info.query, offerOf(scope));
   const response = await watch(
     scope,
-    withName(parseListQuery(info.query, true), info),
-    negotiateStream(request.headers, info.query, offerOf(scope)),
+    query,
+    representation,
     asked.watches,
     request.signal,
+    representation.as === 'Table' ? includeObjectOf(info.query) : undefined,
   );
   if (warnings.length === 0) return response;
   return { ...response, headers: { ...response.headers, warning: warningHeader(warnings) } };
@@ -78,7 +83,10 @@ export async function createOne(asked: ResourceRequest, scope: Scope): Promise<R
   const options = writeOptions(asked, 'CreateOptions');
   const representation = representationOf(asked, scope);
   const object = decodeWrite(asked, scope, options);
-  if (NOT_STORED.has(resource.group)) placeReview(object, scope);
+  if (NOT_STORED.has(resource.group)) {
+    placeReview(object, scope);
+    await admitReview(scope, object, options);
+  }
   const answer = asked.review(resource, object, scope.namespace);
   if (answer) {
     const given = clone(object);
@@ -100,6 +108,24 @@ function placeReview({ metadata }: KubeObject, { namespace }: Scope): void {
   if (namespace === '') delete metadata.namespace;
   else if ((metadata.namespace ?? namespace) !== namespace) throw otherNamespace();
   else metadata.namespace = namespace;
+}
+
+/** Webhooks may have a say in questions, too. Policies have none. */
+async function admitReview(scope: Scope, object: KubeObject, options: WriteOptions): Promise<void> {
+  const { admission } = scope.server;
+  if (!admission.mayWait(scope)) return;
+  const name = object.metadata.name ?? '';
+  const request: AdmissionRequest = {
+    operation: 'CREATE',
+    scope,
+    name,
+    object,
+    old: undefined,
+    dryRun: options.dryRun,
+    options,
+  };
+  await admission.mutate(request);
+  await admission.validate(request);
 }
 
 export function otherNamespace(): Error {
@@ -157,7 +183,8 @@ function managerRequired(): Error {
 
 export async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const representation = representationOf(asked, scope);
-  const written = await remove(scope, asked.info.name, deleteOptions(asked));
+  const options = deleteOptions(asked, 'object');
+  const written = await remove(scope, asked.info.name, options);
   if (written.outcome !== 'deleted' || scope.resource.strategy.returnsDeleted)
     return respondWritten(asked, scope, written, representation);
   const { format, pretty } = representation;
@@ -169,10 +196,11 @@ export async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<R
 }
 
 export async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
-  const options = deleteOptions(asked);
   const query = parseListQuery(asked.info.query, false);
+  const options = deleteOptions(asked, 'collection');
+  warnOfOrphans(scope, options);
   const representation = representationOf(asked, scope);
-  const listing = await list(scope, query);
+  const listing = await list(scope, asOfStorage(query));
   const removeOne = async ({ object }: View): Promise<void> => {
     const { namespace = '', name = '' } = object.metadata;
     try {
@@ -186,5 +214,11 @@ export async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<R
   if (Object.keys(options.preconditions).length > 0) for (const view of listing.views) await removeOne(view);
   else await Promise.all(listing.views.map(removeOne));
   // The answer shows the objects as they were found.
-  return respondList(asked, scope, listing, representation, query.includeObject);
+  return respondList(asked, scope, listing, representation);
+}
+
+/** What is to be deleted is read in chunks, so from the storage, for which a revision is the one that is meant. */
+function asOfStorage(query: ListQuery): ListQuery {
+  const isOne = query.match === '' && query.resourceVersion !== '' && query.resourceVersion !== '0';
+  return isOne ? { ...query, match: 'Exact' } : query;
 }

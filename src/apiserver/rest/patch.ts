@@ -1,5 +1,13 @@
 import { asJson, asObject, formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { badRequest, failure, hasCode, invalid, notFound, StatusError } from '../../kube/status-error.ts';
+import {
+  badRequest,
+  failure,
+  hasCode,
+  internalError,
+  invalid,
+  notFound,
+  StatusError,
+} from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import {
   applyObject,
@@ -11,7 +19,7 @@ import {
 import { goValue } from '../../schema/go-value.ts';
 import { clone, isObject, type JsonObject, type JsonValue } from '../../schema/json.ts';
 import { applyJsonPatch } from '../../schema/json-patch.ts';
-import { plainText } from '../../schema/json-text.ts';
+import { jsonText, plainText } from '../../schema/json-text.ts';
 import { applyMergePatch } from '../../schema/merge-patch.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { PatchError } from '../../schema/patch-error.ts';
@@ -164,7 +172,8 @@ function wrongPatch(value: JsonValue, type: string, prefix: string = 'error deco
 }
 
 /** Patches an object; only an apply creates it when it is absent. */
-export function patch(scope: Scope, name: string, change: Patch, options: WriteOptions): Promise<Written> {
+export function patch(scope: Scope, name: string, change: Patch, given: WriteOptions): Promise<Written> {
+  const options: WriteOptions = { ...given, byPatch: true };
   if (change.type === 'apply') return apply(scope, name, change.body, change.force, options);
   const { resource } = scope;
   return commit(scope, name, options.dryRun, (current): Decision => {
@@ -179,6 +188,8 @@ export function patch(scope: Scope, name: string, change: Patch, options: WriteO
       const quoted = patchedValue(live as unknown as JsonObject, change, resource.type);
       return invalidPatch(patchedText(quoted, change, resource.type, resource.custom), why);
     };
+    if (resource.custom)
+      checkCustomHead(resource, value, options.fieldValidation === 'Warn' ? scope.warn : () => {}, refuse);
     checkIdentity(value, live);
     const { object, strict: found } = decodePatched(scope, value, change, refuse);
     const strict = inOrder(found);
@@ -200,11 +211,36 @@ function decodePatched(
   try {
     return decodeObject(resource, value, change.body.strict, scope.server.resources(scope.cluster));
   } catch (error) {
-    if (resource.custom || !hasCode(error, 400)) throw error;
+    if (!hasCode(error, 400)) throw error;
     const prefix = / in version "[^"]*" cannot be handled as a [^:]*: /.exec(error.message);
     throw refuse(prefix ? error.message.slice(prefix.index + prefix[0].length) : error.message);
   }
 }
+
+/** What a patch may not make of the head of a custom resource, which has no type that would say what it is. */
+function checkCustomHead(
+  { group, version, kind }: Resource,
+  value: JsonObject,
+  warn: (text: string) => void,
+  refuse: (why: string) => Error,
+): void {
+  if (value.kind === undefined || value.kind === null || value.kind === '')
+    throw refuse(`Object 'Kind' is missing in '${jsonText(value)}'`);
+  const { apiVersion } = value;
+  if (apiVersion === undefined || apiVersion === null || apiVersion === '')
+    throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  const expected = formatApiVersion(group, version);
+  if (apiVersion === expected || value.kind !== kind) return;
+  const name = isObject(value.metadata) ? plainText(value.metadata.name ?? '') : '';
+  // Of what is in a version that there is not, nothing is known.
+  for (const field of Object.keys(value).sort())
+    if (!HEAD.has(field)) warn(`unknown field ${JSON.stringify(field)}`);
+  throw invalid(group, kind, name, [
+    { type: 'Invalid', path: 'apiVersion', value: apiVersion, detail: `must be ${expected}` },
+  ]);
+}
+
+const HEAD: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 const KINDS: Readonly<Record<string, string>> = { object: 'map', array: 'slice', number: 'int64' };
 
@@ -368,6 +404,7 @@ function isNamed({ metadata }: JsonObject): boolean {
 function identified(scope: Scope, given: JsonObject, name: string): JsonObject {
   const metadata: JsonObject = { ...(isObject(given.metadata) ? given.metadata : {}), name };
   if (scope.resource.namespaced) metadata.namespace = scope.namespace;
+  else delete metadata.namespace;
   return { ...given, metadata };
 }
 

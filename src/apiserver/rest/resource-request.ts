@@ -3,6 +3,7 @@ import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import type { UserInfo } from '../auth/index.ts';
 import { hasProtobufForm } from '../protobuf/index.ts';
 import {
+  type DeletionOf,
   decodeBody,
   negotiate,
   negotiateStatus,
@@ -62,12 +63,13 @@ export function decodeWrite(asked: ResourceRequest, scope: Scope, options: Write
 }
 
 /** DeleteOptions of the body, or of the query when there is none. */
-export function deleteOptions(asked: ResourceRequest): ReturnType<typeof parseDeleteOptions> {
+export function deleteOptions(asked: ResourceRequest, of: DeletionOf): ReturnType<typeof parseDeleteOptions> {
   const { request, info } = asked;
-  if ((request.body?.byteLength ?? 0) === 0) return parseDeleteOptions(undefined, info.query);
+  if ((request.body?.byteLength ?? 0) === 0) return parseDeleteOptions(undefined, info.query, of);
   return parseDeleteOptions(
     objectBody(decodeBody(request.headers, request.body), 'DeleteOptions'),
     info.query,
+    of,
   );
 }
 

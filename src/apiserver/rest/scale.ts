@@ -1,4 +1,10 @@
-import { asJson, asObject, formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import {
+  asJson,
+  asObject,
+  formatApiVersion,
+  type KubeObject,
+  type ManagedFieldsEntry,
+} from '../../kube/object.ts';
 import {
   badRequest,
   conflict,
@@ -9,8 +15,19 @@ import {
   notFound,
 } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
-import { applyObject, formatConflicts, formatErrors, objectName } from '../../schema/apply/index.ts';
-import { at, clone, isObject, type JsonObject, numberAt } from '../../schema/json.ts';
+import {
+  appliedProblems,
+  applyObject,
+  decodeFieldsV1,
+  difference,
+  encodeFieldsV1,
+  formatConflicts,
+  formatErrors,
+  isEmptySet,
+  objectName,
+  setOf,
+} from '../../schema/apply/index.ts';
+import { at, clone, isObject, type JsonObject, type JsonValue, numberAt } from '../../schema/json.ts';
 import { jsonText, plainText } from '../../schema/json-text.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { objectBody } from '../request/index.ts';
@@ -110,6 +127,7 @@ export async function getScale(scope: Scope, subresource: Subresource, name: str
 
 function scaleNotFound({ custom, group, resource }: Resource, name: string): Error {
   if (custom) return notFound(group, resource, name);
+  if (resource === 'statefulsets') return notFound(group, resource, name);
   // Upstream's storage of replication controllers names the group of the Scale, not its own.
   return notFound(group === '' ? 'autoscaling' : group, `${resource}/scale`, name);
 }
@@ -130,6 +148,7 @@ export async function writeScale(
     if ('patch' in change && change.patch.type === 'apply') {
       const { body, force } = change.patch;
       const applied = objectBody(body, 'Scale');
+      checkFields(resource, applied);
       const replicas = checkScale(resource, name, applied, live);
       // Who says nothing of replicas owns none.
       const said = at(applied, 'spec', 'replicas') === undefined ? undefined : replicas;
@@ -150,16 +169,19 @@ export async function writeScale(
     const object = clone(live);
     setAt(asJson(object), keys, replicas);
     // Managers of other fields are not this endpoint's business: where nobody owns the replicas, nobody comes to.
-    const tracked = isOwned(live, keys);
-    const decision = prepareUpdate(scope, object, live, options, !tracked);
-    return tracked ? withoutScaleTimes(decision) : decision;
+    const isTracked = isOwned(live, keys);
+    // A Scale that wants none says nothing of replicas, so that nobody owns them any more.
+    if (isTracked && replicas === 0) object.metadata.managedFields = disowned(live, keys);
+    const tracks = isTracked && replicas !== 0;
+    const decision = prepareUpdate(scope, object, live, options, !tracks);
+    return tracks ? withoutScaleTimes(decision) : decision;
   });
   return scaleOf(resource, subresource, written.object, false);
 }
 
 /** What a patch makes of a Scale. What it makes that is none is the patch's fault. */
 function patchedScale(
-  { resource, warn }: Scope,
+  { warn }: Scope,
   present: JsonObject,
   live: KubeObject,
   patch: Patch,
@@ -167,7 +189,6 @@ function patchedScale(
   { fieldValidation }: WriteOptions,
 ): JsonObject {
   const value = patchedValue(present, patch, UNTYPED);
-  if (resource.custom) return value;
   const refuse = (why: string): Error => {
     const owners = ownersOf(live, keys);
     const metadata: JsonObject = { ...(isObject(value.metadata) ? value.metadata : {}) };
@@ -181,13 +202,8 @@ function patchedScale(
   };
   const spec = isObject(value.spec) ? value.spec : {};
   const { replicas } = spec;
-  if (replicas !== undefined && replicas !== null && !Number.isInteger(replicas)) {
-    const found =
-      typeof replicas === 'boolean' ? 'bool' : Array.isArray(replicas) ? 'array' : typeof replicas;
-    throw refuse(
-      `json: cannot unmarshal ${found} into Go struct field ScaleSpec.spec.replicas of type int32`,
-    );
-  }
+  const problem = replicas === undefined || replicas === null ? undefined : replicasProblem(replicas);
+  if (problem !== undefined) throw refuse(problem);
   const unknown = Object.keys(spec).filter((key) => key !== 'replicas');
   const strict = unknown.map((key) => `unknown field "spec.${key}"`);
   if (strict.length > 0 && fieldValidation === 'Strict')
@@ -219,6 +235,15 @@ export function setReplicas(subresource: Subresource, object: KubeObject, replic
 
 const SCALE_VERSION = 'autoscaling/v1';
 const UNTYPED: TypeSchema = { schema: {}, resolve: () => undefined };
+
+const SCALE = 'io.k8s.api.autoscaling.v1.Scale';
+
+/** An applied Scale has nothing that a Scale has not. */
+function checkFields({ type: { resolve } }: Resource, applied: JsonObject): void {
+  const schema = resolve(SCALE);
+  const problems = schema === undefined ? [] : appliedProblems(applied, { schema, resolve });
+  if (problems.length > 0) throw failure(500, '', formatErrors(applied, problems));
+}
 
 /** Server-side apply of a Scale: of nothing but the replicas of its object. */
 function applyReplicas(
@@ -271,6 +296,23 @@ function isOwned(object: KubeObject, keys: readonly string[]): boolean {
   return (object.metadata.managedFields ?? []).some((entry) => at(entry, 'fieldsV1', ...path) !== undefined);
 }
 
+/** The managers of an object, without what they own at `keys`. */
+function disowned(object: KubeObject, keys: readonly string[]): ManagedFieldsEntry[] {
+  const path = keys.map((key) => `f:${key}`);
+  return (object.metadata.managedFields ?? []).flatMap((entry) => {
+    const fields = isObject(entry.fieldsV1) ? withoutPath(entry.fieldsV1, path) : undefined;
+    return fields === undefined ? [] : [{ ...entry, fieldsV1: fields }];
+  });
+}
+
+/** FieldsV1 without a path; `undefined` where nothing is left. */
+function withoutPath(fields: JsonObject, path: readonly string[]): JsonObject | undefined {
+  const set = decodeFieldsV1(fields);
+  if (set === undefined) return fields;
+  const left = difference(set, setOf([...path]));
+  return isEmptySet(left) ? undefined : encodeFieldsV1(left);
+}
+
 /** Ownership that went through a Scale has no time, since a Scale's managers have none. */
 function withoutScaleTimes(decision: Decision): Decision {
   return thenDecide(decision, (settled) => {
@@ -285,6 +327,28 @@ function withoutScaleTimes(decision: Decision): Decision {
       ? settled
       : { ...settled, object: { ...object, metadata: { ...object.metadata, managedFields } } };
   });
+}
+
+/** Where other servers keep what has a Scale. */
+function storedAs({ group, resource, custom }: Resource): string {
+  return custom ? `${group}/${resource}` : group === '' ? 'controllers' : resource;
+}
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** Why a value is no number of replicas. */
+function replicasProblem(value: JsonValue): string | undefined {
+  const isWhole = typeof value === 'number' && Number.isInteger(value);
+  if (isWhole && value <= MAX_INT32 && value >= -MAX_INT32 - 1) return undefined;
+  const found =
+    typeof value === 'boolean'
+      ? 'bool'
+      : Array.isArray(value)
+        ? 'array'
+        : typeof value === 'number' || typeof value === 'bigint'
+          ? `number ${value}`
+          : typeof value;
+  return `json: cannot unmarshal ${found} into Go struct field ScaleSpec.spec.replicas of type int32`;
 }
 
 function checkScale(resource: Resource, name: string, value: JsonObject, live: KubeObject): number {
@@ -307,13 +371,15 @@ function checkScale(resource: Resource, name: string, value: JsonObject, live: K
     throw badRequest(
       `the name of the object (${plainText(given)}) does not match the name on the URL (${name})`,
     );
-  const { uid } = metadata;
+  const { uid, namespace } = metadata;
+  if (namespace && namespace !== live.metadata.namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   if (typeof uid === 'string' && uid !== '' && uid !== live.metadata.uid)
     throw conflict(
       resource.group,
       resource.resource,
       name,
-      `StorageError: invalid object, Code: 4, Key: /registry/${resource.group === '' ? 'controllers' : resource.resource}/${live.metadata.namespace ?? ''}/${name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
+      `StorageError: invalid object, Code: 4, Key: /registry/${storedAs(resource)}/${live.metadata.namespace ?? ''}/${name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
     );
   const version = metadata.resourceVersion;
   if (typeof version === 'string' && version !== '' && version !== live.metadata.resourceVersion)
@@ -324,8 +390,9 @@ function checkScale(resource: Resource, name: string, value: JsonObject, live: K
       'the object has been modified; please apply your changes to the latest version and try again',
     );
   const replicas = at(value, 'spec', 'replicas') ?? 0;
-  if (typeof replicas !== 'number' || !Number.isInteger(replicas))
-    throw badRequest('spec.replicas of a Scale must be an integer');
+  const problem = replicasProblem(replicas as JsonValue);
+  if (problem !== undefined || typeof replicas !== 'number')
+    throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${problem}`);
   // Custom resources are checked as wholes.
   if (replicas < 0 && !resource.custom)
     throw invalid('autoscaling', 'Scale', name, [

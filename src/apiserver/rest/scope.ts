@@ -113,6 +113,8 @@ export interface WriteOptions {
   readonly fieldManager: string;
   readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
   readonly dryRun: boolean;
+  /** Whether a patch made the object. */
+  readonly byPatch?: true;
 }
 
 /** What a write came to. `record` is absent for a dry run. */

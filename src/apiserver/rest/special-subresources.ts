@@ -9,6 +9,7 @@ import type { StoreRecord } from '../store/store.ts';
 import { commit, type Decision } from './commit.ts';
 import { checkPreconditions, remove } from './delete.ts';
 import { keyOf, type Scope, type WriteOptions, type Written } from './scope.ts';
+import { track } from './tracking.ts';
 import { prepareUpdate } from './update.ts';
 import { viewOf } from './view.ts';
 
@@ -47,10 +48,16 @@ export function finalizeNamespace(
   options: WriteOptions,
 ): Promise<Written> {
   const given = body.metadata.name ?? '';
-  if (given !== '' && given !== name)
+  if (given === '')
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  if (given !== name)
     throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
   return changeLive(scope, name, options, (object) => {
     checkVersion(scope, name, body, object);
+    const { uid } = body.metadata;
+    checkStorage(scope, `/registry/namespaces/${name}`, { ...body, metadata: uid ? { uid } : {} }, object);
     for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
       const given = body.metadata[key];
       if (given === undefined) delete object.metadata[key];
@@ -80,14 +87,12 @@ export async function bindPod(
     const live = current.object;
     const object = clone(live);
     const spec = isObject(object.spec) ? object.spec : {};
-    const { uid } = body.metadata;
-    if (uid && uid !== live.metadata.uid)
-      throw conflict(
-        '',
-        'pods',
-        name,
-        `StorageError: invalid object, Code: 4, Key: /registry/pods/${scope.namespace}/${name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`,
-      );
+    checkStorage(
+      scope,
+      `/registry/pods/${scope.namespace}/${name}`,
+      body,
+      viewOf(scope.resource, current).object,
+    );
     if (object.metadata.deletionTimestamp !== undefined)
       throw conflict('', 'pods/binding', name, `pod ${name} is being deleted, cannot be assigned to a host`);
     const present = spec.nodeName;
@@ -118,6 +123,22 @@ export async function bindPod(
   return success(201);
 }
 
+/** The uid and the version that a body names must be those of the object, in the words of the storage. Throws 409. */
+function checkStorage(scope: Scope, key: string, body: KubeObject, live: KubeObject): void {
+  const { name = '' } = live.metadata;
+  const refuse = (what: string, given: string, has: string | undefined): Error =>
+    conflict(
+      scope.resource.group,
+      scope.resource.resource,
+      name,
+      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${what} in precondition: ${given}, ${what} in object meta: ${has ?? ''}`,
+    );
+  const { uid, resourceVersion } = body.metadata;
+  if (uid && uid !== live.metadata.uid) throw refuse('UID', uid, live.metadata.uid);
+  if (resourceVersion && resourceVersion !== live.metadata.resourceVersion)
+    throw refuse('ResourceVersion', resourceVersion, live.metadata.resourceVersion);
+}
+
 /** The problems come as one error without a reason, as upstream's storage of pods has it. */
 function checkTarget(kind: string, node: string): void {
   const problems: string[] = [];
@@ -142,13 +163,11 @@ export async function evictPod(
 ): Promise<Status> {
   const given = stringAt(body, 'metadata', 'name') ?? '';
   if (given !== name) throw badRequest('name in URL does not match name in Eviction object');
-  const deletion = parseDeleteOptions(objectAt(body, 'deleteOptions') ?? {}, NO_QUERY);
-  const dryRun = asRehearsal || deletion.dryRun;
+  const asked = objectAt(body, 'deleteOptions') ?? {};
+  const dryRun = asRehearsal || listAt(asked, 'dryRun').includes('All');
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound('', 'pods', name);
   const pod = record.object;
-  // Before the budget pays for a pod that is not the one that is meant.
-  checkPreconditions(scope.resource, pod, deletion);
   if (!isSettled(pod)) {
     const concerned = [...budgets].filter(({ object: budget }) => {
       const { selector } = selectorFromObject(objectAt(budget, 'spec', 'selector'));
@@ -163,7 +182,8 @@ export async function evictPod(
     const [budget] = concerned;
     if (budget && !isFreeToGo(pod, budget.object)) await spendBudget(scope, budget, name, dryRun);
   }
-  const options = { ...deletion, dryRun };
+  // Whatever is wrong with how to delete is found when the budget has paid, as in other servers.
+  const options = { ...parseDeleteOptions(asked, NO_QUERY), dryRun };
   await remove(scope, name, dryRun ? options : await markEvicted(scope, name, options));
   return success(201);
 }
@@ -224,15 +244,43 @@ async function spendBudget(scope: Scope, record: StoreRecord, pod: string, dryRu
   checkBudget(record.object);
   if (dryRun) return;
   const now = formatTime(scope.server.runtime.clock.now());
+  const resource = scope.server.resources(scope.cluster).find('policy', 'v1', 'poddisruptionbudgets');
   await scope.server.store.write(record.key, (current) => {
     if (!current) return undefined;
     checkBudget(current.object);
     const budget = clone(current.object);
     const status = objectAt(budget, 'status') ?? {};
-    status.disruptionsAllowed = (numberAt(status, 'disruptionsAllowed') ?? 0) - 1;
+    const left = (numberAt(status, 'disruptionsAllowed') ?? 0) - 1;
+    status.disruptionsAllowed = left;
     status.disruptedPods = { ...objectAt(status, 'disruptedPods'), [pod]: now };
-    return budget;
+    if (left === 0) noteSpent(status, now);
+    return resource ? trackedAsServer({ ...scope, resource }, budget, current.object) : budget;
   });
+}
+
+/** Says in the status of a budget that nothing more may go. The time is that of the change, if it is one. */
+function noteSpent(status: JsonObject, now: string): void {
+  const conditions = listAt(status, 'conditions').filter(isObject);
+  const before = conditions.find((condition) => condition.type === 'DisruptionAllowed');
+  const observed = numberAt(status, 'observedGeneration') ?? 0;
+  const spent = {
+    type: 'DisruptionAllowed',
+    status: 'False',
+    ...(observed === 0 ? {} : { observedGeneration: observed }),
+    lastTransitionTime: before?.status === 'False' ? (before.lastTransitionTime ?? now) : now,
+    reason: 'InsufficientPods',
+    message: '',
+  };
+  status.conditions = before
+    ? conditions.map((condition) => (condition === before ? spent : condition))
+    : [...conditions, spent];
+}
+
+/** What the server itself has written into the status of an object, with its name among the managers of fields. */
+function trackedAsServer(scope: Scope, object: KubeObject, live: KubeObject): KubeObject {
+  const within: Scope = { ...scope, subresource: { name: 'status', verbs: ['update'] } };
+  const options: WriteOptions = { fieldManager: 'kube-apiserver', fieldValidation: 'Ignore', dryRun: false };
+  return track(within, object, live, options);
 }
 
 function checkBudget(budget: KubeObject): void {

@@ -1,7 +1,7 @@
 import type { Response } from '../../kube/exchange.ts';
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { badRequest, failure, notFound, qualifiedResource } from '../../kube/status-error.ts';
-import { isObject, type JsonObject } from '../../schema/json.ts';
+import { clone, isObject, type JsonObject } from '../../schema/json.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import { proxiedPath } from '../proxy/index.ts';
 import {
@@ -9,6 +9,7 @@ import {
   decodeBody,
   mediaType,
   methodNotAllowed,
+  notAcceptable,
   objectBody,
   routeNotFound,
   valueResponse,
@@ -16,9 +17,9 @@ import {
 import type { Resource, Subresource, Verb } from '../resource.ts';
 import { namespacePrefix } from '../store/key.ts';
 import type { StreamSubresource } from '../streams/index.ts';
-import { scaleTable } from '../table/index.ts';
+import { scaleTableOf } from '../table/index.ts';
 import { admitConnect, admitProxy } from './connect.ts';
-import { checkTypedKind, type KindOf } from './decode.ts';
+import { checkTypedKind, decodeObject, type KindOf, reportStrict } from './decode.ts';
 import { respondView, respondWritten } from './object-answers.ts';
 import { getOne, otherNamespace, patchOne, updateOne } from './object-verbs.ts';
 import { decodePatch } from './patch.ts';
@@ -31,7 +32,7 @@ import {
   writeOptions,
 } from './resource-request.ts';
 import { getScale, writeScale } from './scale.ts';
-import type { AdmissionRequest, Scope, WriteOptions } from './scope.ts';
+import { type AdmissionRequest, keyOf, type Scope, type WriteOptions } from './scope.ts';
 import { bindPod, evictPod, finalizeNamespace } from './special-subresources.ts';
 
 /** Serves one request for a subresource. Throws the `StatusError` of a failure. */
@@ -82,7 +83,8 @@ export async function handleSubresource(asked: ResourceRequest, parent: Scope): 
   }
 }
 
-function methodNotSupported({ group, resource }: Resource, verb: string): Error {
+/** What the storage of a resource cannot do. */
+export function methodNotSupported({ group, resource }: Resource, verb: string): Error {
   return failure(
     405,
     'MethodNotAllowed',
@@ -107,7 +109,7 @@ async function handleScale(
 ): Promise<Response> {
   const { info, request } = asked;
   const representation = representationOf(asked, scope);
-  const own = { ...scope, resource: { ...scope.resource, ...scaleTable } };
+  const own = { ...scope, resource: { ...scope.resource, ...scaleTableOf(scope.resource) } };
   const answer = (scale: KubeObject): Response =>
     respondView(asked, own, 200, { object: scale, bytes: Buffer.from(jsonText(scale)) }, representation);
   if (info.verb === 'get') return answer(await getScale(scope, subresource, info.name));
@@ -124,9 +126,30 @@ async function serviceAccountToken(asked: ResourceRequest, scope: Scope): Promis
   const { request, info, server } = asked;
   if (!server.requestToken) throw notImplemented(scope.resource, 'token', info.name);
   const options = writeOptions(asked, 'CreateOptions');
+  const representation = representationOf(asked, scope);
+  // There is nothing to make a row of.
+  if (representation.as !== undefined && representation.as !== 'PartialObjectMetadata') throw notAcceptable();
   const body = decodeBody(request.headers, request.body, 'TokenRequest');
+  const object: KubeObject = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    metadata: { name: info.name, namespace: scope.namespace },
+  };
+  const admission: AdmissionRequest = {
+    operation: 'CREATE',
+    scope,
+    name: info.name,
+    object,
+    old: undefined,
+    dryRun: options.dryRun,
+    options,
+  };
+  await server.admission.mutate(admission);
   const answer = server.requestToken(scope, info.name, body, options);
-  return valueResponse(201, answer, rendering(asked, representationOf(asked, scope)));
+  // What is judged is the request, before there is a token in it.
+  const { status: _status, ...asRequest } = answer;
+  await server.admission.validate({ ...admission, object: asRequest as KubeObject });
+  return valueResponse(201, answer, rendering(asked, representation));
 }
 
 /** What a kubelet would serve. */
@@ -145,6 +168,7 @@ async function podStream(
 async function proxied({ request, info }: ResourceRequest, scope: Scope): Promise<Response> {
   const { server, cluster, namespace, resource } = scope;
   const kind = resource.resource;
+  if (kind === 'nodes' && !server.store.get(keyOf(scope, info.name))) throw notFound('', kind, info.name);
   if (!server.proxy || (kind !== 'services' && kind !== 'pods'))
     throw notImplemented(resource, 'proxy', info.name);
   await admitProxy(scope, info.name, proxiedPath(request.path)?.rest ?? '');
@@ -214,11 +238,20 @@ function checkNamespace(metadata: JsonObject, namespace: string): void {
   metadata.namespace = namespace;
 }
 
+/** Tells of fields that a Binding does not have, or refuses them, as is asked. */
+function reportUnknown(body: JsonObject, scope: Scope, options: WriteOptions): void {
+  const bindings = scope.server.resources(scope.cluster).find('', 'v1', 'bindings');
+  if (!bindings) return;
+  const { strict } = decodeObject(bindings, clone(body));
+  reportStrict(bindings, strict, options.fieldValidation, scope.warn);
+}
+
 async function podAction(asked: ResourceRequest, scope: Scope, subresource: Subresource): Promise<Response> {
   const { info, server } = asked;
   const options = writeOptions(asked, 'CreateOptions');
   const body = actionBody(asked, scope, subresource.name);
   const how = statusRendering(asked);
+  if (subresource.name === 'binding') reportUnknown(body, scope, options);
   const action = await admitted({ ...scope, subresource }, info.name, body, options);
   if (subresource.name === 'binding')
     return valueResponse(201, await bindPod(scope, info.name, action, options), how);

@@ -1,15 +1,41 @@
 import { asJson, asObject, formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { type OtherVersion, trackUpdate } from '../../schema/apply/index.ts';
-import type { JsonObject } from '../../schema/json.ts';
+import { clone, type JsonObject } from '../../schema/json.ts';
+import type { Resource } from '../resource.ts';
 import type { Scope, WriteOptions } from './scope.ts';
 
-/** Another version of the scope's resource, for managers that wrote in it; conversion changes nothing but `apiVersion`. */
+/** Another version of the scope's resource, for managers that wrote in it. */
 export function otherVersion(scope: Scope, apiVersion: string): OtherVersion | undefined {
-  const { group, version } = parseApiVersion(apiVersion);
-  if (group !== scope.resource.group) return undefined;
-  const resource = scope.server.resources(scope.cluster).find(group, version, scope.resource.resource);
-  return resource && { type: resource.type, convert: (object) => ({ ...object, apiVersion }) };
+  const lookup = (name: unknown): Resource | undefined => {
+    if (typeof name !== 'string') return undefined;
+    const { group, version } = parseApiVersion(name);
+    if (group !== scope.resource.group) return undefined;
+    return scope.server.resources(scope.cluster).find(group, version, scope.resource.resource);
+  };
+  const resource = lookup(apiVersion);
+  return (
+    resource && {
+      type: resource.type,
+      convert: (object) => inVersion(object, lookup(object.apiVersion), resource, apiVersion),
+    }
+  );
+}
+
+/** Conversion changes nothing but `apiVersion` of most kinds; some have other forms in other versions. */
+function inVersion(
+  object: JsonObject,
+  from: Resource | undefined,
+  to: Resource,
+  apiVersion: string,
+): JsonObject {
+  const { storedForm: own } = from?.strategy ?? {};
+  const { storedForm: other } = to.strategy;
+  if (object.apiVersion === apiVersion || (own === undefined && other === undefined))
+    return { ...object, apiVersion };
+  const copy = asObject(clone(object));
+  const stored = own?.to(copy) ?? copy;
+  return { ...asJson(other?.from(stored) ?? stored), apiVersion };
 }
 
 /** Paths that a writer of what the scope is about never comes to own. */

@@ -3,7 +3,7 @@ import { badRequest, conflict, failure, invalid, notFound } from '../../kube/sta
 import { settleTimes } from '../../schema/apply/index.ts';
 import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
-import { parseRevision } from '../request/index.ts';
+import { numberProblem } from '../request/index.ts';
 import { commit, type Decision } from './commit.ts';
 import { bindNamespace, prepareCreate, repeatable } from './create.ts';
 import { afterwards } from './decision.ts';
@@ -56,7 +56,7 @@ export function update(
       scope.mayCreate?.();
       return prepareCreate(scope, object, options);
     }
-    if (!object.metadata.resourceVersion && !resource.strategy.allowUnconditionalUpdate)
+    if (isUnconditional(object) && !resource.strategy.allowUnconditionalUpdate)
       // Told of the resource, not of the kind, as upstream's storage does.
       throw invalid(resource.group, resource.resource, name, [
         {
@@ -88,7 +88,7 @@ export function prepareUpdate(
   let object = given;
   checkPreconditions(scope, object, live);
   restoreMetadata(object, live);
-  const repeated = dedupeOwners(object);
+  const repeated = dedupeOwners(object, options.byPatch);
   if (repeated !== undefined) scope.warn(repeated);
   const status = subresource?.name === 'status';
   if (!applied) object = track(scope, object, live, options);
@@ -120,7 +120,7 @@ export function prepareUpdate(
     if (asked !== undefined) keepOtherPart(scope, updated, live);
     if (status) restoreGeneration(updated, live);
     else setNextGeneration(resource, updated, live);
-    if (!status) allocate(scope, updated, live);
+    if (!status) allocate(scope, updated, live, options.dryRun);
     tidyMetadata(updated);
     validateUpdate(resource, updated, live, subresource?.name, scope.warn);
     const decide = (): Decision => {
@@ -140,12 +140,17 @@ export function prepareUpdate(
   });
 }
 
+/** Whether whatever is there is to be replaced: 0 is the version of nothing. */
+function isUnconditional({ metadata: { resourceVersion } }: KubeObject): boolean {
+  return resourceVersion === undefined || resourceVersion === '' || resourceVersion === '0';
+}
+
 function checkPreconditions(scope: Scope, object: KubeObject, live: KubeObject): void {
   const { group, resource } = scope.resource;
   const name = live.metadata.name ?? '';
   const { resourceVersion } = object.metadata;
-  if (resourceVersion && parseRevision(resourceVersion) === undefined)
-    throw failure(500, '', `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`);
+  const problem = resourceVersion ? numberProblem(resourceVersion) : undefined;
+  if (problem !== undefined) throw failure(500, '', problem);
   if (resourceVersion && resourceVersion !== '0' && resourceVersion !== live.metadata.resourceVersion)
     throw conflict(group, resource, name, STALE);
 }
@@ -156,8 +161,6 @@ function restoreMetadata(object: KubeObject, live: KubeObject): void {
   const old = live.metadata;
   if (old.uid !== undefined && !metadata.uid) metadata.uid = old.uid;
   if (old.creationTimestamp) metadata.creationTimestamp = old.creationTimestamp;
-  if (old.generateName !== undefined && metadata.generateName === undefined)
-    metadata.generateName = old.generateName;
   restoreGeneration(object, live);
   if (!metadata.deletionTimestamp) {
     if (old.deletionTimestamp === undefined) delete metadata.deletionTimestamp;
@@ -191,6 +194,7 @@ const REGISTRY_NAMES: Readonly<Record<string, string>> = {
   endpoints: 'services/endpoints',
   services: 'services/specs',
   nodes: 'minions',
+  replicationcontrollers: 'controllers',
   'networking.k8s.io/ingresses': 'ingress',
 };
 

@@ -88,12 +88,15 @@ const FORM_ONCE: MetadataChecks = { updates: 2, forms: 1 };
 const FORM_THRICE: MetadataChecks = { updates: 2, forms: 3 };
 const FORM_ONLY_MORE: MetadataChecks = { updates: 1, forms: 2 };
 const METADATA_CHECKS: Readonly<Record<string, MetadataChecks>> = {
+  '/events': { updates: 1, forms: 1 },
   '/limitranges': FORM_ONLY_MORE,
   '/persistentvolumeclaims': FORM_THRICE,
   '/persistentvolumes': { updates: 1, forms: 3 },
   '/podtemplates': FORM_ONCE,
   '/resourcequotas': FORM_ONCE,
   'admissionregistration.k8s.io/mutatingwebhookconfigurations': FORM_ONLY_MORE,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': FORM_ONLY_MORE,
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings': FORM_ONLY_MORE,
   'admissionregistration.k8s.io/validatingwebhookconfigurations': FORM_ONLY_MORE,
   'apiextensions.k8s.io/customresourcedefinitions': FORM_ONCE,
   'apps/deployments': FORM_ONCE,
@@ -102,6 +105,7 @@ const METADATA_CHECKS: Readonly<Record<string, MetadataChecks>> = {
   'batch/cronjobs': FORM_ONCE,
   'coordination.k8s.io/leases': FORM_ONCE,
   'discovery.k8s.io/endpointslices': FORM_ONLY_MORE,
+  'events.k8s.io/events': FORM_ONCE,
   'flowcontrol.apiserver.k8s.io/flowschemas': FORM_ONLY_MORE,
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': FORM_ONLY_MORE,
   'policy/poddisruptionbudgets': { updates: 1, forms: 1 },
@@ -157,12 +161,18 @@ function isOfSpec(path: string): boolean {
 }
 
 /** Lets the strategy allocate what the server gives, against all objects of the cluster, those being written included. */
-export function allocate(scope: Scope, object: KubeObject, old: KubeObject | undefined): void {
+export function allocate(
+  scope: Scope,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  dryRun: boolean,
+): void {
   const { resource, server, cluster } = scope;
   if (!resource.strategy.allocate) return;
   const prefix = clusterPrefix(resource.group, resource.resource, cluster);
   resource.strategy.allocate(object, old, {
     now: server.runtime.clock.now(),
+    dryRun,
     *all() {
       for (const record of server.store.list(prefix).records) yield record.object;
       yield* server.inFlight.of(prefix);

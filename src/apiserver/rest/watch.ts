@@ -4,13 +4,13 @@ import { failure, internalError, type Status, StatusError } from '../../kube/sta
 import { errorText, type Timer } from '../../runtime/index.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import { PROTOBUF } from '../protobuf/index.ts';
-import { expired, type ListQuery, type Representation } from '../request/index.ts';
+import { expired, type IncludeObject, type ListQuery, type Representation } from '../request/index.ts';
 import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
 import { scopedView } from './cluster-view.ts';
 import { mayBeForeign, readied } from './conversion.ts';
 import { eventLines, joined, lineForm, loneEvent, rowWriter } from './event-line.ts';
 import type { FlushTurns } from './flush-turns.ts';
-import { waitForRevision } from './list.ts';
+import { checkRevision, waitForRevision } from './list.ts';
 import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
 import type { View } from './view.ts';
@@ -40,8 +40,10 @@ export async function watch(
   representation: Representation,
   open: OpenWatches,
   signal: AbortSignal | undefined,
+  includeObject: IncludeObject = 'Metadata',
 ): Promise<Response> {
   const { clock, random } = scope.server.runtime;
+  checkRevision(query);
   const selection = parseSelection(scope.resource, query.labelSelector, query.fieldSelector);
   const fromNow = query.revision === undefined || query.revision === 0;
   const initial = query.sendInitialEvents ?? fromNow;
@@ -54,7 +56,7 @@ export async function watch(
     // Under one key there is nothing else to be seen.
     matches: pinned && selection.nameOnly ? undefined : selection.matches,
     form: representation.as === 'Table' ? undefined : lineForm(representation),
-    line: lineWriter(scope, query, representation),
+    line: lineWriter(scope, representation, includeObject),
     push: queue.push,
     flush: (events) => open.turns.take(events, queue.flush),
   };
@@ -142,10 +144,10 @@ interface Writer {
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 type LineWriter = (type: EventType, view: View) => Uint8Array;
 
-function lineWriter(scope: Scope, query: ListQuery, representation: Representation): LineWriter {
+function lineWriter(scope: Scope, representation: Representation, includeObject: IncludeObject): LineWriter {
   if (representation.as !== 'Table')
     return eventLines(representation, scope.resource.strategy.derivedAnnotations);
-  const row = rowWriter(scope.resource, scope.server.runtime.clock, query.includeObject, representation);
+  const row = rowWriter(scope.resource, scope.server.runtime.clock, includeObject, representation);
   return (type, view) => row(type, view.object);
 }
 

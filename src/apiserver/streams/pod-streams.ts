@@ -68,7 +68,15 @@ export function podStreams(runtime: Runtime, store: Store): PodStreams {
     return { found, container, open };
   }
 
+  /** What of the pod is wrong is told before what of the request is. */
+  function checkTarget(target: PodTarget, query: URLSearchParams): void {
+    const { pod } = findPod(store, target);
+    findContainer(pod, query.get('container') ?? undefined);
+    requireNode(pod);
+  }
+
   function exec(target: PodTarget, request: Request, query: URLSearchParams): Response {
+    checkTarget(target, query);
     const asked = commandRequest(query);
     if (asked.command.length === 0) throw badRequest('you must specify at least 1 command for the container');
     const { found, open } = running(target, asked.container);
@@ -78,6 +86,7 @@ export function podStreams(runtime: Runtime, store: Store): PodStreams {
   }
 
   function attach(target: PodTarget, request: Request, query: URLSearchParams): Response {
+    checkTarget(target, query);
     const asked = commandRequest(query);
     const { found, container, open } = running(target, asked.container);
     return commandResponse(request, asked, async (streams) => {

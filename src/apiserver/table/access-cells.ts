@@ -1,7 +1,18 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { humanDuration } from '../../schema/human-duration.ts';
 import { at, listAt } from '../../schema/json.ts';
-import { age, type Cells, countAt, NONE, nameOf, objectsAt, orElse, textAt, UNSET } from './cell-text.ts';
+import {
+  age,
+  type Cells,
+  countAt,
+  NONE,
+  nameOf,
+  objectsAt,
+  orElse,
+  textAt,
+  textsAt,
+  UNSET,
+} from './cell-text.ts';
 
 function subjectsOf(object: KubeObject, kind: string): string {
   return objectsAt(object, 'subjects')
@@ -61,13 +72,29 @@ function policy(rules: string): Cells {
   };
 }
 
+/** The selector of a reference as Go prints it: that is what this column has. */
+function selectorStructure(ref: unknown): string {
+  const selector = at(ref, 'selector');
+  if (selector === undefined) return '';
+  const labels = Object.entries(at(selector, 'matchLabels') ?? {})
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}: ${String(value)},`);
+  const expressions = objectsAt(selector, 'matchExpressions').map(
+    (item) =>
+      `LabelSelectorRequirement{Key:${textAt(item, 'key')},Operator:${textAt(item, 'operator')},Values:[${textsAt(item, 'values').join(' ')}],},`,
+  );
+  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`;
+}
+
 const policyBinding: Cells = (object, now) => {
   const ref = at(object, 'spec', 'paramRef');
   const namespace = textAt(ref, 'namespace');
   return [
     nameOf(object),
     textAt(object, 'spec', 'policyName'),
-    ref ? `${namespace === '' ? '' : `${namespace}/`}${orElse(textAt(ref, 'name'), '*')}` : UNSET,
+    ref
+      ? `${namespace === '' ? '' : `${namespace}/`}${orElse(textAt(ref, 'name'), selectorStructure(ref))}`
+      : UNSET,
     age(object, now),
   ];
 };

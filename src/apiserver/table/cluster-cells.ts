@@ -99,7 +99,7 @@ const event: Cells = (object, now) => {
     since(lastSeen, now),
     textAt(object, 'type'),
     textAt(object, 'reason'),
-    `${textAt(about, 'kind').toLowerCase()}/${textAt(about, 'name')}`,
+    [textAt(about, 'kind').toLowerCase(), textAt(about, 'name')].filter((part) => part !== '').join('/'),
     textAt(about, 'fieldPath'),
     [component, host].filter((text) => text !== '').join(', '),
     textAt(object, isCore ? 'message' : 'note').trim(),
@@ -179,7 +179,8 @@ const flowSchema: Cells = (object, now) => [
 
 const priorityLevel: Cells = (object, now) => {
   const type = textAt(object, 'spec', 'type');
-  const settings = at(object, 'spec', type === 'Exempt' ? 'exempt' : 'limited');
+  // Of one that bounds nothing there is nothing to show.
+  const settings = at(object, 'spec', 'limited');
   const queuing = at(settings, 'limitResponse', 'queuing');
   const numberOf = (value: unknown, key: string): string | number =>
     typeof at(value, key) === 'number' ? countAt(value, key) : NONE;

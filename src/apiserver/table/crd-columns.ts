@@ -93,21 +93,23 @@ function compileOrNothing(path: string): JsonPath {
   }
 }
 
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+
 function cellOf(type: string, value: JsonValue | undefined, now: number): Cell {
-  if (value === undefined || value === null) return null;
+  if (value === undefined) return null;
   switch (type) {
     case 'integer':
-      return typeof value === 'number' ? Math.trunc(value) : null;
+      return typeof value === 'number' ? Math.trunc(value) : typeof value === 'bigint' ? value : null;
     case 'number':
-      return typeof value === 'number' ? value : null;
+      return typeof value === 'number' || typeof value === 'bigint' ? value : null;
     case 'boolean':
       return typeof value === 'boolean' ? value : null;
     case 'date': {
       if (typeof value !== 'string') return null;
-      const time = parseTime(value);
+      const time = RFC3339.test(value) ? parseTime(value) : undefined;
       return time === undefined ? '<invalid>' : humanDuration(now - time);
     }
     default:
-      return plainText(value);
+      return value === null ? '<no value>' : plainText(value);
   }
 }

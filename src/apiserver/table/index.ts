@@ -5,5 +5,5 @@
  */
 export { builtinColumns, type Printer } from './builtin-columns.ts';
 export { type CustomColumn, crdColumns } from './crd-columns.ts';
-export { scaleTable } from './scale-cells.ts';
+export { scaleTableOf } from './scale-cells.ts';
 export { statusTable, type TableOptions, tableOf } from './table.ts';

@@ -19,10 +19,12 @@ import {
 /** How many addresses, ports and hosts are written out. */
 const SHOWN = 3;
 
+/** Each once, in the order of letters. */
 function ingressAddresses(object: unknown): string[] {
-  return objectsAt(object, 'status', 'loadBalancer', 'ingress')
+  const addresses = objectsAt(object, 'status', 'loadBalancer', 'ingress')
     .map((item) => textAt(item, 'ip') || textAt(item, 'hostname'))
     .filter((text) => text !== '');
+  return [...new Set(addresses)].sort();
 }
 
 function externalAddress(object: unknown): string {
@@ -64,7 +66,9 @@ const endpoints: Cells = (object, now) => {
       addresses.map((ip) => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)),
     );
   });
-  return [nameOf(object), firstOf(all, SHOWN, NONE), age(object, now)];
+  // Subsets without addresses that are ready are there, and show nothing.
+  const none = objectsAt(object, 'subsets').length === 0 ? NONE : '';
+  return [nameOf(object), firstOf(all, SHOWN, none), age(object, now)];
 };
 
 const endpointSlice: Cells = (object, now) => {

@@ -63,7 +63,7 @@ const persistentVolumeClaim: Cells = (object, now) => {
     nameOf(object),
     phaseOf(object),
     volume,
-    volume === '' ? '' : scalarAt(object, '', 'status', 'capacity', 'storage'),
+    volume === '' ? '' : scalarAt(object, '0', 'status', 'capacity', 'storage'),
     volume === '' ? '' : accessModes(textsAt(object, 'status', 'accessModes')),
     storageClassOf(object),
     orElse(textAt(object, 'spec', 'volumeAttributesClassName'), UNSET),
@@ -72,14 +72,18 @@ const persistentVolumeClaim: Cells = (object, now) => {
   ];
 };
 
-function withDefault(object: KubeObject, annotation: string): string {
-  return object.metadata.annotations?.[annotation] === 'true'
+function withDefault(object: KubeObject, ...annotations: string[]): string {
+  return annotations.some((annotation) => object.metadata.annotations?.[annotation] === 'true')
     ? `${nameOf(object)} (default)`
     : nameOf(object);
 }
 
 const storageClass: Cells = (object, now) => [
-  withDefault(object, 'storageclass.kubernetes.io/is-default-class'),
+  withDefault(
+    object,
+    'storageclass.kubernetes.io/is-default-class',
+    'storageclass.beta.kubernetes.io/is-default-class',
+  ),
   textAt(object, 'provisioner'),
   orElse(textAt(object, 'reclaimPolicy'), 'Delete'),
   orElse(textAt(object, 'volumeBindingMode'), 'Immediate'),

@@ -1,6 +1,6 @@
 import type { KubeObject, ListMeta } from '../../kube/object.ts';
 import type { Status } from '../../kube/status-error.ts';
-import { type JsonObject, stringAt } from '../../schema/json.ts';
+import { type JsonObject, numberAt, stringAt } from '../../schema/json.ts';
 import { ownMetadata } from '../derived-metadata.ts';
 import type { Column, Resource } from '../resource.ts';
 import { type DescribeColumn, describeColumn } from './column-descriptions.ts';
@@ -51,12 +51,21 @@ export function tableOf(
     rows:
       objects.length === 0 && resource.hasPrinter === false
         ? null
-        : objects.map((object) => ({
+        : inOrder(kind, objects).map((object) => ({
             cells: [...resource.cells(object, now)],
             ...(kind === '/pods' ? podConditions(object) : {}),
             object: rowObject(object),
           })),
   };
+}
+
+/** Flow schemas are shown in the order in which they are tried; all else as it is listed. */
+function inOrder(kind: string, objects: readonly KubeObject[]): readonly KubeObject[] {
+  if (kind !== 'flowcontrol.apiserver.k8s.io/flowschemas') return objects;
+  const precedence = (object: KubeObject): number => numberAt(object, 'spec', 'matchingPrecedence') ?? 0;
+  return [...objects].sort(
+    (a, b) => precedence(a) - precedence(b) || ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1),
+  );
 }
 
 /** What a row says of a pod that is over. */

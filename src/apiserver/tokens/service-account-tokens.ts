@@ -145,7 +145,7 @@ export function serviceAccountTokens(
     if (claims === undefined) throw unauthorized();
     checkTimes(claims);
     const meant = texts(Array.isArray(claims.aud) ? claims.aud : [claims.aud ?? null]);
-    const shared = meant.filter((audience) => audiences.includes(audience));
+    const shared = [...new Set(audiences)].filter((audience) => meant.includes(audience));
     const subject = subjectOf(claims);
     if (shared.length === 0)
       throw unauthorized(

@@ -15,6 +15,7 @@
  * `managed-fields` and `manager` (the record and its quirks).
  */
 export { type Conflict, type ConflictCause, formatConflicts } from './conflicts.ts';
+export { difference, isEmptySet, setOf } from './field-set.ts';
 export { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts';
 export { isApplied } from './is-applied.ts';
 export {
@@ -28,4 +29,4 @@ export {
   type Write,
 } from './manager.ts';
 export { mergeApplied } from './merge-applied.ts';
-export { formatErrors, headProblem, objectName } from './validate.ts';
+export { appliedProblems, formatErrors, headProblem, objectName } from './validate.ts';

@@ -171,9 +171,19 @@ export function settleTimes(live: JsonObject, next: JsonObject): JsonObject {
   const before = objectAt(live, 'metadata')?.managedFields;
   const after = objectAt(next, 'metadata')?.managedFields;
   if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return next;
-  if (!deepEqual(before.map(timeless), after.map(timeless))) return next;
+  const [old, now] = [before.map(timeless), after.map(timeless)];
+  // What has no time changes places with what has, though nothing else has changed.
+  if (!deepEqual(old, now) && !deepEqual(old.sort(byIdentity), now.sort(byIdentity))) return next;
   if (!deepEqual(withoutManagedFields(live), withoutManagedFields(next))) return next;
   return { ...next, metadata: { ...objectAt(next, 'metadata'), managedFields: before } };
+}
+
+function byIdentity(a: JsonValue, b: JsonValue): number {
+  const identity = (entry: JsonValue): string =>
+    isObject(entry)
+      ? JSON.stringify([entry.manager, entry.operation, entry.apiVersion, entry.subresource])
+      : '';
+  return compareText(identity(a), identity(b));
 }
 
 function timeless(entry: JsonValue): JsonValue {

@@ -1,8 +1,16 @@
 import { goSyntax } from '../go-syntax.ts';
 import { isObject, type JsonObject, type JsonValue, objectAt, stringAt } from '../json.ts';
+import type { TypeSchema } from '../open-api-schema.ts';
 import { fieldElement, formatElement, type PathElement } from './field-path.ts';
 import { itemElement, itemProblem } from './list-items.ts';
-import { type FieldType, formOf, type ListType, type MapType, type ScalarKind } from './typed-schema.ts';
+import {
+  type FieldType,
+  formOf,
+  type ListType,
+  type MapType,
+  objectType,
+  type ScalarKind,
+} from './typed-schema.ts';
 
 /** Deeper objects are refused. */
 const maxDepth = 256;
@@ -193,4 +201,9 @@ function groupVersionKind(object: JsonObject): string {
   const apiVersion = stringAt(object, 'apiVersion') ?? '';
   const kind = stringAt(object, 'kind') ?? '';
   return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
+}
+
+/** What of an applied object a type does not have, in the words of `formatErrors`. */
+export function appliedProblems(applied: JsonObject, type: TypeSchema): readonly string[] {
+  return validateApplied(applied, objectType(type));
 }

@@ -33,6 +33,8 @@ export interface PolicyExpression {
 /** What an expression may be about, beyond the request and its objects. */
 export interface ExpressionScope {
   readonly hasParams: boolean;
+  /** Whether it may be asked what somebody may do; it may, unless this is false. */
+  readonly hasAuthorizer?: boolean;
   /** Whether parts of objects and patches may be constructed. */
   readonly mutating?: boolean;
   /** Types that objects are known to have; anything by default. */
@@ -100,14 +102,18 @@ const NAMESPACE = recordType('kubernetes.Namespace', {
   status: recordType('kubernetes.NamespaceStatus', { phase: STRING }),
 });
 
-function declarations({ hasParams, object = DYN, params = DYN }: ExpressionScope): Fields {
+function declarations({
+  hasParams,
+  hasAuthorizer = true,
+  object = DYN,
+  params = DYN,
+}: ExpressionScope): Fields {
   return {
     object,
     oldObject: object,
     request: REQUEST,
     namespaceObject: NAMESPACE,
-    authorizer: AUTHORIZER,
-    'authorizer.requestResource': RESOURCE_CHECK,
+    ...(hasAuthorizer ? { authorizer: AUTHORIZER, 'authorizer.requestResource': RESOURCE_CHECK } : {}),
     ...(hasParams ? { params } : {}),
   };
 }
@@ -117,7 +123,8 @@ const WITH_PARAMS: Environment = createEnvironment({ variables: declarations({ h
 
 /** What policies and conditions may be written with. */
 export function policyEnvironment(scope: ExpressionScope): Environment {
-  if (scope.object || scope.params) return createEnvironment({ variables: declarations(scope) });
+  if (scope.object || scope.params || scope.hasAuthorizer === false)
+    return createEnvironment({ variables: declarations(scope) });
   return scope.hasParams ? WITH_PARAMS : PLAIN;
 }
 

@@ -92,9 +92,11 @@ function compileVariables(
   const variables: NamedExpression[] = [];
   const fields: Record<string, Type> = {};
   const base = policyEnvironment(scope);
+  const given = objects(spec, 'variables');
+  // Where there are none, there is no such name.
   const environment = (): Environment =>
-    base.extend({ variables: { variables: variablesType({ ...fields }) } });
-  for (const variable of objects(spec, 'variables')) {
+    given.length === 0 ? base : base.extend({ variables: { variables: variablesType({ ...fields }) } });
+  for (const variable of given) {
     const name = text(variable, 'name');
     const source = text(variable, 'expression');
     const expression = compileExpression(environmentFor(environment(), scope, source), source);
@@ -131,6 +133,8 @@ export function validatingPolicy(
 ): ValidatingPolicy {
   const { common, env } = commonOf(policy, scope);
   const spec = objectAt(policy, 'spec') ?? {};
+  const variables = common.variables.length === 0 ? {} : { variables: common.variablesType };
+  const messages = policyEnvironment({ ...scope, hasAuthorizer: false }).extend({ variables });
   return {
     ...common,
     validations: objects(spec, 'validations').map((validation) => {
@@ -138,7 +142,7 @@ export function validatingPolicy(
       return {
         expression: compileExpression(env, text(validation, 'expression'), BOOLEAN),
         message: text(validation, 'message').trim(),
-        messageExpression: message === '' ? undefined : compileExpression(env, message, TEXT),
+        messageExpression: message === '' ? undefined : compileExpression(messages, message, TEXT),
         reason: text(validation, 'reason') || 'Invalid',
       };
     }),

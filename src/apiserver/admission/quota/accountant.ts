@@ -33,14 +33,8 @@ export function resourceQuota(ledger: QuotaLedger): Accountant {
           return compareQuantities(addQuantities(taken, amount), hard) > 0;
         });
         if (exceeded.length === 0) continue;
-        const of = (amounts: (name: string) => Quantity | undefined): string =>
-          amountsText(exceeded.map(([name]) => [name, amounts(name) ?? zeroQuantity]));
-        const taken = of((name) =>
+        throw exceededQuota(request, quota, exceeded, (name) =>
           addQuantities(used.get(name) ?? zeroQuantity, reserved.get(name) ?? zeroQuantity),
-        );
-        throw refusal(
-          request,
-          `exceeded quota: ${quota.name}, requested: ${amountsText(exceeded)}, used: ${taken}, limited: ${of((name) => quota.hard.get(name))}`,
         );
       }
       if (!isCounted || dryRun) return undefined;
@@ -49,8 +43,23 @@ export function resourceQuota(ledger: QuotaLedger): Accountant {
   };
 }
 
+/** The 403 for a write that asks for more of `exceeded` than is left. */
+export function exceededQuota(
+  request: AdmissionRequest,
+  quota: Quota,
+  exceeded: readonly [string, Quantity][],
+  used: (name: string) => Quantity,
+): Error {
+  const of = (amounts: (name: string) => Quantity | undefined): string =>
+    amountsText(exceeded.map(([name]) => [name, amounts(name) ?? zeroQuantity]));
+  return refusal(
+    request,
+    `exceeded quota: ${quota.name}, requested: ${amountsText(exceeded)}, used: ${of(used)}, limited: ${of((name) => quota.hard.get(name))}`,
+  );
+}
+
 /** What the write takes beyond what the object took before. */
-function increase(quota: Quota, { scope, object, old }: AdmissionRequest): [string, Quantity][] {
+export function increase(quota: Quota, { scope, object, old }: AdmissionRequest): [string, Quantity][] {
   const { group, resource, storageGroup } = scope.resource;
   const gained = usageUnder(quota, storageGroup ?? group, resource, object);
   if (!gained) return [];
@@ -66,7 +75,7 @@ function increase(quota: Quota, { scope, object, old }: AdmissionRequest): [stri
 }
 
 /** Where a quota bounds processor time or memory, each container of a new pod says how much it wants. */
-function refuseUnspecified(quota: Quota, request: AdmissionRequest): void {
+export function refuseUnspecified(quota: Quota, request: AdmissionRequest): void {
   const { scope, object, operation } = request;
   const { group, resource } = scope.resource;
   if (operation !== 'CREATE' || group !== '' || resource !== 'pods' || !object) return;
@@ -75,6 +84,6 @@ function refuseUnspecified(quota: Quota, request: AdmissionRequest): void {
   if (problem !== undefined) throw refusal(request, `failed quota: ${quota.name}: ${problem}`);
 }
 
-function refusal({ scope, name }: AdmissionRequest, why: string): Error {
+export function refusal({ scope, name }: AdmissionRequest, why: string): Error {
   return forbiddenStatus(scope.resource.group, scope.resource.resource, name, why);
 }

@@ -60,12 +60,23 @@ function exceeds(what: string, factor: number): string {
 }
 
 function visit(node: RuleNode, errors: FieldError[], totals: Totals): void {
+  if (node.rules.length > 0 && isUntyped(node)) {
+    const detail =
+      'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations';
+    errors.push({ type: 'Internal', path: `${node.path}.x-kubernetes-validations`, detail });
+    return;
+  }
   for (const [index, rule] of node.rules.entries()) {
     checkRule(node, rule, `${node.path}.x-kubernetes-validations[${index}]`, errors, totals);
   }
   for (const property of node.properties.values()) visit(property, errors, totals);
   if (node.values) visit(node.values, errors, totals);
   if (node.items) visit(node.items, errors, totals);
+}
+
+/** Whether nothing can be said of the values that rules would be about. */
+function isUntyped({ schema }: RuleNode): boolean {
+  return schema.type === undefined && schema['x-kubernetes-int-or-string'] !== true;
 }
 
 function checkRule(
