@@ -27,7 +27,7 @@ import { deepEqual, isObject, listAt } from '../schema/json.ts';
 import { claimOf, isPassed, type OwnWord, proofOfRestore, refusalOf } from './evidence.ts';
 import type { SpokeSession } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
-import { toldOf } from './told.ts';
+import { heldOf, leftOn, toldOf } from './told.ts';
 
 /** What shall be on one spoke for one intent. `plan` undefined takes everything away. */
 export interface Order {
@@ -43,6 +43,8 @@ export interface Order {
   readonly release?: boolean;
   /** The spoke is not to take it yet, unless it has. */
   readonly hold?: boolean;
+  /** Keys of objects that are not ordered away yet, though it does not want them: another order is to have them first. */
+  readonly staying?: ReadonlySet<string>;
   /** An earlier order that says the same stands. */
   readonly mayStand?: boolean;
   /** The hub's own objects behind the order, packed; '' where they are gone. Asked for when the order is written only. */
@@ -97,6 +99,8 @@ export class SpokeTimedOut extends Error {
 export interface Dispatcher {
   /** Brings an order to a spoke; idempotent. Rejects when the spoke cannot be reached. */
   send(session: SpokeSession, order: Order): Promise<DispatchOutcome>;
+  /** The order of this hub that a spoke keeps as accepted, with the signature; why there is none to see otherwise. */
+  accepted(session: SpokeSession, name: string): Promise<DispatchSpec | { readonly lacks: string }>;
 }
 
 /**
@@ -165,7 +169,7 @@ export function createDispatcher(
       genuine !== undefined && genuine.status?.appliedGeneration === genuine.spec.position.generation;
     if (genuine && isTold(genuine, session.name, order)) {
       if (order.plan && lacksContent(genuine)) await sendBundles(session, order.plan, true);
-      const left = leftOn(session, name, genuine.spec);
+      const left = leftOn(session, name, genuine.spec).filter((ref) => !order.staying?.has(refKey(ref)));
       if (left.length > 0) {
         const { signature: _signature, ...said } = genuine.spec;
         const more = left.map((ref) => ({ ref, reason: 'left over from an earlier order' }));
@@ -206,7 +210,12 @@ export function createDispatcher(
     const reason = order.plan
       ? 'no longer selected'
       : `the cluster is no longer chosen, or the ${order.source.kind} is gone`;
-    const tombstones = tombstonesBetween(present?.spec ?? kept, carriedOut, objects, reason);
+    const before = present
+      ? { objects: heldOf(session, name, present.spec), tombstones: present.spec.tombstones }
+      : kept;
+    const tombstones = tombstonesBetween(before, carriedOut, objects, reason).filter(
+      ({ ref }) => !order.staying?.has(refKey(ref)),
+    );
     const origin = order.origin();
     const spec = sign(session.name, name, {
       source: order.source,
@@ -286,6 +295,16 @@ export function createDispatcher(
     name: string,
     own: OwnWord,
   ): Promise<{ readonly proof: string } | { readonly lacks: string }> {
+    const order = await accepted(session, name);
+    if ('lacks' in order) return order;
+    const proof = proofOfRestore(order, own);
+    return proof === undefined ? { lacks: 'The order that it keeps says nothing of the kind' } : { proof };
+  }
+
+  async function accepted(
+    session: SpokeSession,
+    name: string,
+  ): Promise<DispatchSpec | { readonly lacks: string }> {
     const { client } = session;
     let record: Partial<OwnershipRecord>;
     try {
@@ -299,11 +318,10 @@ export function createDispatcher(
         lacks: `The hub may not read what it keeps (ownershiprecords in ${SYSTEM_NAMESPACE}: apply there what \`atoll join\` prints now)`,
       };
     }
-    const accepted: unknown = record.spec?.accepted;
-    if (!isObject(accepted) || !signedHere(session.name, name, accepted as unknown as DispatchSpec))
+    const order: unknown = record.spec?.accepted;
+    if (!isObject(order) || !signedHere(session.name, name, order as unknown as DispatchSpec))
       return { lacks: 'The order that it keeps was not signed by this hub' };
-    const proof = proofOfRestore(accepted as unknown as DispatchSpec, own);
-    return proof === undefined ? { lacks: 'The order that it keeps says nothing of the kind' } : { proof };
+    return order as unknown as DispatchSpec;
   }
 
   /** Removing many objects by a change of the selection is more often a slip than meant. Objects deleted at the hub do not count. */
@@ -430,7 +448,7 @@ export function createDispatcher(
     }
   }
 
-  return { send };
+  return { send, accepted };
 }
 
 /**
@@ -444,15 +462,6 @@ function keptOn(
   const held = toldOf(session, name);
   if (!held) return undefined;
   return held.kept ? { objects: held.kept, tombstones: [] } : 'unknown';
-}
-
-/** What a spoke says it has of an order that neither wants it nor orders it away. */
-function leftOn(session: SpokeSession, name: string, spec: DispatchSpec): readonly ObjectRef[] {
-  const told = toldOf(session, name);
-  // Of another generation it says nothing about this one.
-  if (!told?.kept || told.generation !== spec.position.generation) return [];
-  const named = new Set([...spec.objects, ...spec.tombstones.map(({ ref }) => ref)].map(refKey));
-  return told.kept.filter((ref) => !named.has(refKey(ref)));
 }
 
 function authorOf({ author }: Order, before: Dispatch | undefined): Pick<DispatchSpec, 'author'> {

@@ -102,7 +102,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       if (held.message !== undefined) noteProblem(item, spoke, held.message);
       return { requeueAfterMs: held.againMs };
     }
-    if (held) {
+    if (held && held.why !== 'staying') {
       noteProblem(item, spoke, held.why === 'suspended' ? held.message : undefined);
       return undefined;
     }
@@ -123,6 +123,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
         ...order,
         source,
         mayStand: item.orders === undefined,
+        ...(held ? { staying: held.keys } : {}),
         ...(inventory.leaving(spoke) === 'release' || item.release || releases(intent)
           ? { release: true }
           : {}),
@@ -164,7 +165,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       );
       throw error;
     }
-    return undefined;
+    return held && { requeueAfterMs: held.againMs };
   }
 
   return {

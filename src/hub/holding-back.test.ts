@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Dispatch } from '../engine/dispatch/index.ts';
 import type { Plan } from '../engine/plan/plan.ts';
+import { refKey } from '../kube/object.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { virtualClock } from '../runtime/virtual-clock.ts';
 import type { Claims } from './claims/index.ts';
 import type { SpokeSession } from './fleet.ts';
@@ -11,25 +13,70 @@ const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace:
 const planOf = (chosen: string[], ...names: string[]): Plan =>
   ({ objects: names.map(ref), decision: { chosen } }) as unknown as Plan;
 
-/** What becomes of an order to a spoke that has `settings`, while the intent itself selects that as it is now. */
-function heldBack(more: Partial<Tracked>, areAllKnown = true): HeldBack | undefined {
-  const metadata = { name: 'shop', namespace: 'shop', uid: '0123456789ab' };
-  const object = { apiVersion: 'atoll.dev/v1alpha1', kind: 'Propagation', metadata };
-  const item = Object.assign(trackedIntent('Propagation/shop/shop', object, undefined), more);
+const KEY = 'Propagation/shop/shop';
+
+function trackedOf(key: string, more: Partial<Tracked>): Tracked {
+  const [kind = '', namespace = '', name = ''] = key.split('/');
+  const object = {
+    apiVersion: 'atoll.dev/v1alpha1',
+    kind,
+    metadata: { name, namespace, uid: `${name}-uid` },
+  };
+  return Object.assign(trackedIntent(key, object, undefined), more);
+}
+
+interface Around {
+  readonly areAllKnown?: boolean;
+  /** Who has `settings` by now; the intent itself where it is left out. */
+  readonly heir?: Tracked;
+  readonly clock?: Clock;
+}
+
+/** Looks at an order to a spoke that has `settings` of its intent, and nothing of others. */
+function looking(item: Tracked, around: Around = {}): () => HeldBack | undefined {
+  const { areAllKnown = true, heir = item, clock = virtualClock() } = around;
   const tracked = trackedTable();
-  tracked.add(item);
+  for (const one of [item, heir]) tracked.add(one);
   const present = { spec: { objects: [ref('settings')], position: { generation: 1 } } };
-  const session = { name: 'a', dispatch: () => present as unknown as Dispatch } as unknown as SpokeSession;
-  return createHoldingBack({
-    clock: virtualClock(),
-    claims: { heirOf: () => item.key } as unknown as Claims,
+  const session = {
+    name: 'a',
+    cluster: () => undefined,
+    dispatch: (name: string) => (name === item.dispatch ? (present as unknown as Dispatch) : undefined),
+  } as unknown as SpokeSession;
+  const heldBack = createHoldingBack({
+    clock,
+    claims: { heirOf: () => heir.key } as unknown as Claims,
     tracked,
     keeps: () => false,
     areAllKnown: () => areAllKnown,
     isDecided: () => true,
     unreachable: () => false,
-  })(item, session);
+  });
+  return () => heldBack(item, session);
 }
+
+function heldBack(more: Partial<Tracked>, areAllKnown = true): HeldBack | undefined {
+  return looking(trackedOf(KEY, more), { areAllKnown })();
+}
+
+it('holds up no order that brings something, but what it takes away and another is to have first', async () => {
+  const heirPlan = planOf(['a'], 'settings');
+  const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan });
+  const order = (...names: string[]): Tracked => {
+    const plan = planOf(['a'], ...names);
+    return trackedOf(KEY, { plan, latest: plan });
+  };
+  expect(looking(order('prices'), { heir })()).toMatchObject({
+    why: 'staying',
+    keys: new Set([refKey(ref('settings'))]),
+  });
+  // Nobody waits for an order that brings nothing. What does not come holds it up for a while, and is never taken away.
+  const clock = virtualClock();
+  const look = looking(order(), { heir, clock });
+  expect(look()?.why).toBe('handOver');
+  await clock.advance(60_000);
+  expect(look()?.why).toBe('staying');
+});
 
 it('takes away nothing that its intent selects again since the order was made', () => {
   const plan = planOf(['a'], 'prices');

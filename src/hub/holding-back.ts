@@ -4,6 +4,7 @@ import { type ObjectRef, refKey } from '../kube/object.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Claims } from './claims/index.ts';
 import type { SpokeSession } from './fleet.ts';
+import { heldOf } from './told.ts';
 import { isChosen, isRolledOut, orderOf, type Tracked, type TrackedTable } from './tracked.ts';
 
 /** Why a spoke is not given its order now. */
@@ -14,7 +15,9 @@ export type HeldBack =
   /** What it would lose it is to have when its turn comes. */
   | { readonly why: 'turn' }
   /** Another order has to come first. Says whose, where that may take long. */
-  | { readonly why: 'handOver'; readonly againMs: number; readonly message?: string };
+  | { readonly why: 'handOver'; readonly againMs: number; readonly message?: string }
+  /** It is given the order, but for the word by which these go: another order has to come before that. */
+  | { readonly why: 'staying'; readonly againMs: number; readonly keys: ReadonlySet<string> };
 
 export interface HoldingBackOptions {
   readonly clock: Clock;
@@ -30,19 +33,26 @@ export interface HoldingBackOptions {
   readonly unreachable: (cluster: string) => boolean;
 }
 
-/** An intent whose order has to come first, and what keeps it from coming. */
+/** An intent whose order has to come first for an object, and what keeps it from coming. */
 interface Awaited {
+  readonly object: string;
   readonly key: string;
   readonly delay?: string | undefined;
+  /** Whether it has to come at all is not known yet. */
+  readonly unknown?: true;
 }
 
 const HAND_OVER_MS = 1_000;
 /** How often it is looked whether what keeps a successor from coming is over. */
 const DELAYED_MS = 5_000;
-/** A successor that never comes does not hold up the rest for longer. */
+/** A successor that never comes does not hold up the rest for longer, nor that everything goes. */
 const LONGEST_HAND_OVER_MS = 30_000;
 
-/** Whether a spoke is given its order now: not while it keeps a copy, is suspended, or would lose what another order brings first. */
+/**
+ * Whether a spoke is given its order now: not while it keeps a copy, is suspended, or would lose what another order brings first.
+ * No order waits that brings something: others may wait for just that, and two that swap objects would wait for each other. It goes
+ * without the word by which objects go, which stay where they are until their other order is there.
+ */
 export function createHoldingBack({
   clock,
   claims,
@@ -71,43 +81,53 @@ export function createHoldingBack({
       };
     if (waitsForTurn(item, spoke, present)) return { why: 'turn' };
     const lane = `${spoke} ${item.key}`;
-    const staying = new Set(order.plan?.objects.map(refKey));
-    const awaited = (present?.objects ?? []).flatMap((ref): Awaited[] => {
-      if (staying.has(refKey(ref))) return [];
-      if (!areAllKnown()) return [{ key: item.key }];
+    const wanted = new Set(order.plan?.objects.map(refKey));
+    const there = new Set(present?.objects.map(refKey));
+    const awaited = heldOf(session, item.dispatch, present).flatMap((ref): Awaited[] => {
+      const object = refKey(ref);
+      if (wanted.has(object)) return [];
+      if (!areAllKnown()) return [{ object, key: item.key, unknown: true }];
       const key = claims.heirOf(item.key, ref);
       if (key === undefined) return [];
       const heir = tracked.get(key);
-      if (heir === item) return isOutdated(item, order.plan, ref) ? [{ key }] : [];
+      if (heir === item) return isOutdated(item, order.plan, ref) ? [{ object, key, unknown: true }] : [];
       // One that was not looked at yet may want it here.
-      if (!heir) return [{ key }];
+      if (!heir) return [{ object, key, unknown: true }];
       if (heir.retracting) return [];
       const plan = heir.latest ?? heir.plan;
       if (plan?.decision.chosen.includes(spoke) === false) {
         // Nothing is placed on a cluster that is away. That it is back may be known to its link first, and to decisions last.
-        if (unreachable(spoke)) return [{ key, delay: `${spoke} was away, and is not known to be back` }];
-        return isDecided(plan) ? [] : [{ key }];
+        if (unreachable(spoke))
+          return [{ object, key, delay: `${spoke} was away, and is not known to be back` }];
+        return isDecided(plan) ? [] : [{ object, key, unknown: true }];
       }
       const theirs = session.dispatch(heir.dispatch)?.spec.objects ?? [];
-      const isThere = theirs.some((other) => refKey(other) === refKey(ref));
-      return isThere ? [] : [{ key, delay: delayOf(heir, spoke) }];
+      const isThere = theirs.some((other) => refKey(other) === object);
+      return isThere ? [] : [{ object, key, delay: delayOf(heir, spoke) }];
     });
     if (awaited.length === 0) {
       handOvers.delete(lane);
       return undefined;
     }
-    // One that is kept from coming is no reason to take anything away in its stead.
     const delayed = awaited.find(({ delay }) => delay !== undefined);
+    const againMs = delayed ? DELAYED_MS : HAND_OVER_MS;
+    const staying = { why: 'staying', againMs, keys: new Set(awaited.map(({ object }) => object)) } as const;
+    const brings = [...wanted].some((object) => !there.has(object));
+    const isSplit = brings || !awaited.some(({ object }) => there.has(object));
+    if (order.plan && isSplit && !awaited.some(({ unknown }) => unknown)) {
+      handOvers.delete(lane);
+      return staying;
+    }
+    // One that is kept from coming is no reason to take anything away in its stead.
     if (delayed) {
       handOvers.delete(lane);
       const message = `what ${delayed.key} takes over stays until that brings it: ${delayed.delay}`;
-      return { why: 'handOver', againMs: DELAYED_MS, message };
+      return { why: 'handOver', againMs, message };
     }
     const since = handOvers.get(lane) ?? clock.monotonic();
     handOvers.set(lane, since);
-    return clock.monotonic() - since < LONGEST_HAND_OVER_MS
-      ? { why: 'handOver', againMs: HAND_OVER_MS }
-      : undefined;
+    if (clock.monotonic() - since < LONGEST_HAND_OVER_MS) return { why: 'handOver', againMs };
+    return order.plan && staying;
   };
 }
 

@@ -1,6 +1,7 @@
-import { type Dispatch, verifyDispatch } from '../engine/dispatch/index.ts';
+import { type DispatchSpec, verifyDispatch } from '../engine/dispatch/index.ts';
 import type { Result } from '../kube/controller.ts';
-import type { Fleet } from './fleet.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import type { Fleet, SpokeSession } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 import type { Intents } from './intents/index.ts';
 import type { HubMode } from './mode.ts';
@@ -11,6 +12,7 @@ export interface MeetingOptions {
   readonly identity: HubIdentity;
   readonly epoch: () => number;
   readonly fleet: Fleet;
+  readonly dispatcher: Pick<Dispatcher, 'accepted'>;
   readonly mode: HubMode;
   readonly intents: Intents;
   readonly retractions: Retractions;
@@ -30,7 +32,9 @@ const UNKNOWN_MS = 250;
  * forgotten.
  */
 export function createMeeting(options: MeetingOptions): (spoke: string) => Promise<Result | undefined> {
-  const { identity, fleet, mode, intents, retractions, tracked } = options;
+  const { identity, fleet, dispatcher, mode, intents, retractions, tracked } = options;
+  /** Orders that nobody knows and that were asked for, with their generations. */
+  const asked = new WeakMap<SpokeSession, Map<string, number>>();
 
   function claim(spoke: string, item: Tracked | undefined): void {
     if (!item || item.dispatchedTo.has(spoke) || item.found.has(spoke)) return;
@@ -38,20 +42,28 @@ export function createMeeting(options: MeetingOptions): (spoke: string) => Promi
     options.onFound(item.key);
   }
 
-  async function meetOrder(spoke: string, dispatch: Dispatch): Promise<void> {
-    const name = dispatch.metadata.name ?? '';
-    const { lineage, epoch } = dispatch.spec.position;
+  async function meetOrder(spoke: string, name: string, spec: DispatchSpec): Promise<void> {
+    const { lineage, epoch } = spec.position;
     if (lineage !== identity.lineage) return;
     const item = tracked.ofDispatch(name);
     if (item?.dispatchedTo.has(spoke)) return;
-    if (!verifyDispatch(identity.publicKey, spoke, name, dispatch.spec)) return;
+    if (!verifyDispatch(identity.publicKey, spoke, name, spec)) return;
     if (item) claim(spoke, item);
     else if (options.remembers(name)) return;
-    else if (epoch >= options.epoch() && dispatch.spec.objects.length > 0) {
+    else if (epoch >= options.epoch() && spec.objects.length > 0) {
       await mode.observe(
         `${spoke} has the order ${name}, which this hub does not remember: it was restored from an old state`,
       );
     }
+  }
+
+  /** Of an order that nobody knows and that is not there any more, what the spoke keeps of it says who gave it. */
+  async function meetKept(session: SpokeSession, name: string, generation: number): Promise<void> {
+    const before = asked.get(session) ?? new Map<string, number>();
+    if (before.get(name) === generation) return;
+    const order = await dispatcher.accepted(session, name);
+    if (!('lacks' in order)) await meetOrder(session.name, name, order);
+    asked.set(session, before.set(name, generation));
   }
 
   /** Before that, an order that is not known may only not be known yet. */
@@ -67,10 +79,14 @@ export function createMeeting(options: MeetingOptions): (spoke: string) => Promi
     const session = fleet.session(spoke);
     if (!session?.live || mode.observing !== undefined) return undefined;
     if (!everythingKnown()) return { requeueAfterMs: UNKNOWN_MS };
-    for (const dispatch of session.dispatches()) await meetOrder(spoke, dispatch);
+    for (const { metadata, spec } of session.dispatches()) await meetOrder(spoke, metadata.name ?? '', spec);
     // Orders that someone deleted on the spoke are still kept there.
-    for (const { name, kept } of session.cluster()?.status?.dispatches ?? [])
-      if (kept) claim(spoke, tracked.ofDispatch(name));
+    for (const { name, kept, generation } of session.cluster()?.status?.dispatches ?? []) {
+      if (!kept) continue;
+      const item = tracked.ofDispatch(name);
+      if (item) claim(spoke, item);
+      else if (kept.length > 0 && !session.dispatch(name)) await meetKept(session, name, generation);
+    }
     return undefined;
   };
 }

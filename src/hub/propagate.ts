@@ -173,8 +173,15 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   const clusterPatches = createClusterPatches({ intents, inventory });
   inventory.askPatches(clusterPatches.of);
   const takingBack = createTakingBack({ inventory, retractions, tracked });
+  const dispatcher = createDispatcher(
+    runtime,
+    identity,
+    epoch,
+    async (ref) => !deciding.isHandedOn(ref) && sources.exists(ref),
+  );
   const meeting = createMeeting({
     identity,
+    dispatcher,
     epoch,
     fleet,
     mode,
@@ -195,12 +202,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     clusterBudget,
     epoch,
     heldBack: deciding.heldBack,
-    dispatcher: createDispatcher(
-      runtime,
-      identity,
-      epoch,
-      async (ref) => !deciding.isHandedOn(ref) && sources.exists(ref),
-    ),
+    dispatcher,
     fleet,
     intents,
     inventory,

@@ -1,4 +1,6 @@
 import type { Cluster } from '../dialects/kubevela/types.ts';
+import type { DispatchSpec } from '../engine/dispatch/index.ts';
+import { type ObjectRef, refKey } from '../kube/object.ts';
 import type { SpokeSession } from './fleet.ts';
 
 /** What a spoke says of one order beside what the order itself says. */
@@ -16,4 +18,22 @@ export function toldOf(session: SpokeSession, name: string): Told | undefined {
     indexes.set(all, index);
   }
   return index.get(name);
+}
+
+/** What a spoke says it has of an order that neither wants it nor orders it away. */
+export function leftOn(session: SpokeSession, name: string, spec: DispatchSpec): readonly ObjectRef[] {
+  const told = toldOf(session, name);
+  // Of another generation it says nothing about this one.
+  if (!told?.kept || told.generation !== spec.position.generation) return [];
+  const named = new Set([...spec.objects, ...spec.tombstones.map(({ ref }) => ref)].map(refKey));
+  return told.kept.filter((ref) => !named.has(refKey(ref)));
+}
+
+/** What a spoke has of an order, or of one that somebody deleted there, as far as it is not ordered away. */
+export function heldOf(
+  session: SpokeSession,
+  name: string,
+  spec: DispatchSpec | undefined,
+): readonly ObjectRef[] {
+  return spec ? [...spec.objects, ...leftOn(session, name, spec)] : (toldOf(session, name)?.kept ?? []);
 }

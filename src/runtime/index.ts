@@ -4,6 +4,7 @@
  * Everything above is handed a {@link Runtime}. With {@link systemRuntime} it runs for real; with
  * {@link virtualRuntime} a whole fleet runs in one process, repeatably, at any speed.
  */
+export { type Alarm, createAlarm } from './alarm.ts';
 export { type Clock, formatMicroTime, formatTime, parseTime, sleep, type Timer } from './clock.ts';
 export { errorText, type LogFields, type Logger, silentLogger } from './log.ts';
 export {

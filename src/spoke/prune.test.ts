@@ -35,12 +35,14 @@ const pruneNow = (claims: ReadonlyMap<string, OwnedObject>): Promise<Pruned> =>
 const isThere = async (): Promise<boolean> =>
   (await run(client.list(configMaps, 'default'))).items.some((item) => item.metadata.name === 'a');
 
+const OBJECT: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'a', namespace: 'default' },
+};
+
 async function make(labels: Record<string, string> = {}): Promise<string> {
-  const object: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'a', namespace: 'default', labels },
-  };
+  const object = { ...OBJECT, metadata: { ...OBJECT.metadata, labels } };
   return (await run(client.create(configMaps, object))).metadata.uid ?? '';
 }
 
@@ -64,6 +66,17 @@ describe('pruning', () => {
     await make({ [DISPATCH_LABEL]: 'd' });
     expect((await pruneNow(new Map())).done).toEqual([ref]);
     expect(await isThere()).toBe(true);
+  });
+
+  it('deletes what it made anew and could not note before it stopped, but no copy of it', async () => {
+    const made = { ...OBJECT, metadata: { ...OBJECT.metadata, labels: { [DISPATCH_LABEL]: 'd' } } };
+    await run(client.create(configMaps, made, { fieldManager: 'kubectl' }));
+    expect((await pruneNow(owned('uid-of-before'))).done).toEqual([ref]);
+    expect(await isThere()).toBe(true);
+    await run(client.delete(configMaps, 'default', 'a'));
+    await applyNow(OBJECT, { ownedUid: 'uid-of-before' });
+    expect((await pruneNow(owned('uid-of-before'))).done).toEqual([ref]);
+    expect(await isThere()).toBe(false);
   });
 
   it('deletes what it made and could not note before it stopped, and only that', async () => {

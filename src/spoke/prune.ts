@@ -16,6 +16,7 @@ import { keptInside } from './contract/index.ts';
 import { foreignContent } from './foreign-content.ts';
 import { release } from './marks.ts';
 import { DELETION_PROTECTED, isKeptFrom, isProtected, untouchable } from './protected.ts';
+import { SPOKE_MANAGER } from './write.ts';
 
 /** An object that was ordered to go and is still there, for example because of a finalizer. */
 export interface PendingRemoval {
@@ -53,8 +54,8 @@ const PARALLEL_DELETES = 8;
 /**
  * Carries out tombstones in the reverse of apply order; what was made first goes when all that was made later is gone, so
  * that the controller that has to clean up after an object outlives it. Only objects that this spoke made are deleted: one
- * that someone else put in the same place stays. What it made it knows by UID; where it stopped between making an object
- * and noting its UID, by the mark that it put on it.
+ * that someone else put in the same place stays. What it made it knows by UID; where it stopped between making an object,
+ * the first time or anew, and noting its UID, by the mark that it put on it.
  */
 export async function prune(options: PruneOptions, tombstones: readonly Tombstone[]): Promise<Pruned> {
   const done: ObjectRef[] = [];
@@ -150,9 +151,8 @@ async function removeOnce(
   const { dispatch, acting: client = options.client } = options;
   const resource = await client.resourceFor(ref.apiVersion, ref.kind);
   const live = await client.get(resource, ref.namespace, ref.name, { signal });
-  const uid =
-    claimed.uid || (live.metadata.labels?.[DISPATCH_LABEL] === dispatch ? live.metadata.uid : undefined);
-  if (uid === undefined || live.metadata.uid !== uid || isKeptFrom(live)) return undefined;
+  const { uid } = live.metadata;
+  if (!isMade(live, claimed, dispatch) || isKeptFrom(live)) return undefined;
   if (releasing) {
     await release(options.client, resource, live, signal);
     return undefined;
@@ -171,6 +171,14 @@ async function removeOnce(
   const left = await client.get(resource, ref.namespace, ref.name, { signal });
   if (left.metadata.uid !== uid) return undefined;
   return { ref, message: holdingText(left), word: 'WaitingForRemoval' };
+}
+
+/** Whether a spoke made what is there for a dispatch; also where it could not note that, the first time or once more. */
+function isMade({ metadata }: KubeObject, { uid }: OwnedObject, dispatch: string): boolean {
+  if (uid !== '' && metadata.uid === uid) return true;
+  if (metadata.labels?.[DISPATCH_LABEL] !== dispatch) return false;
+  // Instead of one that was made before there may be a copy of somebody else, whose mark is copied too.
+  return uid === '' || metadata.managedFields?.some(({ manager }) => manager === SPOKE_MANAGER) === true;
 }
 
 async function refusalOf(

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { OwnershipRecord } from '../../src/engine/dispatch/index.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { configMaps, customResourceDefinitions } from '../../src/kube/well-known.ts';
 import {
@@ -254,6 +255,22 @@ describe('an object that is ordered away', () => {
     await edit('kept', { data: { mine: 'now' } });
     await fleet.rest(10_000);
     expect(at('core/configmaps/shop/kept')?.['data']).toEqual({ mine: 'now' });
+  });
+
+  it('goes although the spoke died when it had made it anew, before it could note that', async () => {
+    await open({ engineLatencyMs: 100 });
+    await orders.fulfil('shop', [map('m')]);
+    const made = (): string => at('core/configmaps/shop/m')?.metadata.uid ?? '';
+    const before = made();
+    await fleet.run(a().client.delete(configMaps, 'shop', 'm'));
+    await fleet.until(() => made() !== '', 'that it is made anew');
+    await orders.give('shop', []);
+    await fleet.kill('a');
+    const { spec } = at('atoll.dev/ownershiprecords/atoll-system/shop') as OwnershipRecord;
+    expect(spec.owned.map(({ uid }) => uid)).toEqual([before]);
+    expect(made()).not.toBe(before);
+    await fleet.start('a');
+    await fleet.until(() => made() === '', 'that it is gone');
   });
 
   it('[S53] stays where it is a namespace in which somebody else has put something', async () => {

@@ -97,25 +97,32 @@ describe('failover of a cluster', () => {
     expect(moves()).toEqual([`${home} Left`]);
   });
 
-  it('leaves the last copy where it is when a cluster is chosen that has none, and cannot get one', async () => {
-    fleet = await simulateFleet(11, ['a', 'b']);
-    for (const [name, tier] of [
-      ['a', 'edge'],
-      ['b', 'core'],
-    ] as const)
-      await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', name, { metadata: { labels: { tier } } });
-    const placed = (tier: string) => ({ placement: { clusterSelector: { matchLabels: { tier } } } });
-    await openShop(fleet, [configMap('settings', 'red')], { ...placed('core'), failover: LOST });
-    await ready(fleet, 1);
-    // It is not known yet as lost.
-    fleet.cut('a');
-    await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', { spec: placed('edge') });
-    await fleet.until(() => chosen().join() === 'a', 'decided anew');
-    await fleet.rest(20_000);
-    expect(colour(fleet.spoke('b'))).toBe('red');
-    fleet.heal('a');
-    await fleet.until(() => colour(fleet.spoke('a')) === 'red' && colour(fleet.spoke('b')) === '', 'moved');
-  });
+  it.each([
+    ['', 0],
+    [', also where the clock was set forward meanwhile', 3_600_000],
+  ])(
+    'leaves the last copy where it is while a cluster that is chosen has none, and cannot get one%s',
+    async (_when, byMs) => {
+      fleet = await simulateFleet(11, ['a', 'b']);
+      for (const [name, tier] of [
+        ['a', 'edge'],
+        ['b', 'core'],
+      ] as const)
+        await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', name, { metadata: { labels: { tier } } });
+      const placed = (tier: string) => ({ placement: { clusterSelector: { matchLabels: { tier } } } });
+      await openShop(fleet, [configMap('settings', 'red')], { ...placed('core'), failover: LOST });
+      await ready(fleet, 1);
+      // It is not known yet as lost.
+      fleet.cut('a');
+      await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', { spec: placed('edge') });
+      await fleet.until(() => chosen().join() === 'a', 'decided anew');
+      await fleet.rest(20_000);
+      expect(colour(fleet.spoke('b'))).toBe('red');
+      fleet.runtime.clock.jump(byMs);
+      fleet.heal('a');
+      await fleet.until(() => colour(fleet.spoke('a')) === 'red' && colour(fleet.spoke('b')) === '', 'moved');
+    },
+  );
 
   it('goes at once where that is asked for, and never without someone where that is', async () => {
     const home = await open({ failover: { cluster: { purge: 'Directly' } } });

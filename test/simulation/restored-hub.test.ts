@@ -4,6 +4,7 @@ import { configMaps } from '../../src/kube/well-known.ts';
 import {
   DISPATCHES,
   dispatchesOn,
+  PROPAGATIONS,
   type SimulatedFleet,
   type SimulationOptions,
   SPOKE_CLUSTERS,
@@ -11,7 +12,7 @@ import {
 } from './fleet.ts';
 import { type FaultyStorage, faultyStorage } from './rig/faults.ts';
 import { observes } from './rig/oracle.ts';
-import { colour, configMap, merge, openShop, paint, ready } from './shop.ts';
+import { colour, configMap, merge, openShop, paint, propagation, ready } from './shop.ts';
 
 let fleet: SimulatedFleet;
 let disk: FaultyStorage;
@@ -114,3 +115,29 @@ it.each([
     expect(observes(fleet.hub)).toBe(false);
   },
 );
+
+it('is told by a spoke that keeps an order that somebody deleted and the hub does not remember', async () => {
+  await open();
+  await openShop(fleet, undefined, null);
+  await disk.backUp();
+  await fleet.run(fleet.hub.client.create(PROPAGATIONS, propagation('forgotten')));
+  await ready(fleet, 2, 'forgotten');
+  for (const { name, client } of fleet.spokes) {
+    fleet.cut(name);
+    const [order] = dispatchesOn(fleet.spoke(name));
+    await fleet.run(client.delete(DISPATCHES, 'atoll-system', order?.metadata.name ?? ''));
+  }
+  await restoreHub();
+  await fleet.run(fleet.hub.client.create(PROPAGATIONS, propagation('known')));
+  for (const { name } of fleet.spokes) fleet.heal(name);
+  await fleet.until(() => observes(fleet.hub), 'that the hub observes');
+  await paint(fleet, fleet.hub, 'blue');
+  await fleet.rest(20_000);
+  expect(fleet.spokes.map((spoke) => colour(spoke))).toEqual(['red', 'red']);
+  // What it says then goes before what it does not remember.
+  await fleet.run(confirmHub(fleet.hub.client));
+  await fleet.until(() => fleet.spokes.every((spoke) => colour(spoke) === 'blue'), 'the takeover');
+  await ready(fleet, 2, 'known');
+  await fleet.rest(60_000);
+  expect(observes(fleet.hub)).toBe(false);
+});

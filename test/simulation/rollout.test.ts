@@ -267,6 +267,21 @@ describe('what people say to a rollout', () => {
     expect(await say({ action: 'Retry' })).toMatch(/^(Done|Refused)/);
   });
 
+  it('is forgotten once they were told what became of it, without a write for that alone', async () => {
+    await open(['a'], { stages });
+    expect(await say({ action: 'Pause' })).toMatch(/^Done/);
+    await fleet.rest(5_000);
+    const versions = (): unknown =>
+      storedBelow(fleet.hub, `atoll.dev/intentrollouts/${SYSTEM_NAMESPACE}`).map(
+        ({ metadata }) => metadata.resourceVersion,
+      );
+    const before = versions();
+    // Everything is planned anew.
+    await merge(fleet, fleet.hub, SPOKE_CLUSTERS, 'default', 'a', { metadata: { labels: { tier: 'edge' } } });
+    await fleet.rest(5_000);
+    expect(versions()).toEqual(before);
+  });
+
   it('is answered where there is no rollout, or no such object', async () => {
     fleet = await simulateFleet(41, ['a']);
     await openShop(fleet);

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../runtime/index.ts';
+import { type Clock, createAlarm } from '../../runtime/index.ts';
 
 /** Things that fall due at some time, under one timer, which exists only while something waits. */
 export interface Deadlines {
@@ -22,19 +22,13 @@ export function deadlines(
   due: (keys: readonly string[]) => void,
 ): Deadlines {
   const times = new Map<string, number>();
-  let timer: Timer | undefined;
-  let wakesAt = Number.POSITIVE_INFINITY;
+  const alarm = createAlarm(clock, fire);
 
   function arm(at: number): void {
-    timer?.cancel();
-    wakesAt = at;
-    const wait = Math.min(Math.max(at - clock.now(), 0) + toleranceMs, LONGEST_WAIT_MS);
-    timer = clock.after(wait, fire);
+    alarm.within(Math.min(Math.max(at - clock.now(), 0) + toleranceMs, LONGEST_WAIT_MS));
   }
 
   function fire(): void {
-    timer = undefined;
-    wakesAt = Number.POSITIVE_INFINITY;
     const now = clock.now();
     const ready: string[] = [];
     let next = Number.POSITIVE_INFINITY;
@@ -47,27 +41,21 @@ export function deadlines(
     if (ready.length > 0) due(ready);
   }
 
-  function stop(): void {
-    timer?.cancel();
-    timer = undefined;
-    wakesAt = Number.POSITIVE_INFINITY;
-  }
-
   return {
     set(key, at) {
       times.set(key, at);
-      if (at < wakesAt) arm(at);
+      arm(at);
     },
     clear(key) {
       times.delete(key);
-      if (times.size === 0) stop();
+      if (times.size === 0) alarm.cancel();
     },
     get size() {
       return times.size;
     },
     stop() {
       times.clear();
-      stop();
+      alarm.cancel();
     },
   };
 }

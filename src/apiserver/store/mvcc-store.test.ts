@@ -629,6 +629,22 @@ describe('history', () => {
     expect(past().slice(0, first.length)).toEqual(before[1]);
   });
 
+  it('[V74] makes what was replaced small also after a lull, long before it ends', async () => {
+    const { runtime, store, put } = await rig(memoryDriver());
+    const events: StoreEvent[] = [];
+    store.watch(PREFIX, store.revision, (told) => events.push(...told));
+    // What is small is made again for each who reads it.
+    const isSmall = (): boolean[] =>
+      events.flatMap(({ previous }) => (previous ? [previous.bytes !== previous.bytes] : []));
+    for (let i = 0; i < 3; i++) {
+      await put('a', `${i}`.padEnd(2000, '.'));
+      await put('a', `${i}`.padEnd(2001, '.'));
+      expect(isSmall().at(-1)).toBe(false);
+      await runtime.clock.advance(20_000);
+      expect(isSmall()).not.toContain(false);
+    }
+  });
+
   it('[V74] forgets by bytes, so that large objects do not fill the memory', async () => {
     const { store, put } = await rig(memoryDriver(), { historyBytes: 50_000 });
     for (let i = 0; i < 20; i++) await put('a', `${i}`.padEnd(10_000, '.'));

@@ -154,7 +154,7 @@ export interface ClusterStatus {
     appliedGeneration?: number;
     appliedAt?: string;
     health: string;
-    /** Objects that are kept though the order for them was deleted on the spoke. Absent while the order is there. */
+    /** Objects that are kept though no order there asks for them or orders them away: all, where somebody deleted the order. */
     kept?: ObjectRef[];
   }[];
   health?: { status: string; objectsHealthy: number; objectsTotal: number };

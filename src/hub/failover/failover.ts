@@ -20,6 +20,7 @@ import {
 import type { ClusterFacts, Intent } from '../../engine/intent.ts';
 import type { Decision, Placement, Toleration } from '../../engine/place/index.ts';
 import { type ClusterObservation, summariseCluster } from '../../engine/summarise/summarise.ts';
+import { createAlarm } from '../../runtime/alarm.ts';
 import { parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, type JsonObject } from '../../schema/json.ts';
@@ -91,19 +92,10 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
   const lasting = new Set<string>();
   const placements = new WeakMap<Placement, Placement>();
   let gathered: FailoverEvent[] = [];
-  let timer: { cancel(): void } | undefined;
-  let wakeAt: number | undefined;
+  const alarm = createAlarm(clock, flush);
 
   function wake(at: number | undefined): void {
-    if (at === undefined || (wakeAt !== undefined && wakeAt <= at)) return;
-    timer?.cancel();
-    wakeAt = at;
-    const waitMs = Math.min(LONGEST_WAIT_MS, Math.max(0, at - clock.now()));
-    timer = clock.after(waitMs, () => {
-      timer = undefined;
-      wakeAt = undefined;
-      flush();
-    });
+    if (at !== undefined) alarm.within(Math.min(LONGEST_WAIT_MS, Math.max(0, at - clock.now())));
   }
 
   function tell(...events: readonly FailoverEvent[]): void {
@@ -301,9 +293,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       gathered = gathered.filter((event) => !('intent' in event) || event.intent !== key);
     },
     resume: () => wake(clock.now()),
-    stop(): void {
-      timer?.cancel();
-    },
+    stop: alarm.cancel,
   };
 }
 

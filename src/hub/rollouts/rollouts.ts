@@ -268,18 +268,17 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     const { orders, record: stamped, added } = await ordering.order(entry, record, wanted, holding);
     record = stamped;
     const pending = new Set(actions.pending(key).map(({ metadata }) => metadata.uid ?? ''));
-    record = {
-      ...record,
-      actions: Object.fromEntries(Object.entries(record.actions).filter(([uid]) => pending.has(uid))),
-    };
-
-    const durable = record.state ? { ...record, state: memorable(record.state) } : record;
-    const text = canonicalJson(durable);
-    if (text !== entry.stored) {
+    // What became of actions whose persons were told is forgotten with the next change: nothing is written for that alone.
+    if (canonicalJson(durableOf(record)) !== entry.stored) {
+      record = {
+        ...record,
+        actions: Object.fromEntries(Object.entries(record.actions).filter(([uid]) => pending.has(uid))),
+      };
+      const durable = durableOf(record);
       await store.write(dispatch, source, durable);
       const kept = new Set(record.history.map(({ digest }) => digest));
       const gone = entry.record.history.filter(({ digest }) => !kept.has(digest));
-      entry.stored = text;
+      entry.stored = canonicalJson(durable);
       entry.record = record;
       for (const { digest } of gone) {
         await store.drop(dispatch, digest);
@@ -384,6 +383,10 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'NothingToRollBackTo',
   'ApprovalRefused',
 ]);
+
+function durableOf(record: RolloutRecord): RolloutRecord {
+  return record.state ? { ...record, state: memorable(record.state) } : record;
+}
 
 function refused(message: string): ActionOutcome {
   return { state: 'Refused', message };
