@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Figures, measureRequests, measureWatches } from './apiserver-load.ts';
 import {
   atollSubject,
+  bareSubject,
   inProcessSubject,
   kubeApiServerSubject,
   type ProcessSubject,
@@ -30,6 +31,7 @@ export const apiServerBenchmark: Benchmark = {
 };
 
 const PEER = 'kube-apiserver with etcd';
+const BARE = 'bare node:http2 and SQLite';
 const WATCHERS = [200, 1_000];
 const REST_MS = 2_000;
 
@@ -58,11 +60,13 @@ async function run(context: BenchmarkContext): Promise<readonly Measurement[]> {
     const own = await figuresOf('atoll apiserver', () => atollSubject(folder), context);
     const within = await figuresOf('in this process', () => inProcessSubject(folder), context);
     const clusters = await logicalClusters(context, folder);
+    const bare = await bareWatches(context, folder);
     return [
       ...Object.entries(own).map(([name, value]) => measurement(name, `${name}, HTTPS`, value, peer)),
       ...Object.entries(within).map(([name, value]) =>
         measurement('', `${name}, in process`, value, undefined),
       ),
+      ...bare,
       ...clusters,
     ];
   } finally {
@@ -112,6 +116,22 @@ async function figuresOf(
     }
     if ('rssMiB' in subject) figures['after all that, RSS'] = subject.rssMiB();
     return figures;
+  } finally {
+    await subject.close();
+  }
+}
+
+/** What the sync to this disk and node:http2 take of the time from a write to its watchers, whoever serves them. */
+async function bareWatches(context: BenchmarkContext, folder: string): Promise<Measurement[]> {
+  const watchers = Math.max(...WATCHERS);
+  context.progress(`${BARE}: ${watchers} watchers`);
+  const subject = await bareSubject(folder);
+  try {
+    const { p50, p99 } = await measureWatches(subject, watchers, context);
+    return [
+      { name: `write to watch p50, ${watchers} watchers, ${BARE}`, value: p50, unit: 'ms' },
+      { name: `write to watch p99, ${watchers} watchers, ${BARE}`, value: p99, unit: 'ms' },
+    ];
   } finally {
     await subject.close();
   }

@@ -6,7 +6,7 @@ import { systemRuntime } from '../src/runtime/index.ts';
 /**
  * The least that any server must do in this place, as a process of its own: HTTP/2 over TLS, a row of SQLite with FULL sync for
  * each write, the stored bytes for each read, and a line to each watcher for each change. No access control, no validation, no
- * patches. What a real server is held against where there is no other one.
+ * patches but of `data`. What a real server is held against where there is no other one.
  *
  * `node bench/bare-server.ts <port> <database file>`
  */
@@ -52,9 +52,10 @@ function write(stream: ServerHttp2Stream, path: string): void {
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   stream.on('end', () => {
-    const body = Buffer.concat(chunks);
-    const name = /"name":"([^"]+)"/.exec(body.toString('latin1', 0, 200))?.[1];
+    const given = Buffer.concat(chunks);
+    const name = /"name":"([^"]+)"/.exec(given.toString('latin1', 0, 200))?.[1];
     const target = path.endsWith('configmaps') && name !== undefined ? `${path}/${name}` : path;
+    const body = merged(objects.get(target), given);
     put.run(target, body);
     objects.set(target, body);
     stream.respond({ ':status': 200, 'content-type': 'application/json' });
@@ -62,6 +63,14 @@ function write(stream: ServerHttp2Stream, path: string): void {
     const event = Buffer.from(`{"type":"MODIFIED","object":${body.toString()}}\n`);
     for (const watcher of watchers) if (watcher.path === target) watcher.stream.write(event);
   });
+}
+
+/** A change is shown with the whole object, as watchers get it. */
+function merged(before: Buffer | undefined, given: Buffer): Buffer {
+  if (before === undefined) return given;
+  const object = JSON.parse(before.toString()) as { data?: object };
+  const { data } = JSON.parse(given.toString()) as { data?: object };
+  return Buffer.from(JSON.stringify({ ...object, data: { ...object.data, ...data } }));
 }
 
 server.listen(Number(port), '127.0.0.1');

@@ -130,6 +130,20 @@ describe('subresources that do something', () => {
     );
   });
 
+  it('nothing is where a part of the path is empty', async () => {
+    const { post, get } = await startServer({ controllers: false });
+    await post(PODS, pod('a'));
+    for (const path of [
+      '/api/v1//pods',
+      '//api/v1/pods',
+      '/api/v1/namespaces//pods',
+      '/api/v1/pods//',
+      `${PODS}//a`,
+    ])
+      expect([path, (await get(path)).status]).toEqual([path, 404]);
+    expect((await post('/api/v1/namespaces/default/serviceaccounts/default/token//', {})).status).toBe(404);
+  });
+
   it('ephemeral containers are added to a pod and stay as they are', async () => {
     const { post, get, call } = await startServer({ controllers: false });
     await post(PODS, pod('a'));

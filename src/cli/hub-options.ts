@@ -23,3 +23,14 @@ export function withHubOptions(command: Command): Command {
 export function hubOptionsOf<T extends HubOptions>(command: Command): T & { readonly dirGiven: boolean } {
   return { ...command.opts<T>(), dirGiven: command.getOptionValueSource('dir') === 'cli' };
 }
+
+/** Refuses options between the name of a command with options of its own and that of one within: nobody would look at them. */
+export function refuseOptionsBefore(command: Command, inner: Command): void {
+  const given = command.options.find(
+    (option) => command.getOptionValueSource(option.attributeName()) === 'cli',
+  );
+  if (given)
+    command.error(
+      `error: ${given.long} is before ${inner.name()}, whose options come after it: ${command.name()} ${inner.name()} …`,
+    );
+}

@@ -26,6 +26,7 @@ import { registerStatus } from './commands/status.ts';
 import { registerTakeover } from './commands/takeover.ts';
 import { registerWhy } from './commands/why.ts';
 import { STAND_INS } from './envtest/stand-ins.ts';
+import { refuseOptionsBefore } from './hub-options.ts';
 import { atollVersion } from './version.ts';
 import { keepYoungGenerationSmall } from './young-generation.ts';
 
@@ -145,7 +146,7 @@ for (const role of ['hub', 'spoke'] as const) {
   withGraphOptions(command);
   if (role === 'spoke') continue;
   withEngagedOptions(command);
-  command.enablePositionalOptions();
+  command.enablePositionalOptions().hook('preSubcommand', refuseOptionsBefore);
   for (const register of [registerConfirm, registerRecover, registerRights]) register(command);
 }
 

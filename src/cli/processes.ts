@@ -53,7 +53,7 @@ export function spawnMember(directory: FleetDirectory, member: Member): number {
       {
         detached: true,
         stdio: ['ignore', log, log],
-        env: { ...process.env, ...(hasBursts(member) ? MALLOC_SETTINGS : {}) },
+        env: { ...(hasBursts(member) ? MALLOC_SETTINGS : {}), ...process.env },
       },
     );
     child.unref();

@@ -61,13 +61,13 @@ const REPORT_PER_CLUSTER_MS = 3;
 const LONGEST_REPORT_MS = 2_000;
 /** The orders of a spoke are looked through once for a burst of them. */
 const MEETING_MS = 100;
+/** They mostly wait. */
+const MEETINGS = 512;
 /** A look at a rollout looks at all of its clusters: what many of them say at once is one look. */
 const LOOK_MS = 50;
 const RETRY_MS = 100;
 const UNKNOWN_MS = 1_000;
 const UNREAD_MS = 5_000;
-/** Prefix of the keys of spokes whose orders are to be looked through. */
-const MEETING_KEY = 'Meeting/';
 /** Prefix of the keys of intents of whose rollouts something was seen or said. */
 const ROLLOUT_KEY = 'Rollout/';
 const LONGEST_WAIT_MS = 3_600_000;
@@ -198,6 +198,13 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     priorityOf,
     reconcile: inTurns(runtime.clock, reconcile),
   });
+  // A look at what a spoke keeps waits for its answer: one that does not answer must not hold up what is planned for others.
+  const meetings = startController(runtime, {
+    name: 'meet',
+    concurrency: MEETINGS,
+    backoff: BACKOFF,
+    reconcile: inTurns(runtime.clock, meeting),
+  });
   const dispatching = createDispatching({
     clusterBudget,
     epoch,
@@ -285,7 +292,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     deciding.resume();
     for (const item of tracked.values()) send(item);
     // Orders that were met meanwhile were not looked through.
-    for (const spoke of fleet.names()) planLoop.enqueue(MEETING_KEY + spoke);
+    for (const spoke of fleet.names()) meetings.enqueue(spoke);
     planAll(0);
   }
 
@@ -334,7 +341,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
         if (item?.dispatchedTo.has(spoke)) lanes.enqueue(spoke, item.key);
       }
       for (const key of dispatching.awaitingWordOf(spoke)) lanes.enqueue(spoke, key);
-      if (kept.length > 0) planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
+      if (kept.length > 0) meetings.enqueue(spoke, MEETING_MS);
       return;
     }
     if (name === undefined) {
@@ -344,13 +351,13 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
       }
       deciding.linkChanged();
       for (const key of rollouts.concernedBy(spoke)) planLoop.enqueue(ROLLOUT_KEY + key, LOOK_MS);
-      planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
+      meetings.enqueue(spoke, MEETING_MS);
       return;
     }
     const item = tracked.ofDispatch(name);
     if (item && rollouts.concerns(item.key, spoke)) planLoop.enqueue(ROLLOUT_KEY + item.key, LOOK_MS);
     if (!item?.dispatchedTo.has(spoke)) {
-      planLoop.enqueue(MEETING_KEY + spoke, MEETING_MS);
+      meetings.enqueue(spoke, MEETING_MS);
       return;
     }
     reportSoon(item.key);
@@ -359,7 +366,6 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   }
 
   async function reconcile(key: string): Promise<Result | undefined> {
-    if (key.startsWith(MEETING_KEY)) return meeting(key.slice(MEETING_KEY.length));
     if (key.startsWith(ROLLOUT_KEY)) return lookAtRollout(key.slice(ROLLOUT_KEY.length));
     if (key.startsWith(RETRACTION_KEY)) {
       await inventory.whenSynced();
@@ -460,7 +466,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
       placementPolicies.stop();
       overridePolicies.stop();
       deciding.stop();
-      await Promise.all([planLoop, reportLoop, lanes, rebalances].map((loop) => loop.stop()));
+      await Promise.all([planLoop, meetings, reportLoop, lanes, rebalances].map((loop) => loop.stop()));
     },
   };
 }

@@ -81,7 +81,15 @@ function serviceAsked({
 }: Request): { namespace: string; name: string } | StatusError | undefined {
   if (!path.includes('/services/') && !path.includes('%')) return undefined;
   try {
-    const { cluster, resource, subresource, namespace, name } = parseRequestInfo(method, path);
+    const info = parseRequestInfo(method, path);
+    const { cluster, resource, subresource, namespace, name } = info;
+    // Servers differ in what they make of two slashes: it could be a service to one of them.
+    if (subresource !== 'proxy' && info.path.includes('//'))
+      return failure(
+        403,
+        'Forbidden',
+        `${JSON.stringify(path)}: nothing is reached by a path that lacks something between two slashes`,
+      );
     // What leads on to a spoke of this one is judged there; its own API is at `/clusters/root`, too.
     if (resource !== 'services' || subresource !== 'proxy' || cluster !== ROOT_CLUSTER) return undefined;
     return { namespace, name };

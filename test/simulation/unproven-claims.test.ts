@@ -175,3 +175,38 @@ it('a hub that was restored is told by the only spoke that heard more, by its re
   expect(why()).toContain('a: the spoke has generation 2 of epoch 1, this hub knows 1 of epoch 1 only');
   expect([colour(fleet.spoke('a')), history('a')]).toEqual(['blue', '']);
 });
+
+it('spokes that make orders up and answer nothing hold up no other one', async () => {
+  const liars = ['l', 'm', 'n', 'o', 'p'];
+  let areLying = false;
+  const kept = [{ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'made-up' }];
+  const madeUp = Array.from({ length: 20 }, (_, index) => ({
+    ...{ name: `made-up-${index}`, source: '', revision: '', health: '' },
+    ...{ generation: 1, kept },
+  }));
+  let asked = 0;
+  fleet = await simulateFleet(7, ['b', ...liars], {
+    engineApi: (cluster, api) => (request) => {
+      const isOwn = request.method === 'PUT' && /\/clusters\/[^/]+\/status$/.test(request.path);
+      if (!areLying || !liars.includes(cluster) || !isOwn) return api(request);
+      const said = JSON.parse(Buffer.from(request.body as Uint8Array).toString('utf8')) as {
+        status: { dispatches: object[] };
+      };
+      said.status.dispatches.push(...madeUp);
+      return api({ ...request, body: Buffer.from(JSON.stringify(said)) });
+    },
+    network: (_spoke, handler) => (request) => {
+      if (!areLying || !request.path.includes('/ownershiprecords/made-up')) return handler(request);
+      asked += 1;
+      return new Promise(() => undefined);
+    },
+  });
+  await openShop(fleet);
+  await ready(fleet, 6);
+  areLying = true;
+  await paint(fleet, fleet.hub, 'blue');
+  await fleet.until(() => asked >= 4, 'that they are asked for what they made up');
+  await paint(fleet, fleet.hub, 'green');
+  await fleet.until(() => colour(fleet.spoke('b')) === 'green', 'a change elsewhere', 3_000);
+  expect(observes(fleet.hub)).toBe(false);
+});

@@ -175,7 +175,7 @@ function indexProblems(spec: JsonObject, status: JsonObject, before: JsonObject)
   return problems;
 }
 
-/** The first index that both lists have. */
+/** The first index that both lists have; both rise. */
 function sharedIndex(left: string, right: string): number | undefined {
   const [spans = [], others = []] = [left, right].map((text) =>
     text
@@ -183,12 +183,14 @@ function sharedIndex(left: string, right: string): number | undefined {
       .filter((part) => part !== '')
       .map((part) => part.split('-').map(Number)),
   );
-  const shared = spans.flatMap(([from = 0, to = from]) =>
-    others
-      .filter(([first = 0, last = first]) => from <= last && first <= to)
-      .map(([first = 0]) => Math.max(from, first)),
-  );
-  return shared.length === 0 ? undefined : Math.min(...shared);
+  for (let i = 0, j = 0; i < spans.length && j < others.length; ) {
+    const [from = 0, to = from] = spans[i] ?? [];
+    const [first = 0, last = first] = others[j] ?? [];
+    if (from <= last && first <= to) return Math.max(from, first);
+    if (to < first) i += 1;
+    else j += 1;
+  }
+  return undefined;
 }
 
 function timeText(time: string): string {

@@ -68,16 +68,18 @@ function resourceProblems(rule: JsonObject, path: string): Problems {
     const detail = "if '*' is present, must not specify other resources without subresources";
     problems.push(invalidValue(path, resources, detail));
   }
+  /** What has been read so far: of what comes later nothing is said. */
+  const read = new Set<string>();
   for (const [index, resource] of resources.entries()) {
     const at = `${path}[${index}]`;
     if (resource === '') problems.push(required(at));
     const [name = '', sub] = resource.split('/');
     if (sub === undefined) continue;
     for (const all of [`${name}/*`, `*/${sub}`]) {
-      // Only of what has been read so far.
-      if (resources.slice(0, index).includes(all) && all !== resource)
+      if (read.has(all) && all !== resource)
         problems.push(invalidValue(at, resource, `if '${all}' is present, must not specify ${resource}`));
     }
+    read.add(resource);
   }
   return problems;
 }

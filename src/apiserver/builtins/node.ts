@@ -105,10 +105,12 @@ function changeProblems(node: KubeObject, old: KubeObject): Problems {
   const now = objectAt(node, 'spec');
   const before = objectAt(old, 'spec');
   const problems: Problems = [];
-  const addresses = objectsOf(objectAt(node, 'status'), 'addresses');
-  for (const [index, address] of addresses.entries()) {
-    if (addresses.slice(0, index).some((other) => deepEqual(other, address)))
+  const addresses = new Set<string>();
+  for (const [index, address] of objectsOf(objectAt(node, 'status'), 'addresses').entries()) {
+    const pair = JSON.stringify([address.type, address.address]);
+    if (addresses.has(pair))
       problems.push(duplicateAs(`status.addresses[${index}]`, goDump('core.NodeAddress', address)));
+    addresses.add(pair);
   }
   const fixed = (key: string, name: string): void => {
     if (!isSet(before?.[key]) || deepEqual(before?.[key], now?.[key])) return;

@@ -103,13 +103,12 @@ function containerWarnings(container: JsonObject, path: string): string[] {
     }
     variables.add(name);
   }
-  const ports = objectsOf(container, 'ports');
-  for (const [index, port] of ports.entries()) {
-    const same = ports.findIndex((other) =>
-      ['containerPort', 'hostPort', 'hostIP', 'protocol'].every((key) => other[key] === port[key]),
-    );
-    if (same < index)
-      warnings.push(`${path}.ports[${index}]: duplicate port definition with ${path}.ports[${same}]`);
+  const ports = new Map<string, number>();
+  for (const [index, port] of objectsOf(container, 'ports').entries()) {
+    const definition = JSON.stringify([port.containerPort, port.hostPort, port.hostIP, port.protocol]);
+    const same = ports.get(definition);
+    if (same === undefined) ports.set(definition, index);
+    else warnings.push(`${path}.ports[${index}]: duplicate port definition with ${path}.ports[${same}]`);
     const ip = text(port, 'hostIP');
     if (ip === '' || isSet(port.hostPort)) continue;
     warnings.push(

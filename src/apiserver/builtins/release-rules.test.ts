@@ -46,6 +46,14 @@ describe('older releases', () => {
         .map(({ type }) => type);
     expect(messages(32)).toEqual(['Forbidden']);
     expect(messages(33)).toEqual([]);
+    const claim = (storage: string): ReturnType<typeof holding> =>
+      holding({ accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } });
+    const shrunk = (minor: number): string[] =>
+      (of(minor, '', 'persistentvolumeclaims').validateUpdate?.(claim('1Gi'), claim('2Gi')) ?? [])
+        .filter(({ path }) => path.startsWith('spec.resources'))
+        .map(({ detail }) => detail);
+    expect(shrunk(31)).toEqual(['field can not be less than previous value']);
+    expect(shrunk(32)).toEqual([]);
     const restarting = holding({ containers: [{ name: 'c', image: 'i', restartPolicy: 'Always' }] });
     const paths = (minor: number): string[] =>
       (of(minor, '', 'pods').validate?.(restarting) ?? []).map(({ path }) => path);

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import type { FieldError } from '../../kube/status-error.ts';
 import { deepEqual, objectAt } from '../../schema/json.ts';
+import { parseQuantity } from '../../schema/quantity.ts';
 import type { Strategy } from '../resource.ts';
 import { forbidden, notSupported } from './field-errors.ts';
 import { objectsOf, text } from './fields.ts';
@@ -23,13 +24,27 @@ function dropped(key: string): NonNullable<OlderRule['drop']> {
   };
 }
 
+/** Who has asked for too much could not ask for less. */
+function refuseLess(found: FieldError[], claim: KubeObject, old: KubeObject | undefined): FieldError[] {
+  const path = 'spec.resources.requests.storage';
+  const [wanted, had] = [claim, old].map((of) =>
+    parseQuantity(objectAt(of ?? {}, 'spec', 'resources', 'requests')?.storage),
+  );
+  if (wanted === undefined || had === undefined || wanted.nanos >= had.nanos) return found;
+  const others = found.filter((problem) => problem.path !== path || problem.type !== 'Forbidden');
+  return [...others, forbidden(path, 'field can not be less than previous value')];
+}
+
 function dropFeatures(node: KubeObject): void {
   delete objectAt(node, 'status')?.features;
 }
 
 const RULES: Readonly<Record<string, readonly OlderRule[]>> = {
   persistentvolumes: [{ until: 34, drop: dropped('volumeAttributesClassName') }],
-  persistentvolumeclaims: [{ until: 34, drop: dropped('volumeAttributesClassName') }],
+  persistentvolumeclaims: [
+    { until: 34, drop: dropped('volumeAttributesClassName') },
+    { until: 32, problems: refuseLess },
+  ],
   services: [
     {
       until: 34,

@@ -427,3 +427,104 @@ describe('updates of kinds that check the object and the change', () => {
     expect(errors.map(({ path }) => path)).toEqual(['rules[0].verbs', 'rules[0].verbs']);
   });
 });
+
+describe('rules of long lists', () => {
+  const MANY = 1500;
+
+  it('tell of topologies that are alike, and no more than anybody reads', () => {
+    const of = (terms: JsonValue[]): string[] =>
+      (
+        strategyOf('storage.k8s.io/storageclasses').validate?.(
+          create('storage.k8s.io/storageclasses', {
+            apiVersion: 'storage.k8s.io/v1',
+            kind: 'StorageClass',
+            metadata: { name: 's' },
+            provisioner: 'example.com/p',
+            allowedTopologies: terms,
+          }).object,
+        ) ?? []
+      ).map(({ type, path }) => `${type} ${path}`);
+    const zone = (...values: string[]): JsonObject => ({ matchLabelExpressions: [{ key: 'zone', values }] });
+    expect(of([zone('a', 'b'), zone('c'), zone('b', 'a')])).toEqual([
+      'Duplicate allowedTopologies[2].matchLabelExpressions',
+    ]);
+    expect(of([zone('a'), {}])).toEqual(['Duplicate allowedTopologies[1].matchLabelExpressions']);
+    expect(of(Array.from({ length: MANY }, () => ({})))).toHaveLength(1000);
+  });
+
+  it('tell of indexes that are both done and given up', () => {
+    const strategy = strategyOf('batch/jobs');
+    const job = (status: JsonObject): ReturnType<typeof create>['object'] => ({
+      ...create('batch/jobs', {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'j', namespace: 'shop' },
+        spec: {
+          completions: 2 * MANY,
+          parallelism: 1,
+          completionMode: 'Indexed',
+          backoffLimitPerIndex: 1,
+          template: { spec: { restartPolicy: 'Never', containers: [CONTAINER] } },
+        },
+      }).object,
+      status: { startTime: '2024-01-01T00:00:00Z', ...status },
+    });
+    const overlap = (completedIndexes: string, failedIndexes: string): string[] =>
+      (strategy.validateStatusUpdate?.(job({ completedIndexes, failedIndexes }), job({})) ?? [])
+        .map(({ detail }) => detail)
+        .filter((detail) => detail.includes('overlap'));
+    expect(overlap('0,2-5,9', '1,6-8')).toEqual([]);
+    expect(overlap('0,2-5,9', '1,4-8,9')).toEqual(['failedIndexes and completedIndexes overlap at index: 4']);
+    const every = (first: number): string => Array.from({ length: MANY }, (_, i) => 2 * i + first).join(',');
+    expect(overlap(every(0), every(1))).toEqual([]);
+  });
+
+  it('tell of addresses and ports that are there twice', () => {
+    const node = create('nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }).object;
+    const addresses = Array.from({ length: MANY }, (_, i) => ({
+      type: 'Hostname',
+      address: `h${i % (MANY - 1)}`,
+    }));
+    const errors = strategyOf('nodes').validateStatusUpdate?.({ ...node, status: { addresses } }, node) ?? [];
+    expect(errors.map(({ path }) => path)).toEqual([`status.addresses[${MANY - 1}]`]);
+    const ports = Array.from({ length: MANY }, (_, i) => ({ containerPort: 1 + (i % (MANY - 1)) }));
+    const warnings =
+      strategyOf('pods').warnings?.(
+        create('pods', pod({ containers: [{ ...CONTAINER, ports }] })).object,
+        undefined,
+      ) ?? [];
+    expect(warnings).toEqual([
+      `spec.containers[0].ports[${MANY - 1}]: duplicate port definition with spec.containers[0].ports[0]`,
+    ]);
+  });
+
+  it('take an address with a zone for a load balancer, which nothing is said of', () => {
+    const object = create('services', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 's', namespace: 'shop' },
+      spec: { type: 'LoadBalancer', loadBalancerIP: 'fe80::1%eth0', ports: [{ port: 80 }] },
+    }).object;
+    expect(strategyOf('services').warnings?.(object, undefined)).toEqual([]);
+  });
+
+  it('know time zones by their spelling', () => {
+    const errors = (timeZone: string): readonly string[] =>
+      create('batch/cronjobs', {
+        apiVersion: 'batch/v1',
+        kind: 'CronJob',
+        metadata: { name: 'c', namespace: 'shop' },
+        spec: {
+          schedule: '0 0 * * *',
+          timeZone,
+          jobTemplate: {
+            spec: { template: { spec: { restartPolicy: 'Never', containers: [CONTAINER] } } },
+          },
+        },
+      }).errors;
+    for (const zone of ['UTC', 'Etc/UTC', 'Europe/Berlin', 'America/Port-au-Prince', 'US/Pacific'])
+      expect([zone, errors(zone)]).toEqual([zone, []]);
+    for (const zone of ['EUROPE/BERLIN', 'utc', 'Mars/Base'])
+      expect([zone, errors(zone).length]).toEqual([zone, 1]);
+  });
+});

@@ -1,5 +1,7 @@
 /** The syntax of CronJob schedules: five fields (numbers, names, ranges, steps, lists) or a descriptor. */
 
+import { durationProblem } from '../../schema/go-duration.ts';
+
 interface Field {
   readonly least: number;
   readonly most: number;
@@ -83,26 +85,6 @@ function wholeNumber(value: string): number | string {
   return `failed to parse int from ${value}: strconv.Atoi: parsing ${JSON.stringify(value)}: ${why}`;
 }
 
-const UNITS = ['ns', 'us', 'µs', 'μs', 'ms', 's', 'm', 'h'];
-
-/** What is wrong with a duration such as `1h30m`, in the words of Go. */
-function durationProblem(given: string): string | undefined {
-  const quoted = JSON.stringify(given);
-  let rest = given.replace(/^[-+]/, '');
-  if (rest === '0') return undefined;
-  if (rest === '') return `invalid duration ${quoted}`;
-  while (rest !== '') {
-    const number = /^(?:\d+\.?\d*|\.\d+)/.exec(rest)?.[0];
-    if (number === undefined) return `invalid duration ${quoted}`;
-    rest = rest.slice(number.length);
-    const unit = /^[^.\d]*/.exec(rest)?.[0] ?? '';
-    if (unit === '') return `missing unit in duration ${quoted}`;
-    if (!UNITS.includes(unit)) return `unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
-    rest = rest.slice(unit.length);
-  }
-  return undefined;
-}
-
 /** Whether a name is in the time zone database, and stands for the same place everywhere. */
 export function isTimeZone(name: string): boolean {
   return name !== '' && name.toLowerCase() !== 'local' && isLocation(name);
@@ -118,7 +100,9 @@ function isLocation(name: string): boolean {
     if (error instanceof RangeError) return false;
     throw error;
   }
-  const lower = name.toLowerCase();
-  const listed = Intl.supportedValuesOf('timeZone').find((zone) => zone.toLowerCase() === lower);
-  return listed === undefined || listed === name;
+  zones ??= new Map(Intl.supportedValuesOf('timeZone').map((zone) => [zone.toLowerCase(), zone]));
+  return (zones.get(name.toLowerCase()) ?? name) === name;
 }
+
+/** The names of the database by how they read without case. Listed once: there are hundreds. */
+let zones: ReadonlyMap<string, string> | undefined;

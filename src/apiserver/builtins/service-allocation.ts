@@ -12,7 +12,7 @@ const NETWORK = '10.96';
 const FIRST_ADDRESS = 256;
 const LAST_ADDRESS = 0xfffe;
 const RESERVED = new Set([`${NETWORK}.0.1`, `${NETWORK}.0.10`]);
-export const NODE_PORTS: { readonly first: number; readonly last: number } = { first: 30000, last: 32767 };
+const NODE_PORTS: { readonly first: number; readonly last: number } = { first: 30000, last: 32767 };
 /** The first port that a dry run is given. */
 const DRY_RUN_PORTS = NODE_PORTS.last + 2;
 

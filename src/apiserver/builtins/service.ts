@@ -108,7 +108,8 @@ function addressWarnings(service: KubeObject): string[] {
       warnings.push(
         `${path}: IP address was accepted, but will be invalid in a future Kubernetes release: ParseAddr(${JSON.stringify(address)}): ${why}`,
       );
-    else if (address.includes(':') && canonical(address) !== address)
+    // Addresses with zones, which only a load balancer may be asked for, have no form of their own.
+    else if (address.includes(':') && !address.includes('%') && canonical(address) !== address)
       warnings.push(
         `${path}: IPv6 address ${JSON.stringify(address)} is not in RFC 5952 canonical format (${JSON.stringify(canonical(address))}), which may cause controller apply-loops`,
       );

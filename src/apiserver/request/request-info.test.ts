@@ -34,6 +34,14 @@ const RESOURCES: readonly (readonly [string, string, readonly string[]])[] = [
   ],
   ['GET', '/api/v1/nodes/n%2Fx', ['get', '', 'v1', '', 'nodes', 'x', 'n']],
   ['GET', '/api/v1/namespaces//pods', ['list', '', 'v1', '', 'pods', '', '']],
+  // Where nothing is between two slashes, what comes after keeps its place.
+  ['GET', '/api/v1/nodes/n/proxy/a//b', ['get', '', 'v1', '', 'nodes', 'proxy', 'n']],
+  [
+    'POST',
+    '/api/v1/namespaces/a/serviceaccounts/s/token//',
+    ['create', '', 'v1', 'a', 'serviceaccounts', 'token', 's'],
+  ],
+  ['GET', '/apis/example.com/v1//widgets', ['get', 'example.com', 'v1', '', '', '', 'widgets']],
   ['GET', '/api/v1/', ['', '', '', '', '', '', '']],
 ];
 

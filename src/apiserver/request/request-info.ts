@@ -87,14 +87,14 @@ export function isPlainPath(path: string): boolean {
   return path.startsWith('/') && !DOT_SEGMENT.test(path.split('?', 1)[0] ?? '');
 }
 
-/** The parts of a path. An escaped slash parts them like any other; where nothing is between two, nothing is meant. */
+/**
+ * The parts of a decoded path: an escaped slash parts them like any other. Two that follow each other have an empty part between
+ * them, which is kept: what it stands for is judged at its place, as other servers do, and is never taken for something else.
+ */
 function segmentsOf(path: string): string[] {
-  const segments = (path.includes('%') ? path.split('/').map(decode).join('/') : path).split('/');
+  const segments = path.split('/');
   if (segments[0] === '') segments.shift();
-  if (segments.at(-1) === '') segments.pop();
-  // No namespace is all of them.
-  const at = segments.indexOf('namespaces');
-  if (at >= 0 && segments[at + 1] === '') segments.splice(at, 2);
+  while (segments.at(-1) === '') segments.pop();
   return segments;
 }
 
@@ -107,8 +107,8 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
   const rawPath = mark < 0 ? rest : rest.slice(0, mark);
   const query = mark < 0 ? NO_QUERY : new URLSearchParams(rest.slice(mark + 1));
   const upper = method.toUpperCase();
-  const segments = segmentsOf(rawPath);
   const path = rawPath.includes('%') ? rawPath.split('/').map(decode).join('/') : rawPath;
+  const segments = segmentsOf(path);
 
   const base = {
     cluster,
@@ -133,7 +133,6 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
     parts: [],
   });
 
-  if (segments.includes('')) return notResource();
   const [prefix, ...afterPrefix] = segments;
   if (prefix !== 'api' && prefix !== 'apis') return notResource();
   let current = afterPrefix;

@@ -120,7 +120,7 @@ const ACROSS_NAMESPACES: ReadonlySet<string> = new Set(['list', 'watch']);
 
 /** Whether a segment of the path is empty, which none of a route is. What is proxied to may have such paths. */
 function hasGap({ path, subresource }: RequestInfo): boolean {
-  return subresource !== 'proxy' && path.replace(/^\/+|\/+$/g, '').includes('//');
+  return subresource !== 'proxy' && path.includes('//');
 }
 
 /** Whether a path of this form addresses the resource at all. */

@@ -275,9 +275,10 @@ function runStore(
     tendLater(looseAt, isBehind ? SQUEEZE_PAUSE_MS : TEND_EVERY_MS);
   }
 
-  function tendLater(looseAt: number | undefined = clock.monotonic(), leastMs: number = TEND_EVERY_MS): void {
+  /** `looseAt` is when the first came that is not small; where all are, the next may come now, and does not ask for a turn of its own. */
+  function tendLater(looseAt: number = clock.monotonic(), leastMs: number = TEND_EVERY_MS): void {
     if (tending !== undefined || closing !== undefined || past.expiresAt === undefined) return;
-    const due = looseAt === undefined ? past.expiresAt : Math.min(past.expiresAt, looseAt + SQUEEZE_AFTER_MS);
+    const due = Math.min(past.expiresAt, looseAt + SQUEEZE_AFTER_MS);
     tending = clock.after(Math.max(leastMs, due - clock.monotonic()), tend);
   }
 

@@ -49,9 +49,9 @@ export async function runMember(name: string, options: { dir: string; logLevel?:
     graphs: graphSettingsOf(process.env),
     ...(member.role === 'hub' ? { provider: providerAt(runtime, directory) } : {}),
   });
-  const keepMemory = hasBursts(member) ? giveMemoryBackAtRest(runtime.clock) : undefined;
+  const stopGivingBack = hasBursts(member) ? giveMemoryBackAtRest(runtime.clock) : undefined;
   await untilStopped(log, async () => {
-    keepMemory?.();
+    stopGivingBack?.();
     await running.stop();
     release();
   });

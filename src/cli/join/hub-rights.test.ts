@@ -45,7 +45,7 @@ it('lets it do nothing itself that its roles for people and its hubs are for, an
   for (const one of resources) expect(one).not.toMatch(/^(pods|services)|\/(proxy|exec|attach|portforward)$/);
   // Of no group but that of kinds that users name.
   for (const { apiGroups = [], resources: of = [] } of rules)
-    if (of.includes('*')) expect(apiGroups).toEqual(['types.kubefed.io']);
+    if (of.includes('*')) expect([['kro.run'], ['types.kubefed.io']]).toContainEqual(apiGroups);
   const roles = rules.filter(({ apiGroups = [] }) => apiGroups.includes('rbac.authorization.k8s.io'));
   expect(roles.map(({ verbs }) => verbs)).toEqual([['get']]);
   expect(roles[0]?.resourceNames).toContain('atoll:exec');

@@ -1,5 +1,6 @@
 import { CLUSTER_PROFILE } from '../../dialects/cluster-profile/index.ts';
 import { CLUSTER_OVERRIDE_POLICY, OVERRIDE_POLICY } from '../../dialects/karmada/index.ts';
+import { RESOURCE_GRAPH_DEFINITION } from '../../dialects/kro/kinds.ts';
 import { FEDERATED_GROUP } from '../../dialects/kubefed/index.ts';
 import { CONTROL_KINDS, EDGE_KINDS } from '../../dialects/kubestellar/index.ts';
 import { ACCESS_GRANT } from '../../engine/access/index.ts';
@@ -125,6 +126,8 @@ function engineRules({ dialects = [], accessPort = false }: HubRightsOptions): R
       ALL,
     ),
     ...rulesFor([...OF_SPOKES, OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY], READ),
+    // What graphs on spokes make on the hub: instances of other graphs, which have this group unless their definitions say another.
+    { apiGroups: [RESOURCE_GRAPH_DEFINITION.group], resources: ['*'], verbs: ALL },
     ...(federates ? [{ apiGroups: [FEDERATED_GROUP], resources: ['*'], verbs: ALL }] : []),
     {
       apiGroups: ['apiextensions.k8s.io'],

@@ -25,6 +25,10 @@ describe('what a request to a spoke needs', () => {
     ['GET', '/api/v1/proxy/namespaces/a/services/s', 'create port-forward a'],
     ['GET', '/api/v1/namespaces/a/services/s/proxy/x', 'create port-forward a'],
     ['GET', '/api/v1/nodes/n/proxy/run/a/b/c?cmd=id', 'create exec -'],
+    // An empty part of a path makes nothing else of it.
+    ['GET', '/api/v1/nodes/n/proxy//pods', 'create exec -'],
+    ['GET', '/api/v1/nodes/n/proxy%2F%2Fpods', 'create exec -'],
+    ['GET', '/api/v1/namespaces/a/services/s/proxy/x//', 'create port-forward a'],
     ['POST', '/api/v1/namespaces/a/serviceaccounts/s/token', 'create write a never'],
     ['POST', '/clusters/leaf/api/v1/namespaces/a/pods', 'create write a'],
     ['GET', `${'/clusters/x'.repeat(20)}/api/v1/pods`, 'create exec -'],
@@ -43,5 +47,14 @@ describe('what a request to a spoke needs', () => {
     ['GET', '/fleet/api/v1/namespaces/a/pods/p/exec', 'websocket', 'create exec -'],
   ])('%s %s as %s: %s', (method, path, upgrade, wanted) => {
     expect(asked(method, path, upgrade)).toBe(wanted);
+  });
+
+  it.each([
+    '/api/v1/namespaces/a/serviceaccounts/s/token//',
+    '/api/v1//namespaces/a/pods/p/exec',
+    '//api/v1/nodes/n/proxy/x',
+    '/apis/apps/v1/namespaces%2F%2Fa/deployments',
+  ])('refuses %s, which servers read in several ways', (path) => {
+    expect(() => asked('POST', path)).toThrow('between two slashes');
   });
 });

@@ -46,6 +46,11 @@ export function askedOfSpoke(request: Request): AskedOfSpoke {
     path = splitCluster(path).rest;
   const info = parseRequestInfo(request.method, path);
   const { group, resource, subresource, namespace } = info;
+  // Some servers see nothing between two slashes, others make one of them. Only what is proxied to may have such paths.
+  if (subresource !== 'proxy' && info.path.includes('//'))
+    throw badRequest(
+      `${JSON.stringify(path)} is no path of a cluster: something is missing between two slashes`,
+    );
   const streams = upgradeProtocol(request) !== undefined && info.verb !== 'watch';
   const dispatches = group === 'atoll.dev' && DISPATCHED.has(resource);
   // A namespace itself is in none, whatever its path says.
