@@ -40,6 +40,7 @@ import { type HubSource, pinFirst, startSpokeLink } from '../join/spoke-link.ts'
 import { fileCredentials, secretCredentials } from '../key-store.ts';
 import { hostOf, hubKey, linkFileName, listenForSpokes } from '../link-ends.ts';
 import { createLinks, type Links } from '../links.ts';
+import { giveMemoryBackAtRest } from '../memory-at-rest.ts';
 import { loadSchedulerPlugins } from '../scheduler-plugins.ts';
 import { atollVersion } from '../version.ts';
 import { graphOptionsOf } from './graph-options.ts';
@@ -187,7 +188,9 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
     server: cluster.url,
     ...(running.listener === undefined ? {} : { linkPort: running.listener.port }),
   });
+  const stopGivingBack = giveMemoryBackAtRest(runtime.clock);
   await untilStopped(log, async () => {
+    stopGivingBack();
     await engaged?.stop();
     await running.stop();
     await running.listener?.close();
