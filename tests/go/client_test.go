@@ -150,9 +150,10 @@ func TestUsers(t *testing.T) {
 	if err := pods(); !errors.IsForbidden(err) {
 		t.Fatalf("not forbidden: %v", err)
 	}
+	// "view" has no rules where no controller puts them together.
 	must(t, c.Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "readers", Namespace: namespace},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:aggregate-to-view"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "readers"}},
 	}))
 	eventually(t, "ada may read", pods)
