@@ -158,3 +158,13 @@ export function quantityNumber(quantity: Quantity): number {
 function divideUp(value: bigint, divisor: bigint): bigint {
   return (value + divisor - 1n) / divisor;
 }
+
+/** The quantities of a list such as `limits`, by name in order; what is none is left out. */
+export function quantitiesOf(list: Readonly<Record<string, unknown>> | undefined): Map<string, Quantity> {
+  const amounts = new Map<string, Quantity>();
+  for (const name of Object.keys(list ?? {}).sort()) {
+    const amount = parseQuantity(list?.[name]);
+    if (amount) amounts.set(name, amount);
+  }
+  return amounts;
+}

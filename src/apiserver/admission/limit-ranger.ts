@@ -4,8 +4,8 @@ import {
   addQuantities,
   compareQuantities,
   formatQuantity,
-  parseQuantity,
   type Quantity,
+  quantitiesOf,
 } from '../../schema/quantity.ts';
 import type { AdmissionRequest } from '../rest/scope.ts';
 import { namespacePrefix } from '../store/key.ts';
@@ -119,18 +119,9 @@ interface Demand {
 
 function demandOf(container: unknown): Demand {
   return {
-    requests: amountsOf(objectAt(container, 'resources', 'requests')),
-    limits: amountsOf(objectAt(container, 'resources', 'limits')),
+    requests: quantitiesOf(objectAt(container, 'resources', 'requests')),
+    limits: quantitiesOf(objectAt(container, 'resources', 'limits')),
   };
-}
-
-function amountsOf(list: JsonObject | undefined): Map<string, Quantity> {
-  const amounts = new Map<string, Quantity>();
-  for (const name of Object.keys(list ?? {}).sort()) {
-    const quantity = parseQuantity(list?.[name]);
-    if (quantity) amounts.set(name, quantity);
-  }
-  return amounts;
 }
 
 /** Of the amounts that every container has: a pod in which one is without a limit has none. */
@@ -158,7 +149,7 @@ function largest(sums: Map<string, Quantity>, starters: readonly Demand[], key: 
 function demandProblems(limit: JsonObject, { requests, limits }: Demand): string[] {
   const type = stringAt(limit, 'type') ?? '';
   const problems: string[] = [];
-  for (const [name, least] of amountsOf(objectAt(limit, 'min'))) {
+  for (const [name, least] of quantitiesOf(objectAt(limit, 'min'))) {
     const rule = `minimum ${name} usage per ${type} is ${formatQuantity(least)}`;
     const asked = requests.get(name);
     const most = limits.get(name);
@@ -168,7 +159,7 @@ function demandProblems(limit: JsonObject, { requests, limits }: Demand): string
     else if (most && compareQuantities(most, least) < 0)
       problems.push(`${rule}, but limit is ${formatQuantity(most)}`);
   }
-  for (const [name, highest] of amountsOf(objectAt(limit, 'max'))) {
+  for (const [name, highest] of quantitiesOf(objectAt(limit, 'max'))) {
     const rule = `maximum ${name} usage per ${type} is ${formatQuantity(highest)}`;
     const asked = requests.get(name);
     const most = limits.get(name);
@@ -178,7 +169,7 @@ function demandProblems(limit: JsonObject, { requests, limits }: Demand): string
     else if (asked && compareQuantities(asked, highest) > 0)
       problems.push(`${rule}, but request is ${formatQuantity(asked)}`);
   }
-  for (const [name, ratio] of amountsOf(objectAt(limit, 'maxLimitRequestRatio'))) {
+  for (const [name, ratio] of quantitiesOf(objectAt(limit, 'maxLimitRequestRatio'))) {
     const rule = `${name} max limit to request ratio per ${type} is ${formatQuantity(ratio)}`;
     const asked = requests.get(name);
     const most = limits.get(name);
@@ -193,7 +184,7 @@ function demandProblems(limit: JsonObject, { requests, limits }: Demand): string
 }
 
 function claimProblems(claim: KubeObject, limits: readonly JsonObject[]): string[] {
-  const requests = amountsOf(objectAt(claim, 'spec', 'resources', 'requests'));
+  const requests = quantitiesOf(objectAt(claim, 'spec', 'resources', 'requests'));
   const problems: string[] = [];
   for (const limit of limits) {
     const type = stringAt(limit, 'type') ?? '';
@@ -202,7 +193,7 @@ function claimProblems(claim: KubeObject, limits: readonly JsonObject[]): string
       ['min', 'minimum', -1],
       ['max', 'maximum', 1],
     ] as const) {
-      for (const [name, bound] of amountsOf(objectAt(limit, key))) {
+      for (const [name, bound] of quantitiesOf(objectAt(limit, key))) {
         const rule = `${word} ${name} usage per ${type} is ${formatQuantity(bound)}`;
         const asked = requests.get(name);
         if (!asked) problems.push(`${rule}.  No request is specified`);

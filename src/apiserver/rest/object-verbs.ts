@@ -112,16 +112,26 @@ function placeReview({ metadata }: KubeObject, { namespace }: Scope): void {
 
 /** Webhooks may have a say in questions, too. Policies have none. */
 async function admitReview(scope: Scope, object: KubeObject, options: WriteOptions): Promise<void> {
+  if (scope.server.admission.mayWait(scope))
+    await admitUnstored(scope, object.metadata.name ?? '', object, options);
+}
+
+/** Lets admission change and check what is created only to be acted upon. Throws a `StatusError` where it is refused. */
+export async function admitUnstored(
+  scope: Scope,
+  name: string,
+  object: KubeObject,
+  options: WriteOptions,
+): Promise<void> {
   const { admission } = scope.server;
-  if (!admission.mayWait(scope)) return;
-  const name = object.metadata.name ?? '';
+  const { dryRun } = options;
   const request: AdmissionRequest = {
     operation: 'CREATE',
     scope,
     name,
     object,
     old: undefined,
-    dryRun: options.dryRun,
+    dryRun,
     options,
   };
   await admission.mutate(request);

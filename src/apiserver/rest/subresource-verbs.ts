@@ -21,7 +21,7 @@ import { scaleTableOf } from '../table/index.ts';
 import { admitConnect, admitProxy } from './connect.ts';
 import { checkTypedKind, decodeObject, type KindOf, reportStrict } from './decode.ts';
 import { respondView, respondWritten } from './object-answers.ts';
-import { getOne, otherNamespace, patchOne, updateOne } from './object-verbs.ts';
+import { admitUnstored, getOne, otherNamespace, patchOne, updateOne } from './object-verbs.ts';
 import { decodePatch } from './patch.ts';
 import {
   decodeWrite,
@@ -196,18 +196,7 @@ async function admitted(
 ): Promise<KubeObject> {
   const metadata = isObject(body.metadata) ? body.metadata : {};
   const object = { ...body, metadata } as unknown as KubeObject;
-  const { admission } = scope.server;
-  const request: AdmissionRequest = {
-    operation: 'CREATE',
-    scope,
-    name,
-    object,
-    old: undefined,
-    dryRun: options.dryRun,
-    options,
-  };
-  await admission.mutate(request);
-  await admission.validate(request);
+  await admitUnstored(scope, name, object, options);
   return object;
 }
 

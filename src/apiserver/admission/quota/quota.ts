@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../kube/object.ts';
 import { at, isObject, type JsonObject, listAt, objectAt, stringAt } from '../../../schema/json.ts';
-import { formatQuantity, parseQuantity, type Quantity } from '../../../schema/quantity.ts';
+import { formatQuantity, parseQuantity, type Quantity, quantitiesOf } from '../../../schema/quantity.ts';
 
 /** A ResourceQuota: how much of what, and of which objects. */
 export interface Quota {
@@ -18,11 +18,6 @@ interface Term {
 }
 
 export function quotaOf(key: string, object: KubeObject): Quota {
-  const hard = new Map<string, Quantity>();
-  for (const [name, text] of Object.entries(objectAt(object, 'spec', 'hard') ?? {}).sort(byName)) {
-    const quantity = parseQuantity(text);
-    if (quantity) hard.set(name, quantity);
-  }
   const scopes = listAt(object, 'spec', 'scopes').map((scope) => ({
     scope: String(scope),
     operator: 'Exists',
@@ -35,7 +30,7 @@ export function quotaOf(key: string, object: KubeObject): Quota {
     key,
     name: object.metadata.name ?? '',
     spec: object.spec,
-    hard,
+    hard: quantitiesOf(objectAt(object, 'spec', 'hard')),
     terms: [...scopes, ...expressions],
   };
 }

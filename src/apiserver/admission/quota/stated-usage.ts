@@ -6,6 +6,7 @@ import {
   formatQuantity,
   parseQuantity,
   type Quantity,
+  quantitiesOf,
   zeroQuantity,
 } from '../../../schema/quantity.ts';
 import type { AdmissionRequest, Scope } from '../../rest/scope.ts';
@@ -66,18 +67,9 @@ function newest(scope: Scope, key: string): Stated | undefined {
     .catch(() => {});
   if (!found) return undefined;
   return {
-    quota: { ...quotaOf(key, found), hard: amountsOf(objectAt(found, 'status', 'hard')) },
-    used: amountsOf(objectAt(found, 'status', 'used')),
+    quota: { ...quotaOf(key, found), hard: quantitiesOf(objectAt(found, 'status', 'hard')) },
+    used: quantitiesOf(objectAt(found, 'status', 'used')),
   };
-}
-
-function amountsOf(texts: JsonObject | undefined): Map<string, Quantity> {
-  const amounts = new Map<string, Quantity>();
-  for (const name of Object.keys(texts ?? {}).sort()) {
-    const amount = parseQuantity(texts?.[name]);
-    if (amount) amounts.set(name, amount);
-  }
-  return amounts;
 }
 
 function refuseUnknown(
