@@ -44,7 +44,7 @@ export async function listenForSpokes(
 ): Promise<TunnelListener> {
   // A spoke needs none of this code.
   const [{ hubIdentity }, { admitsSpoke, decideEnrolment, linkAuthority, publishLinkNotice }] =
-    await Promise.all([import('../hub/identity.ts'), import('../hub/join/index.ts')]);
+    await Promise.all([import('../hub/dispatch/identity.ts'), import('../hub/join/index.ts')]);
   const { name, host = '127.0.0.1', addresses = [] } = options;
   const reached = host === '0.0.0.0' || host === '::' ? hostname() : host;
   const hosts = [...new Set([...addresses.map(hostOf), ...(reached === '127.0.0.1' ? [] : [reached])])];

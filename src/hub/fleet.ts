@@ -10,7 +10,7 @@ import { hasCode } from '../kube/status-error.ts';
 import type { Link } from '../link/link.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { type SharedSpecs, sharedSpecs } from './shared-specs.ts';
+import { type SharedSpecs, sharedSpecs } from './dispatch/shared-specs.ts';
 
 /** What the hub sees of one spoke through its link. Reads follow the spoke's own state by watch; nothing is polled. */
 export interface SpokeSession {

@@ -5,7 +5,7 @@ import type { Handler } from '../kube/exchange.ts';
 import { createClient } from '../kube/rest-client.ts';
 import { sleep } from '../runtime/index.ts';
 import { type VirtualRuntime, virtualRuntime } from '../runtime/runtime.ts';
-import { hubIdentity } from './identity.ts';
+import { hubIdentity } from './dispatch/identity.ts';
 import { confirmHub, openHubMode, readHubMode } from './mode.ts';
 
 const SLOW_MS = 500;

@@ -7,7 +7,7 @@ import { formatTime, type Timer } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { stringAt } from '../schema/json.ts';
-import { currentEpoch, ensureSystemNamespace, raiseEpoch } from './identity.ts';
+import { currentEpoch, ensureSystemNamespace, raiseEpoch } from './dispatch/identity.ts';
 
 /**
  * Whether the hub acts or only watches. A hub that finds a spoke ahead of it was restored from an old state: it sends nothing

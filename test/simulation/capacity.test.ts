@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { PLACEMENT_POLICY } from '../../src/hub/placement/index.ts';
-import { REBALANCE } from '../../src/hub/rebalances.ts';
+import { REBALANCE } from '../../src/hub/propagate/rebalances.ts';
 import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { deployments, nodes, pods } from '../../src/kube/well-known.ts';

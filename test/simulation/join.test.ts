@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { memoryDriver } from '../../src/apiserver/index.ts';
 import { detachCluster, handOver, joinedHub, joinWord } from '../../src/cli/join/index.ts';
 import { foundOn, recoveryPlan } from '../../src/cli/recover/index.ts';
-import { hubIdentity } from '../../src/hub/identity.ts';
+import { hubIdentity } from '../../src/hub/dispatch/identity.ts';
 import type { LinkNotice } from '../../src/hub/join/index.ts';
 import { deployments } from '../../src/kube/well-known.ts';
 import { readTrust } from '../../src/spoke/trust.ts';

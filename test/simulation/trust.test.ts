@@ -297,7 +297,7 @@ describe('what a spoke believes', () => {
   it('accepts nothing that is signed by a stranger, whatever it says', async () => {
     await open();
     fleet.spoke('a').link.cut();
-    const stranger = (await import('../../src/hub/signing-key.ts')).createSigningKey();
+    const stranger = (await import('../../src/hub/dispatch/signing-key.ts')).createSigningKey();
     const sign = dispatchSigner(stranger.privateKey);
     const { spec, metadata } = order();
     const { signature: _signature, ...unsigned } = spec;

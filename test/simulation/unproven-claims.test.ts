@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Dispatch, dispatchSigner, OWNERSHIP_RECORD } from '../../src/engine/dispatch/index.ts';
-import { createSigningKey } from '../../src/hub/signing-key.ts';
+import { createSigningKey } from '../../src/hub/dispatch/signing-key.ts';
 import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import type { Handler } from '../../src/kube/exchange.ts';
 import type { KubeObject } from '../../src/kube/object.ts';

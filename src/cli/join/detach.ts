@@ -3,7 +3,7 @@ import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import { DETACH_FINALIZER } from '../../hub/inventory/index.ts';
 import { JOINED_LABEL, pendingRequests, revokeJoinToken, spokeClusterNamed } from '../../hub/join/index.ts';
-import { RETRACTION, type Retraction } from '../../hub/retractions.ts';
+import { RETRACTION, type Retraction } from '../../hub/propagate/retractions.ts';
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { refText } from '../../kube/object.ts';

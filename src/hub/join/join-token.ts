@@ -5,7 +5,7 @@ import { hasCode } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { ensureSystemNamespace } from '../identity.ts';
+import { ensureSystemNamespace } from '../dispatch/identity.ts';
 import { secretValue } from './secret-value.ts';
 
 const SECRET_TYPE = 'atoll.dev/join-token';

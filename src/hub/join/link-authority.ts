@@ -3,7 +3,7 @@ import type { Client } from '../../kube/client.ts';
 import type { KeyPair } from '../../kube/pki.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
-import { ensureSystemNamespace } from '../identity.ts';
+import { ensureSystemNamespace } from '../dispatch/identity.ts';
 import { secretValue } from './secret-value.ts';
 
 const NAME = 'link-authority';

@@ -3,7 +3,7 @@ import type { Client } from '../../kube/client.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { configMaps } from '../../kube/well-known.ts';
 import { stringAt } from '../../schema/json.ts';
-import { ensureSystemNamespace } from '../identity.ts';
+import { ensureSystemNamespace } from '../dispatch/identity.ts';
 
 /** How spokes find a hub and know it: what a spoke is told when it joins. Nothing in it is secret. */
 export interface LinkNotice {

@@ -1,6 +1,6 @@
 import { type ClusterObservation, summariseCluster } from '../../engine/summarise/summarise.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
-import type { Tracked } from '../tracked.ts';
+import type { Tracked } from '../propagate/tracked.ts';
 
 /**
  * Copies on clusters that are no longer chosen, which stay until those that took their place have proven themselves: all chosen

@@ -31,9 +31,9 @@ export const BUGS: Readonly<Record<string, readonly Edit[]>> = {
       from: 'const order = comparePositions(spec.position, accepted.position);',
       to: "const order = comparePositions(spec.position, accepted.position) === 0 ? 0 : 1; if (order === 1) return { verdict: 'accept' };",
     },
-    { file: 'src/hub/evidence.ts', from: 'if (relation > 0)', to: 'if (relation > 1e9)' },
+    { file: 'src/hub/dispatch/evidence.ts', from: 'if (relation > 0)', to: 'if (relation > 1e9)' },
     {
-      file: 'src/hub/evidence.ts',
+      file: 'src/hub/dispatch/evidence.ts',
       from: 'if (contradicts(own.history, generation, signed.digest))',
       to: 'if (false)',
     },

@@ -8,8 +8,8 @@ import { parseApiVersion } from '../../../kube/object.ts';
 import { hasCode } from '../../../kube/status-error.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { RETRACTION, type Retraction } from '../../retractions.ts';
-import { RETRACTED } from '../../tracked.ts';
+import { RETRACTION, type Retraction } from '../../propagate/retractions.ts';
+import { RETRACTED } from '../../propagate/tracked.ts';
 import type { IntentSource } from '../intent-source.ts';
 import type { IntentRecords, RecordedSource } from '../records.ts';
 

@@ -1,14 +1,14 @@
-import type { PropagationFindings } from '../dialects/propagation/report.ts';
-import type { Compiled } from '../engine/compiled.ts';
-import { dispatchName, extendHistory } from '../engine/dispatch/index.ts';
-import type { Intent } from '../engine/intent.ts';
-import type { Plan } from '../engine/plan/plan.ts';
-import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
-import type { LostClaim } from './claims/index.ts';
-import type { Order } from './dispatcher.ts';
-import type { IntentObject, IntentRecord } from './intents/index.ts';
+import type { PropagationFindings } from '../../dialects/propagation/report.ts';
+import type { Compiled } from '../../engine/compiled.ts';
+import { dispatchName, extendHistory } from '../../engine/dispatch/index.ts';
+import type { Intent } from '../../engine/intent.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
+import { type KubeObject, type ObjectRef, refKey } from '../../kube/object.ts';
+import type { LostClaim } from '../claims/index.ts';
+import type { Order } from '../dispatch/dispatcher.ts';
+import type { IntentObject, IntentRecord } from '../intents/index.ts';
+import type { ClusterOrder } from '../rollouts/index.ts';
 import type { Retraction } from './retractions.ts';
-import type { ClusterOrder } from './rollouts/index.ts';
 
 /** Prefix of the keys of retractions, beside those of intents. */
 export const RETRACTION_KEY: string = 'Retraction/';

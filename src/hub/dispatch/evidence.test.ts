@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Dispatch, DispatchSpec, Position } from '../engine/dispatch/index.ts';
+import type { Dispatch, DispatchSpec, Position } from '../../engine/dispatch/index.ts';
 import { claimOf, type OwnWord, proofOfRestore } from './evidence.ts';
 
 const at = (generation: number, epoch = 1, lineage = 'l'): Position => ({ lineage, epoch, generation });

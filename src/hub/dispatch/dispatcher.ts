@@ -13,19 +13,19 @@ import {
   type OwnershipRecord,
   SYSTEM_NAMESPACE,
   verifyDispatch,
-} from '../engine/dispatch/index.ts';
-import type { Author } from '../engine/intent.ts';
-import { applyOn, budgetOf, type Plan, tombstonesBetween } from '../engine/plan/plan.ts';
-import { stands } from '../engine/plan/standing.ts';
-import { readFailure } from '../kube/answer.ts';
-import { resourceIdOf } from '../kube/custom-resource.ts';
-import { readBody } from '../kube/exchange.ts';
-import { type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual, isObject, listAt } from '../schema/json.ts';
+} from '../../engine/dispatch/index.ts';
+import type { Author } from '../../engine/intent.ts';
+import { applyOn, budgetOf, type Plan, tombstonesBetween } from '../../engine/plan/plan.ts';
+import { stands } from '../../engine/plan/standing.ts';
+import { readFailure } from '../../kube/answer.ts';
+import { resourceIdOf } from '../../kube/custom-resource.ts';
+import { readBody } from '../../kube/exchange.ts';
+import { type KubeObject, type ObjectRef, refKey, refText } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual, isObject, listAt } from '../../schema/json.ts';
+import type { SpokeSession } from '../fleet.ts';
 import { claimOf, isPassed, type OwnWord, proofOfRestore, refusalOf } from './evidence.ts';
-import type { SpokeSession } from './fleet.ts';
 import type { HubIdentity } from './identity.ts';
 import { heldOf, leftOn, toldOf } from './told.ts';
 

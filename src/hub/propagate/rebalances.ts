@@ -1,14 +1,14 @@
-import type { Client } from '../kube/client.ts';
-import type { Result } from '../kube/controller.ts';
-import { startController } from '../kube/controller-loop.ts';
-import { type CustomKind, resourceIdOf } from '../kube/custom-resource.ts';
-import { startInformer } from '../kube/informer-cache.ts';
-import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
-import { formatTime, parseTime } from '../runtime/clock.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual } from '../schema/json.ts';
-import { integer, list, record, text } from '../schema/schema-of.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Result } from '../../kube/controller.ts';
+import { startController } from '../../kube/controller-loop.ts';
+import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
+import { startInformer } from '../../kube/informer-cache.ts';
+import { type KubeObject, type ObjectRef, refKey } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import { formatTime, parseTime } from '../../runtime/clock.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual } from '../../schema/json.ts';
+import { integer, list, record, text } from '../../schema/schema-of.ts';
 
 interface Workload {
   readonly apiVersion: string;

@@ -1,15 +1,15 @@
-import { clusterFactsOf } from '../dialects/kubevela/cluster-facts.ts';
-import { PATCHES_APPLIED, type SpokeFindings } from '../dialects/kubevela/report.ts';
-import type { SpokeCluster } from '../dialects/kubevela/types.ts';
+import { clusterFactsOf } from '../../dialects/kubevela/cluster-facts.ts';
+import { PATCHES_APPLIED, type SpokeFindings } from '../../dialects/kubevela/report.ts';
+import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import {
   type ClusterPatch,
   type ClusterPatchProblem,
   isPlane,
   type PlaneName,
-} from '../engine/render/cluster-patches.ts';
-import { deepEqual } from '../schema/json.ts';
-import type { Intents } from './intents/index.ts';
-import type { Inventory } from './inventory/index.ts';
+} from '../../engine/render/cluster-patches.ts';
+import { deepEqual } from '../../schema/json.ts';
+import type { Intents } from '../intents/index.ts';
+import type { Inventory } from '../inventory/index.ts';
 import { sourceOf, type Tracked } from './tracked.ts';
 
 /** What became of the patches that clusters bring along, for their own status. */

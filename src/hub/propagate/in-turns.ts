@@ -1,4 +1,4 @@
-import type { Clock } from '../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 
 /** How much is done of it before others have their turn: a few milliseconds. */
 const AT_ONCE = 8;

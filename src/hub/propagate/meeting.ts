@@ -1,10 +1,10 @@
-import { type DispatchSpec, verifyDispatch } from '../engine/dispatch/index.ts';
-import type { Result } from '../kube/controller.ts';
-import type { Dispatcher } from './dispatcher.ts';
-import type { Fleet, SpokeSession } from './fleet.ts';
-import type { HubIdentity } from './identity.ts';
-import type { Intents } from './intents/index.ts';
-import type { HubMode } from './mode.ts';
+import { type DispatchSpec, verifyDispatch } from '../../engine/dispatch/index.ts';
+import type { Result } from '../../kube/controller.ts';
+import type { Dispatcher } from '../dispatch/dispatcher.ts';
+import type { HubIdentity } from '../dispatch/identity.ts';
+import type { Fleet, SpokeSession } from '../fleet.ts';
+import type { Intents } from '../intents/index.ts';
+import type { HubMode } from '../mode.ts';
 import type { Retractions } from './retractions.ts';
 import { RETRACTION_KEY, type Tracked, type TrackedTable } from './tracked.ts';
 

@@ -1,5 +1,5 @@
-import type { Dispatch, DispatchSpec } from '../engine/dispatch/index.ts';
-import { deepEqual } from '../schema/json.ts';
+import type { Dispatch, DispatchSpec } from '../../engine/dispatch/index.ts';
+import { deepEqual } from '../../schema/json.ts';
 
 /** What the orders of one intent have in common, in memory once. */
 export interface SharedSpecs {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { KubeObject } from '../kube/object.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import type { IntentSource, Intents } from '../intents/index.ts';
 import { createConcerned } from './concerned.ts';
-import type { IntentSource, Intents } from './intents/index.ts';
 
 const object = (name: string, labels: Record<string, string> = {}): KubeObject => ({
   apiVersion: 'v1',

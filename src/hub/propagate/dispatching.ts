@@ -1,16 +1,16 @@
-import { packOrigin } from '../engine/dispatch/index.ts';
-import { stands } from '../engine/plan/standing.ts';
-import type { Result } from '../kube/controller.ts';
-import type { KubeObject } from '../kube/object.ts';
-import { hasCode, StatusError } from '../kube/status-error.ts';
-import { errorText } from '../runtime/log.ts';
+import { packOrigin } from '../../engine/dispatch/index.ts';
+import { stands } from '../../engine/plan/standing.ts';
+import type { Result } from '../../kube/controller.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { errorText } from '../../runtime/log.ts';
+import { type Dispatcher, SpokeTimedOut } from '../dispatch/dispatcher.ts';
+import type { Fleet, SpokeSession } from '../fleet.ts';
+import type { IntentObject, Intents } from '../intents/index.ts';
+import type { Inventory } from '../inventory/index.ts';
+import type { HubMode } from '../mode.ts';
 import type { ClusterBudget } from './cluster-budget.ts';
 import type { Deciding } from './deciding.ts';
-import { type Dispatcher, SpokeTimedOut } from './dispatcher.ts';
-import type { Fleet, SpokeSession } from './fleet.ts';
-import type { IntentObject, Intents } from './intents/index.ts';
-import type { Inventory } from './inventory/index.ts';
-import type { HubMode } from './mode.ts';
 import { isChosen, orderOf, sourceOf, type Tracked, type TrackedTable } from './tracked.ts';
 
 export interface DispatchingOptions {

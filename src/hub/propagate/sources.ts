@@ -1,11 +1,11 @@
-import type { Client } from '../kube/client.ts';
-import type { Change, Informer } from '../kube/informer.ts';
-import { startInformer } from '../kube/informer-cache.ts';
-import { gvkOf, type KubeObject, type ObjectRef } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
-import type { Timer } from '../runtime/clock.ts';
-import { errorText } from '../runtime/log.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Change, Informer } from '../../kube/informer.ts';
+import { startInformer } from '../../kube/informer-cache.ts';
+import { gvkOf, type KubeObject, type ObjectRef } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import type { Timer } from '../../runtime/clock.ts';
+import { errorText } from '../../runtime/log.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
 
 /** Live copies of the kinds that intents select from, on the hub's own API server. One watch a kind, however many intents. */
 export interface Sources {

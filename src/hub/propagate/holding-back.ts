@@ -1,10 +1,10 @@
-import type { DispatchSpec } from '../engine/dispatch/index.ts';
-import type { Plan } from '../engine/plan/plan.ts';
-import { type ObjectRef, refKey } from '../kube/object.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Claims } from './claims/index.ts';
-import type { SpokeSession } from './fleet.ts';
-import { heldOf } from './told.ts';
+import type { DispatchSpec } from '../../engine/dispatch/index.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
+import { type ObjectRef, refKey } from '../../kube/object.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Claims } from '../claims/index.ts';
+import { heldOf } from '../dispatch/told.ts';
+import type { SpokeSession } from '../fleet.ts';
 import { isChosen, isRolledOut, orderOf, type Tracked, type TrackedTable } from './tracked.ts';
 
 /** Why a spoke is not given its order now. */

@@ -1,10 +1,10 @@
-import { type HubTrust, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
-import type { Client } from '../kube/client.ts';
-import { hasCode } from '../kube/status-error.ts';
-import { namespaces, secrets } from '../kube/well-known.ts';
-import { uuid } from '../runtime/random.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { stringAt } from '../schema/json.ts';
+import { type HubTrust, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import { namespaces, secrets } from '../../kube/well-known.ts';
+import { uuid } from '../../runtime/random.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { stringAt } from '../../schema/json.ts';
 import { createSigningKey } from './signing-key.ts';
 
 /** Who a hub is to its spokes: one history of decisions (lineage), and the key that signs them. */

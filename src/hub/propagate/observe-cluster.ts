@@ -1,7 +1,7 @@
-import type { DispatchStatus } from '../engine/dispatch/index.ts';
-import { stands } from '../engine/plan/standing.ts';
-import type { ClusterObservation } from '../engine/summarise/summarise.ts';
-import type { Fleet } from './fleet.ts';
+import type { DispatchStatus } from '../../engine/dispatch/index.ts';
+import { stands } from '../../engine/plan/standing.ts';
+import type { ClusterObservation } from '../../engine/summarise/summarise.ts';
+import type { Fleet } from '../fleet.ts';
 import { isChosen, type Tracked } from './tracked.ts';
 
 /** What the hub sees of one cluster for one intent, beside the order of a generation. */

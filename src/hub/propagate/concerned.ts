@@ -1,7 +1,7 @@
-import type { Compiled } from '../engine/compiled.ts';
-import { createReach } from '../engine/select/index.ts';
-import type { Change } from '../kube/informer.ts';
-import type { Intents } from './intents/index.ts';
+import type { Compiled } from '../../engine/compiled.ts';
+import { createReach } from '../../engine/select/index.ts';
+import type { Change } from '../../kube/informer.ts';
+import type { Intents } from '../intents/index.ts';
 
 /** Which intents a change of an object of the hub may concern. */
 export interface Concerned {

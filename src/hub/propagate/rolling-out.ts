@@ -1,16 +1,16 @@
-import type { SpokeCluster } from '../dialects/kubevela/types.ts';
-import { extendHistory } from '../engine/dispatch/index.ts';
-import type { Intent } from '../engine/intent.ts';
-import type { Plan } from '../engine/plan/plan.ts';
-import { type MaintenanceWindow, type RolloutCluster, skippedStages } from '../engine/rollout/index.ts';
-import { authorize, type readingRights } from './author/index.ts';
-import type { Fleet } from './fleet.ts';
+import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
+import { extendHistory } from '../../engine/dispatch/index.ts';
+import type { Intent } from '../../engine/intent.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
+import { type MaintenanceWindow, type RolloutCluster, skippedStages } from '../../engine/rollout/index.ts';
+import { authorize, type readingRights } from '../author/index.ts';
+import type { Fleet } from '../fleet.ts';
+import type { IntentObject } from '../intents/index.ts';
+import type { Inventory } from '../inventory/index.ts';
+import type { PoliciesInForce } from '../policies/index.ts';
+import type { ClusterOrder, RolledOut, RolloutRequest, Rollouts } from '../rollouts/index.ts';
 import { waitsForTurn } from './holding-back.ts';
-import type { IntentObject } from './intents/index.ts';
-import type { Inventory } from './inventory/index.ts';
 import { observeCluster } from './observe-cluster.ts';
-import type { PoliciesInForce } from './policies/index.ts';
-import type { ClusterOrder, RolledOut, RolloutRequest, Rollouts } from './rollouts/index.ts';
 import { type Tracked, type TrackedTable, writeRecord } from './tracked.ts';
 
 export interface RollingOutOptions {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { virtualRuntime } from '../runtime/index.ts';
+import { virtualRuntime } from '../../runtime/index.ts';
 import { createLanes, type Lanes } from './lanes.ts';
 
 const KEYS = Array.from({ length: 50 }, (_, index) => `key-${index}`);

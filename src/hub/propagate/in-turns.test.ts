@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { virtualRuntime } from '../runtime/index.ts';
+import { virtualRuntime } from '../../runtime/index.ts';
 import { inTurns } from './in-turns.ts';
 
 it('lets others have their turn in the middle of work that waits for nothing', async () => {

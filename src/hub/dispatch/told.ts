@@ -1,7 +1,7 @@
-import type { Cluster } from '../dialects/kubevela/types.ts';
-import type { DispatchSpec } from '../engine/dispatch/index.ts';
-import { type ObjectRef, refKey } from '../kube/object.ts';
-import type { SpokeSession } from './fleet.ts';
+import type { Cluster } from '../../dialects/kubevela/types.ts';
+import type { DispatchSpec } from '../../engine/dispatch/index.ts';
+import { type ObjectRef, refKey } from '../../kube/object.ts';
+import type { SpokeSession } from '../fleet.ts';
 
 /** What a spoke says of one order beside what the order itself says. */
 type Told = NonNullable<NonNullable<Cluster['status']>['dispatches']>[number];

@@ -1,28 +1,28 @@
-import type { Compiled } from '../engine/compiled.ts';
-import { replicasPathOf } from '../engine/divide/index.ts';
-import type { Intent } from '../engine/intent.ts';
-import type { Decision } from '../engine/place/index.ts';
-import { isDivided, type ReplicaRecord } from '../engine/plan/divided-replicas.ts';
-import { type Plan, planIntent } from '../engine/plan/plan.ts';
-import { stepActivation } from '../engine/select/index.ts';
-import { type ClusterObservation, summariseCluster } from '../engine/summarise/summarise.ts';
-import { type ObjectRef, refKey, refOf, refText } from '../kube/object.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { deepEqual } from '../schema/json.ts';
-import { createCapacities, createDescheduling, createRoom } from './capacity/index.ts';
-import { type Claims, type ClaimTerms, createClaims } from './claims/index.ts';
-import { createFailover } from './failover/index.ts';
-import type { Fleet, SpokeSession } from './fleet.ts';
-import { createHoldingBack, type HeldBack } from './holding-back.ts';
-import type { IntentObject, IntentRecord, Intents } from './intents/index.ts';
-import type { Inventory } from './inventory/index.ts';
+import type { Compiled } from '../../engine/compiled.ts';
+import { replicasPathOf } from '../../engine/divide/index.ts';
+import type { Intent } from '../../engine/intent.ts';
+import type { Decision } from '../../engine/place/index.ts';
+import { isDivided, type ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
+import { type Plan, planIntent } from '../../engine/plan/plan.ts';
+import { stepActivation } from '../../engine/select/index.ts';
+import { type ClusterObservation, summariseCluster } from '../../engine/summarise/summarise.ts';
+import { type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { deepEqual } from '../../schema/json.ts';
+import { createCapacities, createDescheduling, createRoom } from '../capacity/index.ts';
+import { type Claims, type ClaimTerms, createClaims } from '../claims/index.ts';
+import { createFailover } from '../failover/index.ts';
+import type { Fleet, SpokeSession } from '../fleet.ts';
+import type { IntentObject, IntentRecord, Intents } from '../intents/index.ts';
+import type { Inventory } from '../inventory/index.ts';
 import {
   createPlacing,
   createRetirement,
   type PlacementPolicies,
   pluginRules,
   type SchedulerPlugin,
-} from './placement/index.ts';
+} from '../placement/index.ts';
+import { createHoldingBack, type HeldBack } from './holding-back.ts';
 import type { Sources } from './sources.ts';
 import type { Tracked, TrackedTable } from './tracked.ts';
 

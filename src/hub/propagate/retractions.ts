@@ -1,15 +1,15 @@
-import { ATOLL_API_VERSION } from '../engine/dispatch/index.ts';
-import type { SourceRef } from '../engine/intent.ts';
-import type { Client } from '../kube/client.ts';
-import type { Result } from '../kube/controller.ts';
-import { type CustomKind, resourceIdOf } from '../kube/custom-resource.ts';
-import type { Informer } from '../kube/informer.ts';
-import { startInformer } from '../kube/informer-cache.ts';
-import type { KubeObject } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
-import { parseTime } from '../runtime/clock.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { flag, integer, list, record, text } from '../schema/schema-of.ts';
+import { ATOLL_API_VERSION } from '../../engine/dispatch/index.ts';
+import type { SourceRef } from '../../engine/intent.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Result } from '../../kube/controller.ts';
+import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { startInformer } from '../../kube/informer-cache.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { hasCode } from '../../kube/status-error.ts';
+import { parseTime } from '../../runtime/clock.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { flag, integer, list, record, text } from '../../schema/schema-of.ts';
 
 /** What is still to be taken back from spokes that were away when its source was deleted. */
 export interface Retraction extends KubeObject {

@@ -3,23 +3,23 @@ import {
   describeDependencies,
   describeOverrides,
   describePlacement,
-} from '../dialects/propagation/describe.ts';
-import type { PropagationFindings } from '../dialects/propagation/report.ts';
-import { rejectionSummary } from '../engine/place/index.ts';
-import { type ClusterObservation, summariseFleet } from '../engine/summarise/summarise.ts';
-import type { Result } from '../kube/controller.ts';
-import { type KubeObject, refKey, refOf } from '../kube/object.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Claims } from './claims/index.ts';
+} from '../../dialects/propagation/describe.ts';
+import type { PropagationFindings } from '../../dialects/propagation/report.ts';
+import { rejectionSummary } from '../../engine/place/index.ts';
+import { type ClusterObservation, summariseFleet } from '../../engine/summarise/summarise.ts';
+import type { Result } from '../../kube/controller.ts';
+import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Claims } from '../claims/index.ts';
+import type { foreseenRefusals } from '../contract/index.ts';
+import type { Fleet } from '../fleet.ts';
+import type { IntentRecord, Intents } from '../intents/index.ts';
+import type { Inventory } from '../inventory/index.ts';
+import type { HubMode } from '../mode.ts';
+import type { Rollouts } from '../rollouts/index.ts';
+import type { ReflectedIntent, StatusReflector } from '../status/index.ts';
 import type { ClusterBudget } from './cluster-budget.ts';
-import type { foreseenRefusals } from './contract/index.ts';
-import type { Fleet } from './fleet.ts';
-import type { IntentRecord, Intents } from './intents/index.ts';
-import type { Inventory } from './inventory/index.ts';
-import type { HubMode } from './mode.ts';
 import { observeCluster, standingOn } from './observe-cluster.ts';
-import type { Rollouts } from './rollouts/index.ts';
-import type { ReflectedIntent, StatusReflector } from './status/index.ts';
 import { isRolledOut, type Tracked, type TrackedTable } from './tracked.ts';
 
 export interface ReporterOptions {

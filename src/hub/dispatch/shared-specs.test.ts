@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Dispatch } from '../engine/dispatch/index.ts';
+import type { Dispatch } from '../../engine/dispatch/index.ts';
 import { sharedSpecs } from './shared-specs.ts';
 
 function read(name: string, spec: object): Dispatch {

@@ -1,7 +1,7 @@
-import type { Result } from '../kube/controller.ts';
-import { deepEqual } from '../schema/json.ts';
-import type { IntentObject } from './intents/index.ts';
-import type { Inventory } from './inventory/index.ts';
+import type { Result } from '../../kube/controller.ts';
+import { deepEqual } from '../../schema/json.ts';
+import type { IntentObject } from '../intents/index.ts';
+import type { Inventory } from '../inventory/index.ts';
 import type { Retractions } from './retractions.ts';
 import {
   RETRACTED,

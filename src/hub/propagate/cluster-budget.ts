@@ -1,5 +1,5 @@
-import { beyondClusterBudget } from '../engine/plan/cluster-budget.ts';
-import type { Inventory } from './inventory/index.ts';
+import { beyondClusterBudget } from '../../engine/plan/cluster-budget.ts';
+import type { Inventory } from '../inventory/index.ts';
 import { isChosen, type Tracked } from './tracked.ts';
 
 /** How many of its clusters an intent may leave at once. */

@@ -1,7 +1,7 @@
-import type { Controller, Result } from '../kube/controller.ts';
-import { startController } from '../kube/controller-loop.ts';
-import { errorText } from '../runtime/log.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Controller, Result } from '../../kube/controller.ts';
+import { startController } from '../../kube/controller-loop.ts';
+import { errorText } from '../../runtime/log.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
 
 /**
  * Work for spokes, one lane each: a spoke that is slow or hangs costs the others nothing. A lane is there while it has work: most

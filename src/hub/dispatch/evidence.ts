@@ -5,11 +5,11 @@ import {
   type DispatchSpec,
   type Position,
   type RefusalReason,
-} from '../engine/dispatch/index.ts';
-import { applyOn, type Plan } from '../engine/plan/plan.ts';
-import { findCondition } from '../kube/conditions.ts';
-import type { Condition } from '../kube/object.ts';
-import { deepEqual } from '../schema/json.ts';
+} from '../../engine/dispatch/index.ts';
+import { applyOn, type Plan } from '../../engine/plan/plan.ts';
+import { findCondition } from '../../kube/conditions.ts';
+import type { Condition } from '../../kube/object.ts';
+import { deepEqual } from '../../schema/json.ts';
 
 /** What this hub says to one spoke, as far as it can be held against what it said before. */
 export interface OwnWord {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import type { Dispatch } from '../engine/dispatch/index.ts';
-import type { Plan } from '../engine/plan/plan.ts';
-import { refKey } from '../kube/object.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { virtualClock } from '../runtime/virtual-clock.ts';
-import type { Claims } from './claims/index.ts';
-import type { SpokeSession } from './fleet.ts';
+import type { Dispatch } from '../../engine/dispatch/index.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
+import { refKey } from '../../kube/object.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+import type { Claims } from '../claims/index.ts';
+import type { SpokeSession } from '../fleet.ts';
 import { createHoldingBack, type HeldBack } from './holding-back.ts';
 import { type Tracked, trackedIntent, trackedTable } from './tracked.ts';
 
