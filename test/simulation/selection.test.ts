@@ -198,6 +198,27 @@ describe('selecting objects', () => {
     await ready(fleet, 1);
   });
 
+  it('stops what is on its way when it is suspended: who was away is not given it when it comes back', async () => {
+    fleet = await simulateFleet(3, ['a', 'b']);
+    await openShop(fleet);
+    await ready(fleet, 2);
+    fleet.cut('b');
+    await paint(fleet, fleet.hub, 'blue');
+    await fleet.until(() => colour(fleet.spoke('a')) === 'blue', 'the change where it can be brought');
+    await edit({ suspend: true });
+    await fleet.rest(5_000);
+    fleet.heal('b');
+    await fleet.rest(90_000);
+    expect(colour(fleet.spoke('b'))).toBe('red');
+    expect(conditionOf(shop(fleet), 'Dispatched')).toBe('False/Suspended');
+    // What is there is kept up all the same.
+    await paint(fleet, fleet.spoke('b'), 'green');
+    await fleet.until(() => colour(fleet.spoke('b')) === 'red', 'the correction');
+    await edit({ suspend: false });
+    await fleet.until(() => colour(fleet.spoke('b')) === 'blue', 'the change after the suspension');
+    await ready(fleet, 2);
+  });
+
   it('begins suspended and dispatches the first content when it is resumed', async () => {
     fleet = await simulateFleet(3, ['a']);
     await openShop(fleet, [configMap('settings', 'red')], { suspend: true });

@@ -70,14 +70,10 @@ export function createHoldingBack({
     const order = orderOf(item, spoke);
     if (!order) return undefined;
     const present = session.dispatch(item.dispatch)?.spec;
-    if (
-      !item.retracting &&
-      item.compiled?.intent.suspendedOn?.includes(spoke) === true &&
-      present?.position.generation !== order.generation
-    )
+    if (!item.retracting && isSuspendedOn(item, spoke) && present?.position.generation !== order.generation)
       return {
         why: 'suspended',
-        message: `spec.suspension holds generation ${order.generation} back from ${spoke}; it keeps what it has`,
+        message: `${item.compiled?.intent.suspend === true ? 'its ' : 'spec.'}suspension holds generation ${order.generation} back from ${spoke}; it keeps what it has`,
       };
     if (waitsForTurn(item, spoke, present)) return { why: 'turn' };
     const lane = `${spoke} ${item.key}`;
@@ -148,6 +144,11 @@ export function waitsForTurn(
   return present.objects.map(refKey).some((ref) => !staying.has(ref) && coming.has(ref));
 }
 
+/** Whether a cluster is given nothing newer of an intent, what was recorded but did not get there yet included. */
+function isSuspendedOn({ compiled }: Tracked, spoke: string): boolean {
+  return compiled?.intent.suspend === true || compiled?.intent.suspendedOn?.includes(spoke) === true;
+}
+
 /** Whether an order takes away what its intent selects again since it was made: the next one leaves it where it is. */
 function isOutdated(item: Tracked, plan: Plan | undefined, ref: ObjectRef): boolean {
   if (!plan) return false;
@@ -163,7 +164,7 @@ function delayOf(item: Tracked, spoke: string): string | undefined {
   const problem = item.problems.get(spoke);
   if (problem?.late === true) return problem.message;
   if (item.latest !== item.plan) return 'its changes are held back';
-  if (item.compiled?.intent.suspendedOn?.includes(spoke) === true) return 'it is suspended there';
+  if (isSuspendedOn(item, spoke)) return 'it is suspended there';
   if (!isRolledOut(item)) return undefined;
   const order = item.orders?.get(spoke);
   if (!order) return 'its rollout is being looked at';

@@ -159,7 +159,7 @@ export function createPlanning(options: PlanningOptions): Planning {
         planOf: (other, known, replicas) => planWith(other, compiled, next.decision, known, replicas),
         taken: (objects) => deciding.taken(item.key, objects),
       });
-      // While suspended, what was recorded before is sent and nothing newer.
+      // While suspended, nothing newer is recorded.
       if (!rolled && !compiled.intent.suspend) {
         await commit(item, intent, next);
         delete item.orders;
