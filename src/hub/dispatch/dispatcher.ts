@@ -141,8 +141,11 @@ export function createDispatcher(
     // A first order of nothing says nothing.
     if (!present && !kept && order.plan?.objects.length === 0)
       return { outcome: 'dispatched', settled: true };
-    if (!present && !kept && !order.plan)
-      return (await isAbsent(session, name)) ? { outcome: 'gone' } : { outcome: 'behind' };
+    if (!present && !kept && !order.plan) {
+      // Meanwhile it may say that it took an order that somebody has deleted since.
+      const isGone = (await isAbsent(session, name)) && toldOf(session, name) === undefined;
+      return { outcome: isGone ? 'gone' : 'behind' };
+    }
     const genuine = present && isGenuine(session, name, present) ? present : undefined;
     const foreign = ofAnotherHub(present, genuine);
     if (foreign !== undefined) return { outcome: 'held', message: foreign };

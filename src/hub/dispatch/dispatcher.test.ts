@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import type { Cluster } from '../../dialects/kubevela/types.ts';
+import { dispatchName } from '../../engine/dispatch/index.ts';
+import { notFound } from '../../kube/status-error.ts';
+import { virtualRuntime } from '../../runtime/index.ts';
+import type { SpokeSession } from '../fleet.ts';
+import { createDispatcher, type Order } from './dispatcher.ts';
+import { createSigningKey } from './signing-key.ts';
+
+const source = { apiVersion: 'v1', kind: 'Any', namespace: 'n', name: 'n', uid: 'u', generation: 1 };
+const AWAY: Order = {
+  plan: undefined,
+  source,
+  generation: 2,
+  digest: '',
+  history: [],
+  origin: () => '',
+};
+
+/** A spoke without a dispatch of this name, that says something of itself while it is asked for one. */
+function spokeSaying(word: Cluster['status']): SpokeSession {
+  let status: Cluster['status'];
+  const client = {
+    async get(): Promise<never> {
+      status = word;
+      throw notFound('atoll.dev', 'dispatches', 'any');
+    },
+  };
+  const told = { name: 'a', dispatch: () => undefined, cluster: () => ({ status }), client };
+  return told as unknown as SpokeSession;
+}
+
+function dispatcher(): ReturnType<typeof createDispatcher> {
+  const identity = { ...createSigningKey(), lineage: 'l', epoch: 1 };
+  return createDispatcher(
+    virtualRuntime(1),
+    identity,
+    () => 1,
+    async () => false,
+  );
+}
+
+it('forgets a spoke that has nothing of what is taken away', async () => {
+  expect(await dispatcher().send(spokeSaying(undefined), AWAY)).toEqual({ outcome: 'gone' });
+});
+
+it('looks again where the spoke says meanwhile that it keeps what an order brought that somebody deleted', async () => {
+  const kept = [{ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'm' }];
+  const word = { dispatches: [{ name: dispatchName(source), generation: 1, kept }] };
+  expect(await dispatcher().send(spokeSaying(word as unknown as Cluster['status']), AWAY)).toEqual({
+    outcome: 'behind',
+  });
+});
