@@ -158,6 +158,10 @@ export function createOpenApi(
       vary: 'Accept',
     };
     if (matchesETag(ifNoneMatch, etag)) return { status: 304, headers, body: new Uint8Array() };
+    return { status: 200, headers, body: recentOr(hash, () => built(source)) };
+  }
+
+  function built(source: Source): Buffer {
     const custom = source.resources.some((resource) => resource.custom);
     const document = documentV3({
       title: custom ? 'Kubernetes CRD Swagger' : 'Kubernetes',
@@ -167,8 +171,28 @@ export function createOpenApi(
       catalogue,
       describe: descriptions.open(),
     });
-    return { status: 200, headers, body: Buffer.from(JSON.stringify(document)) };
+    return Buffer.from(JSON.stringify(document));
   }
+}
+
+/**
+ * Documents that somebody asked for lately, by their hash, which says all that is in them: servers and logical clusters of one
+ * process have most in common. They are held weakly, so that nothing is kept for nobody.
+ */
+const recent = new Map<string, WeakRef<Buffer>>();
+const MOST_RECENT = 64;
+
+function recentOr(hash: string, build: () => Buffer): Buffer {
+  const known = recent.get(hash)?.deref();
+  if (known) return known;
+  const body = build();
+  recent.delete(hash);
+  recent.set(hash, new WeakRef(body));
+  for (const oldest of recent.keys()) {
+    if (recent.size <= MOST_RECENT) break;
+    recent.delete(oldest);
+  }
+  return body;
 }
 
 function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue): Map<string, Source> {
