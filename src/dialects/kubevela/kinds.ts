@@ -202,6 +202,10 @@ export const SPOKE_CLUSTER: CustomKind = {
     hubAcceptsClient: flag(
       'Ours, for type tunnel: whether the hub lets the spoke in. false holds it out, and cuts it off at once where it is in.',
     ),
+    bytesPerHour: text(
+      'Ours: how much content the hub sends to the cluster in an hour, such as 50Mi, compressed as it is sent. What is over goes on in the next hour; an order that brings nothing never waits.',
+      { pattern: '^[1-9][0-9]{0,8}(k|M|G|Ki|Mi|Gi)?$' },
+    ),
     taints: list(taint, 'Keep placements away that do not tolerate them.'),
     unschedulable: flag('Cordoned: no placement chooses this cluster anew; what is there stays.'),
     maintenance: record(

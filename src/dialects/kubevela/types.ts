@@ -86,6 +86,8 @@ export interface SpokeClusterSpec {
   readonly deletionPolicy?: 'detach' | 'orphan' | 'cleanup';
   /** Whether the hub lets a spoke in that dials; it does where nothing is said. */
   readonly hubAcceptsClient?: boolean;
+  /** How much content it is sent in an hour, such as `50Mi`. */
+  readonly bytesPerHour?: string;
   readonly taints?: readonly ClusterTaint[];
   /** Cordoned. */
   readonly unschedulable?: boolean;

@@ -37,6 +37,7 @@ function dispatcher(): ReturnType<typeof createDispatcher> {
     identity,
     () => 1,
     async () => false,
+    { spend: () => undefined },
   );
 }
 

@@ -25,6 +25,7 @@ import { hasCode } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject, listAt } from '../../schema/json.ts';
 import type { SpokeSession } from '../fleet.ts';
+import type { BudgetSpent, ByteBudget } from './byte-budget.ts';
 import { claimOf, isPassed, type OwnWord, proofOfRestore, refusalOf } from './evidence.ts';
 import type { HubIdentity } from './identity.ts';
 import { heldOf, leftOn, toldOf } from './told.ts';
@@ -64,6 +65,8 @@ export type DispatchOutcome =
         readonly message: string;
         /** The spoke has an order that this hub signed and does not remember. */
         readonly restored?: true;
+        /** Set where only time has to pass. */
+        readonly againMs?: number;
       }
   ) & {
     /** What the spoke says of orders of this hub that it cannot show: nothing came of it. */
@@ -112,6 +115,7 @@ export function createDispatcher(
   identity: HubIdentity,
   epoch: () => number,
   stillAtHub: (ref: ObjectRef) => Promise<boolean>,
+  byteBudget: ByteBudget,
 ): Dispatcher {
   const sign = dispatchSigner(identity.privateKey);
   const signedHere = dispatchRecogniser(identity.privateKey);
@@ -171,7 +175,10 @@ export function createDispatcher(
     const carriedOut =
       genuine !== undefined && genuine.status?.appliedGeneration === genuine.spec.position.generation;
     if (genuine && isTold(genuine, session.name, order)) {
-      if (order.plan && lacksContent(genuine)) await sendBundles(session, order.plan, true);
+      if (order.plan && lacksContent(genuine)) {
+        const spent = await sendBundles(session, order.plan, true);
+        if (spent) return { outcome: 'held', ...spent };
+      }
       const left = leftOn(session, name, genuine.spec).filter((ref) => !order.staying?.has(refKey(ref)));
       if (left.length > 0) {
         const { signature: _signature, ...said } = genuine.spec;
@@ -235,7 +242,8 @@ export function createDispatcher(
       ...(order.plan ? applyOn(order.plan, session.name) : authorOf(order, genuine)),
       publicKey: identity.publicKey,
     });
-    await sendBundles(session, order.plan, false);
+    const spent = await sendBundles(session, order.plan, false);
+    if (spent) return { outcome: 'held', ...spent };
     await write(session, name, present, spec);
     runtime.log.info('dispatched', {
       spoke: session.name,
@@ -348,19 +356,21 @@ export function createDispatcher(
   /**
    * Content has the name of its digest: what is there already is the same, unless the spoke says that it is not. Several
    * bundles are compared by name first, so that an upload that broke off goes on where it was, and a change of a large intent
-   * sends what changed only.
+   * sends what changed only. Where the spoke's bytes are spent before the last one, it says so.
    */
   async function sendBundles(
     session: SpokeSession,
     plan: Plan | undefined,
     overwrite: boolean,
-  ): Promise<void> {
+  ): Promise<BudgetSpent | undefined> {
     const { client } = session;
     const bundles = plan?.bundles ?? [];
     const there = bundles.length > 1 && !overwrite ? await bundlesThere(session) : undefined;
     for (const bundle of bundles) {
       const { namespace = '', name = '' } = bundle.metadata;
       if (there?.has(name)) continue;
+      const spent = byteBudget.spend(session.name, bundle.spec.data.length);
+      if (spent) return spent;
       try {
         await put(session, 'POST', BUNDLES.resource, bundle);
       } catch (error) {
@@ -372,6 +382,7 @@ export function createDispatcher(
         });
       }
     }
+    return undefined;
   }
 
   /** Names of the bundles on a spoke, without their content. */

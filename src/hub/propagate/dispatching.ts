@@ -139,6 +139,10 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
         noteProblem(item, spoke, undefined);
         return undefined;
       }
+      if (result.outcome === 'held' && result.againMs !== undefined) {
+        noteProblem(item, spoke, result.message, 'late');
+        return { requeueAfterMs: result.againMs };
+      }
       if (result.outcome === 'held') noteProblem(item, spoke, result.message);
       else noteProblem(item, spoke, result.unproven, 'unproven');
       if (result.outcome === 'behind') {

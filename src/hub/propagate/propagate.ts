@@ -4,8 +4,10 @@ import { startController } from '../../kube/controller-loop.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { parseQuantity, quantityNumber } from '../../schema/quantity.ts';
 import { readingRights } from '../author/index.ts';
 import { foreseenRefusals, spokeContracts } from '../contract/index.ts';
+import { createByteBudget } from '../dispatch/byte-budget.ts';
 import { createDispatcher, isObjectedTo } from '../dispatch/dispatcher.ts';
 import type { HubIdentity } from '../dispatch/identity.ts';
 import { createLanes } from '../dispatch/lanes.ts';
@@ -178,6 +180,10 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     identity,
     epoch,
     async (ref) => !deciding.isHandedOn(ref) && sources.exists(ref),
+    createByteBudget(runtime.clock, (spoke) => {
+      const size = parseQuantity(inventory.get(spoke)?.spec.bytesPerHour);
+      return size && quantityNumber(size);
+    }),
   );
   const meeting = createMeeting({
     identity,
