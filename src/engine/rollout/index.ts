@@ -32,7 +32,7 @@ export {
   windowProblems,
 } from './maintenance-window.ts';
 export { memorable } from './memory.ts';
-export { shifted } from './shifted.ts';
+export { lastStamp, shifted } from './shifted.ts';
 export { stagesAhead } from './stage-assignment.ts';
 export {
   NO_REVISION,

@@ -1,5 +1,19 @@
 import type { ClusterProgress, Mark, MetricProgress, RolloutState, StageProgress } from './state.ts';
 
+/** The latest time at which something happened of which the state tells. */
+export function lastStamp({ startedAt, finishedAt, stages, clusters }: RolloutState): number {
+  const ofStages = stages.flatMap(({ metrics, ...stage }) => [
+    ...[stage.startedAt, stage.doneAt, stage.askedAt, stage.healthySince, stage.batchDoneAt],
+    ...Object.values(metrics).flatMap((metric) => [metric.sampledAt, metric.askedAt]),
+  ]);
+  const ofClusters = Object.values(clusters).flatMap((cluster) => [
+    ...[cluster.startedAt, cluster.doneAt, cluster.awaySince, cluster.readySince],
+    ...[cluster.degradedSince, cluster.heldAt],
+  ]);
+  const all = [startedAt, finishedAt, ...ofStages, ...ofClusters];
+  return all.reduce((last: number, at) => Math.max(last, at ?? last), startedAt);
+}
+
 /**
  * The state as it would be had all of it happened so many milliseconds later (earlier where that is negative): what becomes of it when
  * the wall clock was set. Who waits then waits as long as before, and what has lasted for a while has lasted no longer. Messages that name

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type RolloutState, step } from '../../engine/rollout/index.ts';
 import { virtualRuntime } from '../../runtime/index.ts';
 import type { RolloutEntry } from './entry.ts';
-import { followClock } from './followed-clock.ts';
+import { followClock, readBack } from './followed-clock.ts';
 import { EMPTY_RECORD } from './store.ts';
 
 const MINUTE = 60_000;
@@ -54,4 +54,20 @@ it('moves one that failed as well: it can be tried again', () => {
   clock.jump(60 * MINUTE);
   followClock(entry, clock);
   expect(entry.record.state?.startedAt).toBe(startedAt + 60 * MINUTE);
+});
+
+it('takes what a hub reads back from a time to come as having happened now', async () => {
+  const entry = entryOf();
+  const state = entry.record.state as RolloutState;
+  expect(readBack(state, clock)).toEqual(state);
+  await clock.advance(MINUTE);
+  const written: RolloutState = {
+    ...state,
+    stages: state.stages.map((stage) => ({ ...stage, healthySince: clock.now() })),
+  };
+  clock.jump(-60 * MINUTE);
+  const { startedAt, stages, nextStartAt } = readBack(written, clock);
+  expect(stages[0]?.healthySince).toBe(clock.now());
+  expect(startedAt).toBe(clock.now() - MINUTE);
+  expect(nextStartAt).toBe(clock.now());
 });

@@ -1,4 +1,4 @@
-import { shifted } from '../../engine/rollout/index.ts';
+import { lastStamp, type RolloutState, recoverRollout, shifted } from '../../engine/rollout/index.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { RolloutEntry } from './entry.ts';
 import { isUnderWay } from './sight.ts';
@@ -21,10 +21,21 @@ export function followClock(
   if (!before || !state) return;
   const by = present.wall - before.wall - (present.monotonic - before.monotonic);
   if (Math.abs(by) < SLEWED_MS) return;
-  const isOver = state.phase === 'Succeeded' && !isUnderWay(state);
   // At once: what this look comes to may not be written down, and the next one would not know.
-  entry.record = {
-    ...entry.record,
-    state: isOver ? { ...state, nextStartAt: state.nextStartAt + by } : shifted(state, by),
-  };
+  entry.record = { ...entry.record, state: following(state, by) };
+}
+
+/**
+ * What a hub that starts reads back. What happened at a time that is to come was written before the clock was set back, nobody knows by
+ * how much: it counts as having happened now.
+ */
+export function readBack(stored: RolloutState, clock: Pick<Clock, 'now'>): RolloutState {
+  const state = recoverRollout(stored);
+  const ahead = lastStamp(state) - clock.now();
+  return ahead < SLEWED_MS ? state : following(state, -ahead);
+}
+
+function following(state: RolloutState, by: number): RolloutState {
+  const isOver = state.phase === 'Succeeded' && !isUnderWay(state);
+  return isOver ? { ...state, nextStartAt: state.nextStartAt + by } : shifted(state, by);
 }

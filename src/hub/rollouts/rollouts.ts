@@ -5,7 +5,6 @@ import {
   memorable,
   type RolloutEffect,
   type RolloutEvent,
-  recoverRollout,
   revisionDigest,
   revisionToRestore,
   step,
@@ -23,7 +22,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import { canonicalJson } from '../../schema/json.ts';
 import { type ActionOutcome, eventOf, followRolloutActions, outcomeOf } from './actions.ts';
 import type { RolledOut, RolloutEntry, RolloutRequest } from './entry.ts';
-import { followClock } from './followed-clock.ts';
+import { followClock, readBack } from './followed-clock.ts';
 import { followIncidents } from './incidents.ts';
 import type { RolloutAction } from './kinds.ts';
 import type { Measure } from './measuring.ts';
@@ -93,7 +92,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     const stored = await store.read(request.dispatch);
     const record = stored && {
       ...stored,
-      ...(stored.state === undefined ? {} : { state: recoverRollout(stored.state) }),
+      ...(stored.state === undefined ? {} : { state: readBack(stored.state, clock) }),
     };
     const entry: RolloutEntry = {
       record: record ?? EMPTY_RECORD,
