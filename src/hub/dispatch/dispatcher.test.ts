@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Cluster } from '../../dialects/kubevela/types.ts';
 import { dispatchName } from '../../engine/dispatch/index.ts';
+import type { Plan } from '../../engine/plan/plan.ts';
 import { notFound } from '../../kube/status-error.ts';
 import { virtualRuntime } from '../../runtime/index.ts';
 import type { SpokeSession } from '../fleet.ts';
@@ -30,15 +31,11 @@ function spokeSaying(word: Cluster['status']): SpokeSession {
   return told as unknown as SpokeSession;
 }
 
-function dispatcher(): ReturnType<typeof createDispatcher> {
+function dispatcher(
+  stillAtHub: () => Promise<boolean> = async () => false,
+): ReturnType<typeof createDispatcher> {
   const identity = { ...createSigningKey(), lineage: 'l', epoch: 1 };
-  return createDispatcher(
-    virtualRuntime(1),
-    identity,
-    () => 1,
-    async () => false,
-    { spend: () => undefined },
-  );
+  return createDispatcher(virtualRuntime(1), identity, () => 1, stillAtHub, { spend: () => undefined });
 }
 
 it('forgets a spoke that has nothing of what is taken away', async () => {
@@ -50,5 +47,23 @@ it('looks again where the spoke says meanwhile that it keeps what an order broug
   const word = { dispatches: [{ name: dispatchName(source), generation: 1, kept }] };
   expect(await dispatcher().send(spokeSaying(word as unknown as Cluster['status']), AWAY)).toEqual({
     outcome: 'behind',
+  });
+});
+
+it('counts what a spoke keeps of an order that somebody deleted there when it takes away by selecting less', async () => {
+  const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name });
+  const word = {
+    dispatches: [{ name: dispatchName(source), generation: 1, kept: ['a', 'b', 'c', 'd'].map(ref) }],
+  };
+  const plan = { objects: [ref('a')], deletionBudget: '50%' } as unknown as Plan;
+  const session = {
+    name: 'a',
+    dispatch: () => undefined,
+    cluster: () => ({ status: word }),
+    client: {},
+  } as unknown as SpokeSession;
+  expect(await dispatcher(async () => true).send(session, { ...AWAY, plan })).toMatchObject({
+    outcome: 'held',
+    message: expect.stringContaining('would remove 3 of 4 objects'),
   });
 });

@@ -46,6 +46,8 @@ export interface Order {
   readonly hold?: boolean;
   /** Keys of objects that are not ordered away yet, though it does not want them: another order is to have them first. */
   readonly staying?: ReadonlySet<string>;
+  /** Why it is not given now. What the spoke has is looked at all the same: it may prove that the hub was restored. */
+  readonly withheld?: string;
   /** An earlier order that says the same stands. */
   readonly mayStand?: boolean;
   /** The hub's own objects behind the order, packed; '' where they are gone. Asked for when the order is written only. */
@@ -172,6 +174,7 @@ export function createDispatcher(
     order: Order,
     { name, present, genuine, kept }: OnSpoke,
   ): Promise<DispatchOutcome> {
+    if (order.withheld !== undefined) return { outcome: 'held', message: order.withheld };
     const carriedOut =
       genuine !== undefined && genuine.status?.appliedGeneration === genuine.spec.position.generation;
     if (genuine && isTold(genuine, session.name, order)) {
@@ -214,7 +217,7 @@ export function createDispatcher(
     }
     const objects = order.plan?.objects ?? [];
     const overBudget = order.plan
-      ? await deselectedBeyondBudget(genuine, objects, order.plan.deletionBudget)
+      ? await deselectedBeyondBudget(genuine?.spec ?? kept, objects, order.plan.deletionBudget)
       : undefined;
     if (overBudget !== undefined) return { outcome: 'held', message: overBudget };
     const reason = order.plan
@@ -337,11 +340,11 @@ export function createDispatcher(
 
   /** Removing many objects by a change of the selection is more often a slip than meant. Objects deleted at the hub do not count. */
   async function deselectedBeyondBudget(
-    present: Dispatch | undefined,
+    present: Pick<DispatchSpec, 'objects'> | undefined,
     next: readonly ObjectRef[],
     budget: number | string,
   ): Promise<string | undefined> {
-    const before = present?.spec.objects ?? [];
+    const before = present?.objects ?? [];
     const staying = new Set(next.map(refKey));
     const leaving = before.filter((ref) => !staying.has(refKey(ref)));
     if (leaving.length === 0) return undefined;

@@ -44,6 +44,8 @@ export interface Dispatching {
   awaitingWordOf(spoke: string): readonly string[];
   /** What a spoke says of orders of this hub and cannot show; undefined where there is nothing of the kind. */
   claimOf(spoke: string): string | undefined;
+  /** Forgets what spokes that are gone said of themselves. */
+  keep(has: (spoke: string) => boolean): void;
 }
 
 export function createDispatching(options: DispatchingOptions): Dispatching {
@@ -102,8 +104,8 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       if (held.message !== undefined) noteProblem(item, spoke, held.message);
       return { requeueAfterMs: held.againMs };
     }
-    if (held && held.why !== 'staying') {
-      noteProblem(item, spoke, held.why === 'suspended' ? held.message : undefined);
+    if (held?.why === 'kept' || held?.why === 'turn') {
+      noteProblem(item, spoke, undefined);
       return undefined;
     }
     const order = orderOf(item, spoke);
@@ -123,7 +125,8 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
         ...order,
         source,
         mayStand: item.orders === undefined,
-        ...(held ? { staying: held.keys } : {}),
+        ...(held?.why === 'staying' ? { staying: held.keys } : {}),
+        ...(held?.why === 'suspended' ? { withheld: held.message } : {}),
         ...(inventory.leaving(spoke) === 'release' || item.release || releases(intent)
           ? { release: true }
           : {}),
@@ -169,12 +172,15 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       );
       throw error;
     }
-    return held && { requeueAfterMs: held.againMs };
+    return held?.why === 'staying' ? { requeueAfterMs: held.againMs } : undefined;
   }
 
   return {
     bring,
     claimOf,
+    keep(has): void {
+      for (const spoke of claimed.keys()) if (!has(spoke)) claimed.delete(spoke);
+    },
     isLikelyThere(item, spoke): boolean {
       const { plan, orders, retracting } = item;
       const spec = fleet.session(spoke)?.dispatch(item.dispatch)?.spec;
