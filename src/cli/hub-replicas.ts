@@ -1,9 +1,11 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import type { SpokeCluster } from '../dialects/kubevela/types.ts';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import { admits } from '../hub/join/index.ts';
 import type { Client } from '../kube/client.ts';
 import { type LeadershipOptions, type LedWork, startLeadership } from '../kube/leadership.ts';
-import type { PeerOptions } from '../link/index.ts';
+import type { PeerOptions, TunnelListener } from '../link/index.ts';
 import { sleep } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -67,6 +69,23 @@ export async function leadHub(
     }
     return undefined;
   }
+}
+
+/**
+ * Cuts who is no longer welcome at this replica, by what it sees itself of the SpokeClusters: the replica that leads tells the others
+ * as well, but may not reach them, and for a while none may lead.
+ */
+export function keepOut(
+  listener: Pick<TunnelListener, 'links' | 'disconnect'>,
+): (name: string, cluster: SpokeCluster | undefined) => void {
+  return (name, cluster) => {
+    const decision = admits(cluster, name);
+    if (decision.allowed) return;
+    // A cluster that the hub reaches by itself is reached through the replica that leads: that link is no spoke's to lose.
+    const mayDial = cluster === undefined || cluster.spec.credential.type === 'tunnel';
+    if (mayDial || listener.links.get(name)?.state.reason === 'Connected')
+      listener.disconnect(name, decision.message);
+  };
 }
 
 /** The link listeners of all replicas. A name that stands for several addresses (a headless Service) means all of them. */

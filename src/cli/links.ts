@@ -74,7 +74,8 @@ export function createLinks(runtime: Runtime): Links {
       changed();
     },
     forget(spoke: string): void {
-      if (!tunnels.delete(spoke)) return;
+      tunnels.delete(spoke);
+      // One without a link may be about to be let in.
       for (const listener of forgetting) listener(spoke);
     },
   };

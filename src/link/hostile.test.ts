@@ -232,6 +232,28 @@ describe('a spoke that means harm', () => {
   });
 });
 
+describe('a user of a link who means harm', () => {
+  it('cannot speak of the link itself in the place of the hub', async () => {
+    const hub = await startHub();
+    const keyStore = await enrolled('one');
+    startSpoke(hub.port, { keyStore });
+    const link = await hub.up('one');
+    const { stored } = keyStore;
+    for (const path of ['/link/renewal', '/link/renewal?x', '/link/accepted', '/link/refused', '/link/']) {
+      await expect(ask(link, path)).rejects.toMatchObject({ code: 404 });
+      await expect(ask(link, path, '{}')).rejects.toMatchObject({ code: 404 });
+    }
+    const { certificate } = await issueCertificate(runtime, otherCa, {
+      ...spokeSubject('one'),
+      usage: 'client',
+      lifetimeMs: HOUR,
+    });
+    await expect(ask(link, '/link/certificate', JSON.stringify({ certificate }))).rejects.toThrow('/link/');
+    expect(keyStore.stored).toBe(stored);
+    expect(await ask(link, '/linked')).toBe('GET /linked ');
+  });
+});
+
 describe('all spokes coming back at once', () => {
   it('are let in a few at a time, and the links that are up stay up', async () => {
     const hub = await startHub({ maxAdmissions: 4 });

@@ -159,10 +159,11 @@ export function startPeers(
     if (!isObject(value)) return;
     const { spoke, here } = value;
     if (typeof spoke !== 'string') return;
-    if (here === true && !peer.spokes.has(spoke)) {
+    if (here === true) {
+      // Also of one that it had before: it may have been gone in between, and been cut here since.
       peer.spokes.add(spoke);
       events.onHeld(spoke, peer);
-    } else if (here !== true && peer.spokes.delete(spoke))
+    } else if (peer.spokes.delete(spoke))
       events.onReleased(spoke, peer, `the replica ${peer.replica} of the hub lost its connection`);
   }
 

@@ -1,10 +1,12 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import type { Handler, Response, Upgraded, Upgrader } from '../kube/exchange.ts';
+import type { Handler, Request, Response, Upgraded, Upgrader } from '../kube/exchange.ts';
+import { failure } from '../kube/status-error.ts';
 import { http2Handler, http2Upgrader, type StreamCounts } from '../kube/wire/index.ts';
 import { errorText, type Runtime, type Timer } from '../runtime/index.ts';
 import { type Link, LinkDown, type LinkStats, linkStatus } from './link.ts';
 import type { LinkReason } from './reasons.ts';
+import { LINK_PATHS } from './tunnel-protocol.ts';
 
 /** One connection that a spoke dialled, from the accepted socket on. */
 export interface Connection {
@@ -126,7 +128,8 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
     polling = undefined;
   }
 
-  async function upgrade(request: Parameters<Upgrader>[0]): Promise<Upgraded | Response> {
+  async function upgrade(request: Request): Promise<Upgraded | Response> {
+    refuseLinkPath(request);
     for (;;) {
       if (link.local !== undefined) return link.local.upgrade(request);
       const [holder] = holders;
@@ -140,6 +143,7 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
   const link: { -readonly [P in keyof TunnelLink]: TunnelLink[P] } = {
     spoke,
     async handler(request): Promise<Response> {
+      refuseLinkPath(request);
       for (;;) {
         if (link.local !== undefined) return link.local.handler(request);
         const [holder] = holders;
@@ -210,4 +214,13 @@ export function tunnelLink(runtime: Runtime, spoke: string): TunnelLink {
     link.state = state;
   });
   return link;
+}
+
+/**
+ * What hub and spoke say about the link itself goes over the connection, and never comes from whoever uses the link: they would ask
+ * for a new key in the hub's place, or give the spoke a certificate that no hub believes.
+ */
+function refuseLinkPath({ path }: Request): void {
+  if (path.startsWith(LINK_PATHS.prefix))
+    throw failure(404, 'NotFound', `the API has no ${LINK_PATHS.prefix}`);
 }

@@ -76,6 +76,23 @@ describe('a link in a WebSocket', () => {
   });
 });
 
+describe('a peer that pings without end and reads no answer', () => {
+  it('has no more kept for it than fits', async () => {
+    const [a, b] = duplexPair();
+    const stream = webSocketStream(b, undefined);
+    stream.resume();
+    const ping = Buffer.from([0x89, 0xfd, 0, 0, 0, 0, ...Buffer.alloc(125)]);
+    const pings = Buffer.concat(Array.from({ length: 1_000 }, () => ping));
+    for (let times = 0; times < 5; times++) {
+      a.write(pings);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(b.writableLength).toBeLessThan(200_000);
+    a.resume();
+    stream.destroy();
+  });
+});
+
 describe('frameReader', () => {
   it.each([
     ['unmasked', [0x82, 1, 0]],

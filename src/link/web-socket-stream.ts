@@ -121,7 +121,9 @@ export function webSocketStream(socket: Duplex, masks: Random | undefined): Dupl
         if (payload.byteLength > 0 && !stream.push(payload)) blocked = true;
         return;
       case OPCODES.ping:
-        if (!closing && !socket.writableEnded) socket.write(frame(OPCODES.pong, [payload], masks));
+        // Who does not read the answers gets no more of them: they would pile up here.
+        if (!closing && !socket.writableEnded && !socket.writableNeedDrain)
+          socket.write(frame(OPCODES.pong, [payload], masks));
         return;
       case OPCODES.close:
         stream.push(null);

@@ -31,7 +31,7 @@ import { processAmbient } from '../ambient.ts';
 import { linkCertificates, serverCertificates } from '../certificates.ts';
 import { checkEngagedFlags, type EngagedFlags, startEngaged } from '../engaged.ts';
 import { type Engine, startEngine } from '../engine.ts';
-import { type LeaseTiming, leadHub, peersAt } from '../hub-replicas.ts';
+import { keepOut, type LeaseTiming, leadHub, peersAt } from '../hub-replicas.ts';
 import { openCluster } from '../join/cluster-access.ts';
 import { durationOf } from '../join/duration.ts';
 import { type JoinedHub, mergeJoins, readJoin, spokeNamed, tokenFor } from '../join/join-file.ts';
@@ -160,11 +160,11 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
       ? options.standBy === true || (role === 'spoke' && turns.turns === true)
         ? await runInTurn(runtime, client, turns, begin)
         : await runAlone(begin, listen)
-      : await runReplica(runtime, client, turns, begin, listen, async () => {
+      : await runReplica(runtime, client, turns, begin, listen, async (listener) => {
           // Whoever leads: what people have open here outlives a change of that.
           const access = await startAccess(runtime, {
             client,
-            members: followedMembers(runtime, client, links),
+            members: followedMembers(runtime, client, links, keepOut(listener)),
             rules,
           });
           const people = await listenForPeople(runtime, client, access, ownName, options);
@@ -249,7 +249,7 @@ async function runReplica(
   timing: LeaseTiming,
   begin: () => Promise<Led>,
   listen: () => Promise<TunnelListener | undefined>,
-  letIn: () => Promise<{ stop(): Promise<void> }>,
+  letIn: (listener: TunnelListener) => Promise<{ stop(): Promise<void> }>,
 ): Promise<RunningHub> {
   const listener = await listen();
   if (listener === undefined) throw new Error('--peer needs --link-port: replicas reach each other there');
@@ -259,7 +259,7 @@ async function runReplica(
     cutRefused(led, listener);
     return led;
   });
-  const people = await letIn();
+  const people = await letIn(listener);
   return {
     listener,
     async stop(): Promise<void> {

@@ -41,8 +41,17 @@ async function spokeOf(names: readonly string[], owner: string): Promise<Spoke> 
       owner: async () => `lineage of ${spoke.owner}`,
       dial: ({ name }, onState) => {
         log.push(name);
-        tell = onState;
-        return { state: up, close: async () => void log.push(`-${name}`) };
+        let state: DialerState = { phase: 'dialing', message: '' };
+        tell = (next) => {
+          state = next;
+          onState(next);
+        };
+        return {
+          get state(): DialerState {
+            return state;
+          },
+          close: async () => void log.push(`-${name}`),
+        };
       },
     }),
   };
@@ -69,6 +78,44 @@ describe('a spoke that knows several hubs', () => {
     say(away('NotAuthorized'));
     await runtime.clock.advance(1);
     expect(log).toEqual(['a', '-a', 'b', '-b', 'c']);
+  });
+
+  it('does not run in circles where none lets it in, and tries each of them again', async () => {
+    const { log, say, runtime, choice } = await spokeOf(['a', 'b'], 'a');
+    for (let times = 0; times < 110; times++) {
+      say(away('NotAuthorized'));
+      await runtime.clock.advance(300);
+    }
+    expect(log.filter((name) => !name.startsWith('-'))).toEqual(['a', 'b', 'a', 'b']);
+    say(up);
+    say(away('NotAuthorized'));
+    await runtime.clock.advance(1);
+    expect(choice.current?.name).toBe('a');
+  });
+
+  it('still goes to the next when it has looked again meanwhile', async () => {
+    const { log, say, runtime, choice } = await spokeOf(['a', 'b'], 'a');
+    say(away('ConnectionFailed'));
+    choice.reconsider();
+    await runtime.clock.advance(16_000);
+    expect(log).toEqual(['a', '-a', 'b']);
+    say(up);
+    choice.reconsider([hub('b'), hub('a')]);
+    await runtime.clock.advance(1);
+    say(up);
+    say(away('ConnectionClosed'));
+    choice.reconsider();
+    await runtime.clock.advance(61_000);
+    expect(choice.current?.name).toBe('b');
+  });
+
+  it('tries a hub that it comes to know while its own was never there', async () => {
+    const { log, say, runtime, choice } = await spokeOf(['a'], 'a');
+    say(away('ConnectionFailed'));
+    await runtime.clock.advance(60_000);
+    choice.reconsider([hub('a'), hub('b')]);
+    await runtime.clock.advance(16_000);
+    expect(log).toEqual(['a', '-a', 'b']);
   });
 
   it('waits out a grace before it leaves a hub that was there', async () => {

@@ -46,23 +46,34 @@ export function chooseHub(runtime: Runtime, options: HubChoiceOptions): HubChoic
   let owner: string | undefined;
   let timer: Timer | undefined;
   let closed = false;
+  /** Lineages of hubs that did not let the spoke in, since one did. Where all do not, each is given the time of one that is away. */
+  const refusing = new Set<string>();
   /** Changes of the connection come one after the other. */
   let turn: Promise<void> = Promise.resolve();
 
   function wait(ms: number, next: () => JoinedHub | undefined): void {
     timer?.cancel();
-    timer = clock.after(ms, () => move(next));
+    timer = clock.after(ms, () => {
+      timer = undefined;
+      move(next);
+    });
   }
 
   function move(next: () => JoinedHub | undefined): void {
-    timer?.cancel();
-    timer = undefined;
     turn = turn
       .then(async () => {
         if (closed) return;
         owner = await options.owner();
         const hub = next();
-        if (closed || (hub && current && isSameHub(hub, current.hub))) return;
+        if (closed) return;
+        if (hub && current && isSameHub(hub, current.hub)) {
+          // Whoever stays goes on waiting for what it waited for; it may not have known of another hub before.
+          if (hubs.length > 1 && !timer && current.dialer.state.phase !== 'up')
+            wait(PATIENCE_MS, () => after(hub));
+          return;
+        }
+        timer?.cancel();
+        timer = undefined;
         const before = current;
         current = undefined;
         await before?.dialer.close();
@@ -80,11 +91,14 @@ export function chooseHub(runtime: Runtime, options: HubChoiceOptions): HubChoic
       if (closed || current?.hub !== hub || hubs.length < 2) return;
       if (state.phase === 'up') {
         wasUp = true;
+        refusing.clear();
         timer?.cancel();
         timer = undefined;
         if (owner !== undefined && owner !== hub.trust.lineage && hubs.some(isOwner)) wait(RETURN_MS, first);
-      } else if (state.phase === 'waiting' && isRejection(state.reason)) move(() => after(hub));
-      else if (wasUp && state.phase !== 'stopped') {
+      } else if (state.phase === 'waiting' && isRejection(state.reason)) {
+        refusing.add(hub.trust.lineage);
+        if (hubs.some(({ trust }) => !refusing.has(trust.lineage))) move(() => after(hub));
+      } else if (wasUp && state.phase !== 'stopped') {
         wasUp = false;
         wait(options.graceMs ?? 60_000, () => after(hub));
       }
@@ -108,6 +122,7 @@ export function chooseHub(runtime: Runtime, options: HubChoiceOptions): HubChoic
     },
     reconsider(next): void {
       if (next) hubs = next;
+      refusing.clear();
       move(first);
     },
     async close(): Promise<void> {

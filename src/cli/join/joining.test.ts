@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ApiServer, createApiServer, memoryDriver } from '../../apiserver/index.ts';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
+import { followedMembers } from '../../hub/access/index.ts';
 import {
   createBootstrapToken,
   decideEnrolment,
@@ -35,6 +36,7 @@ import {
 } from '../../link/index.ts';
 import { type Runtime, systemRuntime } from '../../runtime/index.ts';
 import { readTrust } from '../../spoke/trust.ts';
+import { keepOut } from '../hub-replicas.ts';
 import type { CredentialPlace, KeptCredentials } from '../key-store.ts';
 import { dialHub, listenForSpokes } from '../link-ends.ts';
 import { createLinks, type Links } from '../links.ts';
@@ -334,6 +336,31 @@ describe('a spoke that knows two hubs', () => {
   });
 });
 
+describe('a replica of the hub that nobody tells anything', () => {
+  it('[S15] cuts spokes that are no longer accepted, or that are gone', async () => {
+    const own = createLinks(runtime);
+    own.onTunnel((spoke) => void own.tunnel(spoke)?.onChange(wake));
+    const options = { name: 'replica', port: 0, directory: join(directory, 'replica') };
+    const replica = await listenForSpokes(runtime, client, own, options);
+    const members = followedMembers(runtime, client, own, keepOut(replica));
+    try {
+      for (const [name, leave, why] of [
+        ['edge', () => decideOn(runtime, client, 'edge', { deny: true }), 'does not accept spoke edge'],
+        ['core', () => client.delete(SPOKE_CLUSTERS, 'default', 'core'), 'the hub has no SpokeCluster core'],
+      ] as const) {
+        const spoke = dial(name, await hubWith({ [name]: await tokenFor(name) }));
+        await spoke.until(({ phase }) => phase === 'up');
+        await leave();
+        await spoke.until(refused(why));
+        expect(replica.links.get(name)).toBeUndefined();
+      }
+    } finally {
+      members.stop();
+      await replica.close();
+    }
+  });
+});
+
 describe('a spoke that comes with a token for many', () => {
   it('[S14] is let in when its request is approved and it is accepted, and not before', async () => {
     const spoke = dial('edge', await hubWith({ '*': await bootstrapToken() }));
@@ -363,6 +390,33 @@ describe('a spoke that comes with a token for many', () => {
     const approved = await hubWith({ '*': await bootstrapToken({ approved: true, names: ['edge*'] }) });
     await dial('edge', approved).until(refused('waits for approval'));
     await dial('core', approved).until(refused('for spokes named edge*'));
+  });
+
+  it('shares its name with no other that comes at once, wherever they are noted', async () => {
+    for (const namespaces of [
+      ['default', 'default'],
+      ['default', 'atoll-system'],
+    ]) {
+      const spoke = `edge-${namespaces[1]}`;
+      const enrolments = await Promise.all(
+        namespaces.map(async (namespace) => {
+          const options = { namespace, lifetimeMs: 60_000, names: ['*'], approved: true };
+          const token = await createBootstrapToken(runtime, client, options);
+          const { request } = await createSigningRequest(runtime, spokeSubject(spoke));
+          return { spoke, token, request, keyDigest: await requestKeyDigest(request) };
+        }),
+      );
+      const decide = (): Promise<unknown[]> =>
+        Promise.all(
+          enrolments.map(async (one) => {
+            const decision = await decideEnrolment(runtime, client, one);
+            return decision === true || (decision !== false && decision.allowed);
+          }),
+        );
+      expect((await decide()).filter((allowed) => allowed).length).toBeLessThan(2);
+      expect((await decide()).filter((allowed) => allowed).length).toBeLessThan(2);
+      expect((await pendingRequests(client, spoke)).length).toBeGreaterThan(0);
+    }
   });
 
   it('stays out when it is denied', async () => {

@@ -33,8 +33,8 @@ const HOUR_MS = 3_600_000;
  * otherwise it could never be written.
  */
 export function spend(allowance: Allowance, spent: Spent, now: number, bytes: number): Spending {
-  const minute = now < spent.minute.since + MINUTE_MS ? spent.minute : { since: now, objects: 0 };
-  const hour = now < spent.hour.since + HOUR_MS ? spent.hour : { since: now, bytes: 0 };
+  const minute = isWithin(now, spent.minute.since, MINUTE_MS) ? spent.minute : { since: now, objects: 0 };
+  const hour = isWithin(now, spent.hour.since, HOUR_MS) ? spent.hour : { since: now, bytes: 0 };
   const { objectsPerMinute, bytesPerHour } = allowance;
   if (objectsPerMinute !== undefined && minute.objects >= objectsPerMinute)
     return { spent, refused: 'RateLimited', retryAt: minute.since + MINUTE_MS };
@@ -46,4 +46,9 @@ export function spend(allowance: Allowance, spent: Spent, now: number, bytes: nu
       hour: { since: hour.since, bytes: hour.bytes + bytes },
     },
   };
+}
+
+/** A clock that was set back begins anew: nothing waits for a time that was wrong. */
+function isWithin(now: number, since: number, lengthMs: number): boolean {
+  return now >= since && now < since + lengthMs;
 }

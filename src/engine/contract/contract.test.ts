@@ -87,6 +87,27 @@ describe('a contract', () => {
     expect(ask([scope], request(object('ClusterRole', '', 'x', web)))).toBe('c0 spec.allow NotAllowed');
   });
 
+  it('[K22] an order brings nothing into its scope, nor out of what is denied, by other labels', () => {
+    const [plain, web] = [
+      object('ConfigMap', 'shop', 'x'),
+      object('ConfigMap', 'shop', 'x', { tier: 'web' }),
+    ];
+    const labelSelector = { matchLabels: { tier: 'web' } };
+    const [scope, hands] = [{ allow: [{ labelSelector }] }, { deny: [{ labelSelector }] }];
+    const adopt = (wanted: KubeObject, live: KubeObject): string =>
+      ask([scope], request(wanted, { verb: 'adopt', oldObject: live }));
+    expect(adopt(web, plain)).toBe('c0 spec.allow NotAllowed');
+    expect(adopt(plain, web)).toBe('c0 spec.allow NotAllowed');
+    expect(adopt(web, web)).toBe('allow');
+    // Whose label somebody took away on the cluster: it was made in the scope, and is kept up.
+    expect(ask([scope], request(web, { oldObject: plain }))).toBe('allow');
+    for (const verb of ['apply', 'adopt'] as const) {
+      expect(ask([hands], request(plain, { verb, oldObject: web }))).toBe('c0 spec.deny[0] Denied');
+      expect(ask([hands], request(web, { verb, oldObject: plain }))).toBe('c0 spec.deny[0] Denied');
+      expect(ask([hands], request(plain, { verb, oldObject: plain }))).toBe('allow');
+    }
+  });
+
   it('[K124] says which kinds a cluster accepts; a kind without group is the narrower reading', () => {
     const allow = [{ kinds: [{ kind: 'ConfigMap' }, { group: 'apps', kind: '*' }] }];
     expect(ask([{ allow }], request(map))).toBe('allow');
@@ -340,6 +361,14 @@ describe('an allowance', () => {
     expect(at(60_000, 70)).toBe('ok');
     expect(at(61_000, 20)).toBe('ByteBudgetSpent until 3600000');
     expect(at(3_600_000, 20)).toBe('ok');
+  });
+
+  it('waits for no time that a clock was wrong about', () => {
+    const allowance = { objectsPerMinute: 1, bytesPerHour: 10 };
+    const later = 1_000_000_000_000;
+    const { spent } = spend(allowance, NOTHING_SPENT, later, 10);
+    expect(spend(allowance, spent, later + 1, 1).refused).toBe('RateLimited');
+    expect(spend(allowance, spent, 1_000, 10).refused).toBeUndefined();
   });
 
   it('lets something larger than a whole hour through as its first', () => {

@@ -135,9 +135,12 @@ function allowanceOf({ rate }: SpokeContractSpec, problems: string[]): Allowance
 export interface Asked {
   readonly verb: ContractVerb;
   readonly ref: ObjectRef;
-  readonly labels: KubeObject['metadata']['labels'];
+  /** As they shall be, and as they are where that counts: what is allowed fits with all of them, what is denied with one. */
+  readonly labels: readonly Labels[];
   readonly author: Author | undefined;
 }
+
+export type Labels = KubeObject['metadata']['labels'];
 
 /**
  * Whether a clause is about something. Where it leaves the group of a kind out, `narrow` takes it for the core group and
@@ -154,7 +157,10 @@ export function clauseFits({ spec, selector }: Clause, asked: Asked, narrow: boo
     );
     if (!fits) return false;
   }
-  if (selector !== undefined && !matchesSelector(selector, asked.labels)) return false;
+  if (selector !== undefined) {
+    const fits = (labels: Labels): boolean => matchesSelector(selector, labels);
+    if (narrow ? !asked.labels.every(fits) : !asked.labels.some(fits)) return false;
+  }
   return authorFits(authors, asked.author);
 }
 
@@ -169,7 +175,7 @@ export function authorFits(selector: AuthorSelector | undefined, author: Author 
 }
 
 /** Whether the owner keeps an object, by what it is and by these labels. */
-export function isKept({ spec, selector }: Kept, ref: ObjectRef, labels: Asked['labels']): boolean {
+export function isKept({ spec, selector }: Kept, ref: ObjectRef, labels: Labels): boolean {
   const { group, kind } = gvkOf(ref);
   return (
     matchesGlob(spec.group ?? '*', group) &&

@@ -104,16 +104,18 @@ function standing(contract: Contract, request: ContractRequest): Finding | undef
   const [problem] = contract.problems;
   if (problem !== undefined) return found('spec', 'InvalidContract', problem);
   const { verb, ref, object, oldObject, author } = request;
-  const labels = (object ?? oldObject)?.metadata.labels;
+  const shallBe = (object ?? oldObject)?.metadata.labels;
+  const both = oldObject === undefined ? [shallBe] : [shallBe, oldObject.metadata.labels];
   const what = refText(ref);
   for (const one of verb === 'adopt' ? (['apply', 'adopt'] as const) : [verb]) {
-    const asked: Asked = { verb: one, ref, labels, author };
+    // What somebody else made is not brought into the scope by whoever takes it over.
+    const asked: Asked = { verb: one, ref, labels: verb === 'adopt' ? both : [shallBe], author };
     const named = contract.allow.filter((clause) => reaches(clause, ref));
     if (named.length === 0)
       return found('spec.allow', 'SystemNamespace', `${what} belongs to the cluster itself`);
     if (!named.some((clause) => clauseFits(clause, asked, true)))
       return found('spec.allow', 'NotAllowed', `${byWhom(author)} may not ${one} ${what}`);
-    const denied = contract.deny.findIndex((clause) => clauseFits(clause, asked, false));
+    const denied = contract.deny.findIndex((clause) => clauseFits(clause, { ...asked, labels: both }, false));
     if (denied >= 0)
       return found(`spec.deny[${denied}]`, 'Denied', `${byWhom(author)} may not ${one} ${what}`);
   }

@@ -4,6 +4,7 @@ import {
   type AccessGrantStatus,
   findGrant,
   type GrantedAct,
+  type GrantState,
   grantCovers,
   grantState,
 } from '../../engine/access/index.ts';
@@ -37,6 +38,7 @@ const COUNT_AFTER_MS = 10_000;
 const COUNT_ATTEMPTS = 8;
 /** Timers of JavaScript go no further; a clock that was set may have changed what time it is, too. */
 const LOOK_AGAIN_MS = 60_000;
+const ENDED = 'the grant that allowed it has ended';
 
 interface Uses {
   count: number;
@@ -54,38 +56,54 @@ export function startGrants(runtime: Runtime, client: Client, problem?: string):
   const streams = new Set<{ readonly act: GrantedAct; readonly cut: (why: string) => void }>();
   let counting: Timer | undefined;
   let looking: Timer | undefined;
+  /** States that are being written down. */
+  const writing = new Map<string, GrantState>();
+  let isDue = false;
   let stopped = false;
 
   copy.onChange(({ type, object }) => {
     if (type === 'deleted') uses.delete(nameOf(object));
-    look();
+    if (isDue || stopped) return;
+    // Of many changes at once one look sees all.
+    isDue = true;
+    clock.defer(look);
   });
 
   /** Judges every grant and every stream again, and once more when the next of them ends. */
   function look(): void {
+    isDue = false;
     if (stopped) return;
     looking?.cancel();
     looking = undefined;
     const now = clock.now();
+    const live: AccessGrant[] = [];
     let next = Number.POSITIVE_INFINITY;
     for (const grant of copy.list()) {
       const { state, message, until } = grantState(grant, now);
       if (until !== undefined) next = Math.min(next, until);
-      if (grant.status?.state !== state) write(grant, { state, message });
+      if (state === 'Live') live.push(grant);
+      if (grant.status?.state !== state && writing.get(nameOf(grant)) !== state)
+        write(grant, { state, message });
     }
     for (const stream of streams) {
-      if (findGrant(copy.list(), stream.act, now)) continue;
+      if (findGrant(live, stream.act, now)) continue;
       streams.delete(stream);
-      stream.cut('the grant that allowed it has ended');
+      stream.cut(ENDED);
     }
     if (next !== Number.POSITIVE_INFINITY)
       looking = clock.after(Math.max(0, Math.min(next - now, LOOK_AGAIN_MS)), look);
   }
 
-  function write(grant: AccessGrant, status: AccessGrantStatus): void {
+  function write(grant: AccessGrant, status: AccessGrantStatus & { readonly state: GrantState }): void {
+    const name = nameOf(grant);
+    const { state } = status;
+    writing.set(name, state);
     client
-      .patch(RESOURCE, '', nameOf(grant), 'merge', { status }, { subresource: 'status' })
-      .catch((error: unknown) => complain(nameOf(grant), error));
+      .patch(RESOURCE, '', name, 'merge', { status }, { subresource: 'status' })
+      .catch((error: unknown) => complain(name, error))
+      .finally(() => {
+        if (writing.get(name) === state) writing.delete(name);
+      });
   }
 
   function complain(grant: string, error: unknown): void {
@@ -147,9 +165,12 @@ export function startGrants(runtime: Runtime, client: Client, problem?: string):
     },
     nearest: (act) => copy.list().find((grant) => grantCovers(grant, act)),
     follow(act, cut) {
+      if (!findGrant(copy.list(), act, clock.now())) {
+        cut(ENDED);
+        return () => undefined;
+      }
       const stream = { act, cut };
       streams.add(stream);
-      look();
       return () => void streams.delete(stream);
     },
     stop() {

@@ -53,14 +53,24 @@ export interface KnownLinks {
 
 /**
  * As a replica knows them that need not be the hub: the SpokeClusters are followed by a watch, and each link is this replica's own or
- * leads on to the replica that has it. Who leads makes no difference here.
+ * leads on to the replica that has it. Who leads makes no difference here. `onCluster` hears of each name about which something
+ * changed, with the cluster that it stands for now.
  */
-export function followedMembers(runtime: Runtime, client: Client, links: KnownLinks): Members {
+export function followedMembers(
+  runtime: Runtime,
+  client: Client,
+  links: KnownLinks,
+  onCluster: (name: string, cluster: SpokeCluster | undefined) => void = () => undefined,
+): Members {
   const listeners = new Set<() => void>();
   const tell = (): void => {
     for (const listener of [...listeners]) listener();
   };
-  const known = followClusters(runtime, client, tell);
+  const known: ReturnType<typeof followClusters> = followClusters(runtime, client, ({ object }) => {
+    const { name = '' } = object.metadata;
+    onCluster(name, known.ownerOf(name));
+    tell();
+  });
   links.onChange(tell);
   return {
     cluster: known.ownerOf,

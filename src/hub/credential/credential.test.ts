@@ -25,6 +25,7 @@ interface WorldOptions {
   readonly files?: Readonly<Record<string, string>>;
   readonly secret?: () => string;
   readonly ambient?: false;
+  readonly resolve?: () => Promise<string[]>;
 }
 
 function world(options: WorldOptions = {}): World {
@@ -59,7 +60,7 @@ function world(options: WorldOptions = {}): World {
     credentials: credentials({
       client,
       now: () => made.now,
-      resolve: async () => ['10.0.0.5'],
+      resolve: options.resolve ?? (async () => ['10.0.0.5']),
       rules: {},
       ...(options.ambient === false ? {} : { ambient }),
     }),
@@ -358,6 +359,28 @@ describe('credentials of type kubeconfig', () => {
     await cloud.credentials.materialize(far);
     await cloud.credentials.materialize(far);
     expect(cloud.secretReads).toBe(2);
+  });
+
+  it('close no way that was good because names cannot be looked up just now', async () => {
+    const names: { found: string[] | undefined; server: string } = { found: undefined, server: 'far' };
+    const resolve = async (): Promise<string[]> => {
+      if (!names.found) throw new Error('SERVFAIL');
+      return names.found;
+    };
+    const secret = (): string => config('opaque').replace('far.test', `${names.server}.test`);
+    const { credentials: made } = world({ secret, resolve });
+    const isDirect = async (): Promise<boolean> => (await made.materialize(far)).way === 'direct';
+    expect(await isDirect()).toBe(false);
+    names.found = ['10.0.0.5'];
+    expect(await isDirect()).toBe(true);
+    names.found = undefined;
+    expect(await isDirect()).toBe(true);
+    names.server = 'elsewhere';
+    expect(await isDirect()).toBe(false);
+    names.server = 'far';
+    expect(await isDirect()).toBe(false);
+    names.found = ['169.254.169.254'];
+    expect(await isDirect()).toBe(false);
   });
 
   it.each([

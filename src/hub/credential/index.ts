@@ -4,7 +4,7 @@
  * made until it is due again, and lets go of it when the spoke answers 401.
  */
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
-import { checkEndpoint, checkProxy } from '../../kube/cluster-endpoint.ts';
+import { checkEndpoint, checkProxy, type Resolve } from '../../kube/cluster-endpoint.ts';
 import { errorText } from '../../runtime/log.ts';
 import { awsCredential } from './aws.ts';
 import { azureCredential } from './azure.ts';
@@ -13,6 +13,7 @@ import {
   type CredentialContext,
   CredentialError,
   type CredentialProvider,
+  type DirectWay,
   type Materialized,
 } from './credential.ts';
 import { gatewayCredential } from './gateway.ts';
@@ -56,6 +57,32 @@ export function credentials(context: CredentialContext): Credentials {
   const asked: CredentialContext = { ...context, ...(ambient === undefined ? {} : { ambient }) };
   const kept = new Map<string, { uid: string; generation: number; until: number; made: Materialized }>();
 
+  /** Addresses that were looked up and found good, by cluster. */
+  const passed = new Map<string, string>();
+
+  /** Why an endpoint may not be reached. That names cannot be looked up just now closes no way that was good before. */
+  async function refusalOf(spoke: SpokeCluster, { endpoint }: DirectWay): Promise<string | undefined> {
+    const { url, proxyUrl } = endpoint;
+    const key = keyOf(spoke.metadata.namespace ?? '', spoke.metadata.name ?? '');
+    const place = [spoke.metadata.uid, url, proxyUrl].join('\n');
+    let isUnresolved = false;
+    const resolve: Resolve = async (host) => {
+      try {
+        return await context.resolve(host);
+      } catch (error) {
+        isUnresolved = true;
+        throw error;
+      }
+    };
+    const refused =
+      (await checkEndpoint(url, resolve, context.rules)) ??
+      (proxyUrl === undefined ? undefined : await checkProxy(proxyUrl, resolve, context.rules));
+    if (refused !== undefined && isUnresolved && passed.get(key) === place) return undefined;
+    if (refused === undefined) passed.set(key, place);
+    else passed.delete(key);
+    return refused;
+  }
+
   async function make(spoke: SpokeCluster): Promise<Materialized> {
     const { credential } = spoke.spec;
     const arm = ['kubeconfig', 'aws', 'azure', 'gcp', 'tunnel'].find(
@@ -74,10 +101,7 @@ export function credentials(context: CredentialContext): Credentials {
     try {
       const made = await provider(asked, spoke);
       if (made.way !== 'direct') return made;
-      const { url, proxyUrl } = made.endpoint;
-      const refused =
-        (await checkEndpoint(url, context.resolve, context.rules)) ??
-        (proxyUrl === undefined ? undefined : await checkProxy(proxyUrl, context.resolve, context.rules));
+      const refused = await refusalOf(spoke, made);
       return refused === undefined ? made : failed(refused);
     } catch (error) {
       if (error instanceof CredentialError) return failed(error.message);
@@ -104,6 +128,7 @@ export function credentials(context: CredentialContext): Credentials {
     },
     forget(namespace: string, name: string): void {
       kept.delete(keyOf(namespace, name));
+      passed.delete(keyOf(namespace, name));
     },
   };
 }

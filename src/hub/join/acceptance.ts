@@ -30,10 +30,15 @@ export function tunnelCluster({ name, namespace, labels = {}, accepted }: NewSpo
 
 /** The SpokeCluster of a name: of several the oldest is the cluster. */
 export async function spokeClusterNamed(client: Reader, name: string): Promise<SpokeCluster | undefined> {
+  return (await spokeClustersNamed(client, name))[0];
+}
+
+/** All SpokeClusters of a name, the oldest first. */
+export async function spokeClustersNamed(client: Reader, name: string): Promise<SpokeCluster[]> {
   const list = await client.list<SpokeCluster>(SPOKE_CLUSTERS, '', {
     fieldSelector: `metadata.name=${name}`,
   });
-  return list.items.sort((a, b) => (ageKey(a) < ageKey(b) ? -1 : 1))[0];
+  return list.items.sort((a, b) => (ageKey(a) < ageKey(b) ? -1 : 1));
 }
 
 /** Whether the hub lets a spoke in, and why not. */

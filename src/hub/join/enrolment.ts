@@ -8,7 +8,7 @@ import type { SpokeDecision } from '../../link/index.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
-import { createSpokeCluster, spokeClusterNamed, tunnelCluster } from './acceptance.ts';
+import { createSpokeCluster, spokeClusterNamed, spokeClustersNamed, tunnelCluster } from './acceptance.ts';
 import { type BootstrapToken, isBootstrapToken, mayBeNamed, readBootstrapToken } from './bootstrap-token.ts';
 import { consumeJoinToken } from './join-token.ts';
 
@@ -64,18 +64,23 @@ async function ask(
     return refuse(`${many} wait at the hub already; at the hub: kubectl get csr`);
   }
   const cluster = await spokeClusterNamed(client, spoke);
-  // A name that somebody has is given to nobody without being asked for.
-  const approved = token.approved && cluster === undefined;
+  const accepted = token.approved && cluster === undefined;
+  // First: a request without a SpokeCluster would be one that nobody sees.
+  const isNew =
+    cluster === undefined &&
+    (await createSpokeCluster(client, tunnelCluster({ name: spoke, namespace: token.namespace, accepted })));
   await client.create(certificateSigningRequests, signingRequestObject(name, spoke, request, token.id));
-  if (cluster === undefined)
-    await createSpokeCluster(
-      client,
-      tunnelCluster({ name: spoke, namespace: token.namespace, accepted: approved }),
-    );
+  // A name that somebody has is given to nobody without being asked for, nor to either of two that come at once, which may
+  // have come to different namespaces, or replicas.
+  const approved = accepted && isNew && (await isTheOnlyOne(client, spoke));
   runtime.log.info('a spoke asks to join', { spoke, request: name, token: token.id, approved });
   if (!approved) return waiting(spoke);
   await decideRequest(runtime, client, name, 'Approved', `its token ${token.id} is approved`);
   return { allowed: true };
+}
+
+async function isTheOnlyOne(client: Client, spoke: string): Promise<boolean> {
+  return (await spokeClustersNamed(client, spoke)).length === 1;
 }
 
 async function decided(present: KubeObject, keyDigest: string, spoke: string): Promise<SpokeDecision> {

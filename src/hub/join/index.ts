@@ -5,6 +5,7 @@
  * and each renewal anew. Tokens are kept as digests, and end. Taking the acceptance back cuts what is open.
  */
 export {
+  admits,
   admitsSpoke,
   createSpokeCluster,
   type NewSpokeCluster,
