@@ -351,6 +351,39 @@ describe('replicas that go where there is room', () => {
   });
 });
 
+it('a request to divide anew does what can be done, and notes it, while something else cannot', async () => {
+  fleet = await simulateFleet(17, ['a']);
+  await openShop(fleet, [web('web', 2), web('stuck', 2)], null);
+  const selecting = (name: string): KubeObject =>
+    propagation(name, { resourceSelectors: [{ ...DEPLOYMENTS, name }] });
+  for (const name of ['stuck', 'web'])
+    await fleet.run(fleet.hub.client.create(PROPAGATIONS, selecting(name)));
+  await fleet.until(() => Object.keys({ ...shares(), ...shares('stuck') }).length === 1, 'placed');
+  await fleet.rest(5_000);
+  const resourceSelectors = [
+    { ...DEPLOYMENTS, name: 'stuck' },
+    { apiVersion: 'nobody.example/v1', kind: 'Nothing' },
+  ];
+  await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'stuck', { spec: { resourceSelectors } });
+  await fleet.rest(1_000);
+  const workloads = ['stuck', 'web'].map((name) => ({ ...DEPLOYMENTS, namespace: 'shop', name }));
+  await fleet.run(
+    fleet.hub.client.create(REBALANCES, {
+      apiVersion: 'atoll.dev/v1alpha1',
+      kind: 'Rebalance',
+      metadata: { name: 'once' },
+      spec: { workloads },
+    }),
+  );
+  const told = (): KubeObject['status'] => stored(fleet.hub, 'atoll.dev/rebalances/-/once')?.['status'];
+  await fleet.until(() => told() !== undefined, 'what is done');
+  expect(told()).toEqual({ results: [{ workload: workloads[1], result: 'Successful' }] });
+  await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'stuck', {
+    spec: { resourceSelectors: resourceSelectors.slice(0, 1) },
+  });
+  await fleet.until(() => JSON.stringify(told()).includes('finishTime'), 'the end');
+});
+
 describe('workloads that mind each other', () => {
   it('[A29] go to the same clusters, or to different ones', async () => {
     fleet = await simulateFleet(17, ['a', 'b', 'c']);

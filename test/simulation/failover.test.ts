@@ -124,6 +124,22 @@ describe('failover of a cluster', () => {
     },
   );
 
+  it.each([7_200_000, -7_200_000])('minds no clock that is set while a copy moves (%i)', async (byMs) => {
+    const failover = { cluster: { tolerationSeconds: 100_000 }, graceSeconds: 600 };
+    const home = await open({ failover }, ['a', 'b']);
+    fleet.cut(home === 'a' ? 'b' : 'a');
+    await taint(home, [{ key: 'maintenance', effect: 'NoSelect' }]);
+    await fleet.until(() => moves().join() === `${home} Leaving`, 'it is to move');
+    fleet.runtime.clock.jump(byMs);
+    await taint(home, [{ key: 'maintenance', effect: 'NoSelect', value: 'long' }]);
+    await fleet.rest(120_000);
+    await fleet.kill('hub');
+    await fleet.start('hub');
+    await fleet.rest(120_000);
+    expect([moves(), on()]).toEqual([[`${home} Leaving`], [home]]);
+    await fleet.until(() => on().length === 0, 'the end of its time', 600_000);
+  });
+
   it('goes at once where that is asked for, and never without someone where that is', async () => {
     const home = await open({ failover: { cluster: { purge: 'Directly' } } });
     await taint(home, [{ key: 'maintenance', effect: 'NoSelect' }]);

@@ -9,13 +9,14 @@ import {
   conditionOf,
   DISPATCHES,
   dispatchesOn,
+  PROPAGATIONS,
   type SimulatedFleet,
   simulateFleet,
   stored,
 } from './fleet.ts';
 import { faultyStorage } from './rig/faults.ts';
 import { observes } from './rig/oracle.ts';
-import { colour, openShop, paint, ready } from './shop.ts';
+import { colour, merge, openShop, paint, ready } from './shop.ts';
 
 const RECORDS = resourceIdOf(OWNERSHIP_RECORD);
 
@@ -96,6 +97,18 @@ describe('what a spoke says of orders of its hub, and cannot show', () => {
     await paint(fleet, fleet.hub, 'gold');
     await fleet.until(() => history() === '', 'the end of the word');
     await ready(fleet, 2);
+  });
+
+  it('fails no rollout', async () => {
+    await open();
+    const rollout = { stages: [{ name: 'canary', clusterNames: ['a'], soakSeconds: 120 }, { name: 'rest' }] };
+    await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', { spec: { rollout } });
+    await fleet.rest(5_000);
+    lie = (dispatch) =>
+      saying({ position: { ...order().spec.position, ...dispatch.status?.position, epoch: 7 } })(dispatch);
+    await paint(fleet, fleet.hub, 'blue');
+    await fleet.until(() => history() === 'False/UnprovenClaim', 'the word about the claim');
+    await fleet.until(() => colour(fleet.spoke('b')) === 'blue', 'the next stage', 180_000);
   });
 
   it('an order that another key signed in the name of the hub is written over', async () => {

@@ -243,6 +243,19 @@ describe('dividing replicas', () => {
       problem: 'no cluster is there for 3 replicas',
     });
   });
+
+  it('leaves what is divided as it is where something is no count', () => {
+    const clusters = [{ name: 'a', available: 1.5 }, { name: 'b' }, { name: 'c' }];
+    const division = divide({
+      total: 8,
+      clusters,
+      previous: { a: 3, b: 5 },
+      strategy: 'DynamicWeight',
+      key: 'k',
+    });
+    expect(division.problem).toContain('available of cluster a must be a whole number');
+    expect(division.clusters.map(({ replicas }) => replicas)).toEqual([3, 5, 0]);
+  });
 });
 
 const cluster = (index: number) =>

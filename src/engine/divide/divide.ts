@@ -4,6 +4,7 @@ import {
   type Division,
   type DivisionCluster,
   type DivisionRequest,
+  isCount,
   requestProblems,
   type Share,
 } from './request.ts';
@@ -17,7 +18,10 @@ export function divide(request: DivisionRequest): Division {
   const clusters = [...request.clusters].sort((a, b) => (a.name < b.name ? -1 : 1));
   const problems = requestProblems(request);
   if (problems.length > 0) {
-    const shares = clusters.map(({ name }) => ({ cluster: name, replicas: 0, reason: 'nothing is divided' }));
+    // A slip, or what one cluster says of itself, must not take away what runs.
+    const shares = clusters.map(({ name }) =>
+      share(name, kept(request.previous?.[name]), 'nothing is divided: what is there stays'),
+    );
     return { clusters: shares, unassigned: 0, problem: problems.join('; ') };
   }
   switch (request.strategy ?? 'Balanced') {
@@ -34,6 +38,10 @@ export function divide(request: DivisionRequest): Division {
     default:
       return byTiers(request, clusters);
   }
+}
+
+function kept(replicas: number | undefined): number {
+  return replicas !== undefined && isCount(replicas) ? replicas : 0;
 }
 
 function share(cluster: string, replicas: number, reason: string): Share {

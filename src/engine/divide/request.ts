@@ -105,11 +105,15 @@ export interface Share {
 /** Above this, counts and weights are taken for mistakes; below it, all arithmetic is exact. */
 export const MAX_COUNT: number = 2 ** 31 - 1;
 
+export function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= MAX_COUNT;
+}
+
 /** What is wrong with a request; empty where nothing is. */
 export function requestProblems(request: DivisionRequest): readonly string[] {
   const problems: string[] = [];
   const check = (what: string, of: string, value: number | undefined): void => {
-    if (value !== undefined && (!Number.isInteger(value) || value < 0 || value > MAX_COUNT))
+    if (value !== undefined && !isCount(value))
       problems.push(`${what}${of} must be a whole number from 0 to ${MAX_COUNT}, not ${value}`);
   };
   check('total', '', request.total);

@@ -11,6 +11,7 @@ import {
   mayBeLast,
   noFailover,
   preserveState,
+  shifted,
   stepFailover,
   UNREACHABLE_TAINT,
 } from './index.ts';
@@ -346,4 +347,27 @@ describe('descheduling', () => {
     const wrong = [{ cluster: 'a', replicas: 5, ready: 4, pending: [{ count: 9, since: 0 }] }];
     expect(deschedule(wrong, 300_000).capacity).toEqual({ a: 4 });
   });
+});
+
+it('a move that a clock began which was ahead holds up no other one, and lasts no longer', () => {
+  const move = { from: 'a', reason: 'Taint', purge: 'Gracefully', phase: 'Leaving', before: ['a'] } as const;
+  const recorded = { ...move, at: 86_400_000, until: 86_460_000 };
+  const { state } = stepFailover(noFailover(), { type: 'restore', intent: 'x', moves: [recorded] }, 1_000);
+  expect(state.intents['x']?.moves).toEqual([{ ...move, at: 1_000, until: 61_000 }]);
+  expect(state.bucket?.paidUntil).toBeLessThan(10_000);
+});
+
+it('what was seen is seen as long ago as before where the clock is set', () => {
+  const at = fleet();
+  at.intent('x', ['a', 'b'], { cluster: {}, application: {}, failBack: {} });
+  at.health('x', 'a', false);
+  at.taint('a', [{ key: 'maintenance', effect: 'NoExecute' }]);
+  at.well('c');
+  const { state } = at;
+  const numbers = (text: string): number[] =>
+    (text.match(/(?<=(since|at|until|Since|Until)":)\d+/gi) ?? []).map(Number);
+  const before = numbers(JSON.stringify(state()));
+  expect(before.length).toBeGreaterThan(4);
+  expect(numbers(JSON.stringify(shifted(state(), 5_000)))).toEqual(before.map((time) => time + 5_000));
+  expect(shifted(shifted(state(), 5_000), -5_000)).toEqual(state());
 });

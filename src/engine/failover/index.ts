@@ -18,6 +18,7 @@ export {
   toleratedSeconds,
   UNREACHABLE_TAINT,
 } from './options.ts';
+export { shifted } from './shifted.ts';
 export {
   type CarriedState,
   FAILOVER_REASONS,

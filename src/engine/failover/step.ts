@@ -5,6 +5,7 @@ import {
   isGraceful,
   toleratedSeconds,
 } from './options.ts';
+import { laterMove } from './shifted.ts';
 import type {
   CopyHealth,
   FailoverEffect,
@@ -107,14 +108,16 @@ function takeIn(state: FailoverState, event: FailoverEvent, now: number): Failov
     return { ...state, clusters: { ...clusters, [event.cluster]: sight } };
   }
   if (event.type === 'restore') {
+    // The clock of the process before may have been ahead.
+    const moves = event.moves.map((move) => (move.at > now ? laterMove(move, now - move.at) : move));
     const sight: IntentSight = {
       options: {},
       clusters: [],
       health: {},
-      moves: event.moves,
+      moves,
       recalled: true,
     };
-    return { ...state, ...paidFor(state, event.moves), intents: { ...intents, [event.intent]: sight } };
+    return { ...state, ...paidFor(state, moves), intents: { ...intents, [event.intent]: sight } };
   }
   if (event.type === 'forget') {
     const { [event.intent]: _, ...rest } = intents;

@@ -113,7 +113,13 @@ describe('the room on spokes', () => {
     ['amounts that are none', { free: { cpu: 'many' } }],
     ['less than nothing', { free: { cpu: -1 } }],
     ['classes that are none', { free: {}, nodes: [{ count: 1 }] }],
+    ['parts of nodes', { free: {}, nodes: [{ count: 0.5, free: { cpu: 3000 } }] }],
+    ['taints that are none', { free: {}, nodes: [{ count: 1, free: {}, taints: 5 }] }],
+    ['a taint that is none', { free: {}, nodes: [{ count: 1, free: {}, taints: [null] }] }],
+    ['labels that are none', { free: {}, nodes: [{ count: 1, free: {}, labels: null }] }],
+    ['classes without end', { free: {}, nodes: Array(1_001).fill({ count: 1, free: {} }) }],
     ['pending pods that are none', { free: {}, pending: [{ count: 'x' }] }],
+    ['parts of pods', { free: {}, pending: [{ count: 0.5, since: 0 }] }],
   ])('is not believed where a spoke answers with %s', async (_what, body) => {
     const { capacities } = fleet((path) => (path.startsWith('/atoll/') ? answer(200, body) : forbidden));
     await capacities.refresh(['a']);

@@ -32,6 +32,8 @@ const FRESH_MS = 5_000;
 const LOST_MS = 60_000;
 const TIMEOUT_MS = 3_000;
 const PAGE = 500;
+/** An engine puts nodes together until there are no more than so many classes of them. */
+const MOST_CLASSES = 1_000;
 /** Clusters that are read at the same time. */
 const CONCURRENCY = 32;
 
@@ -134,17 +136,28 @@ function isReport(answer: unknown): answer is CapacityReport {
   const { nodes: classes, pending } = answer;
   const areClasses =
     classes === undefined ||
-    (Array.isArray(classes) &&
-      classes.every((item) => isObject(item) && isCount(item['count']) && isAmounts(item['free'])));
+    (Array.isArray(classes) && classes.length <= MOST_CLASSES && classes.every(isNodeClass));
   const arePending =
     pending === undefined ||
     (Array.isArray(pending) &&
-      pending.every((item) => isObject(item) && isCount(item['count']) && isCount(item['since'])));
+      pending.every((item) => isObject(item) && isWhole(item['count']) && isCount(item['since'])));
   return areClasses && arePending;
 }
 
 function isAmounts(value: unknown): boolean {
   return isObject(value) && Object.values(value).every(isCount);
+}
+
+function isNodeClass(item: unknown): boolean {
+  if (!isObject(item) || !isWhole(item['count']) || !isAmounts(item['free'])) return false;
+  const { labels, taints } = item;
+  if (labels !== undefined && !isObject(labels)) return false;
+  return taints === undefined || (Array.isArray(taints) && taints.every(isObject));
+}
+
+/** A part of a node or of a pod would be a part of a replica. */
+function isWhole(value: unknown): boolean {
+  return isCount(value) && Number.isSafeInteger(value);
 }
 
 function isCount(value: unknown): boolean {

@@ -33,19 +33,25 @@ export function createDescheduling(
   { capacities, onDue }: DeschedulingOptions,
 ): Descheduling {
   const { clock } = runtime;
-  /** When each cluster is to be asked, by intent; on the wall clock. */
+  /** When each cluster is to be asked, by intent; on the monotonic clock. */
   const due = new Map<string, Map<string, number>>();
+  /** Whoever was due by then was told, once: an intent that cannot be planned now is not told all the time. */
+  let toldAt = Number.NEGATIVE_INFINITY;
   let timer: { cancel(): void } | undefined;
 
   function wake(): void {
     timer?.cancel();
     timer = undefined;
     let next = Number.POSITIVE_INFINITY;
-    for (const clusters of due.values()) for (const at of clusters.values()) next = Math.min(next, at);
+    for (const clusters of due.values())
+      for (const at of clusters.values()) if (at > toldAt) next = Math.min(next, at);
     if (next === Number.POSITIVE_INFINITY) return;
-    timer = clock.after(Math.max(0, next - clock.now()), () => {
-      const now = clock.now();
-      for (const [key, clusters] of due) if ([...clusters.values()].some((at) => at <= now)) onDue(key);
+    timer = clock.after(Math.max(0, next - clock.monotonic()), () => {
+      const before = toldAt;
+      toldAt = clock.monotonic();
+      for (const [key, clusters] of due)
+        if ([...clusters.values()].some((at) => at > before && at <= toldAt)) onDue(key);
+      wake();
     });
   }
 
@@ -56,14 +62,14 @@ export function createDescheduling(
       for (const observation of observations) {
         const { cluster } = observation;
         if (UNREADY.has(summariseCluster(observation).word))
-          next.set(cluster, before?.get(cluster) ?? clock.now() + PENDING_MS);
+          next.set(cluster, before?.get(cluster) ?? clock.monotonic() + PENDING_MS);
       }
       if (next.size > 0) due.set(key, next);
       else if (!due.delete(key)) return;
       wake();
     },
     async limits(key, { objects }, before = {}): Promise<ReplicaRecord> {
-      const now = clock.now();
+      const now = clock.monotonic();
       const clusters = due.get(key);
       const asked = [...(clusters ?? [])].filter(([, at]) => at <= now).map(([cluster]) => cluster);
       if (!clusters || asked.length === 0) return {};
@@ -82,11 +88,15 @@ export function createDescheduling(
           const pending = all.filter((pods) => isOf(pods, ref));
           return pending.length === 0 ? [] : [{ cluster, replicas, ready: 0, pending }];
         });
-        const { capacity, nextAt } = deschedule(placed, now);
+        const wallMs = clock.now();
+        const { capacity, nextAt } = deschedule(placed, wallMs);
         // What waits for less time than that is not forgotten until the next regular look.
         if (nextAt !== undefined)
           for (const { cluster } of placed)
-            clusters.set(cluster, Math.min(nextAt, clusters.get(cluster) ?? nextAt));
+            clusters.set(
+              cluster,
+              Math.min(now + nextAt - wallMs, clusters.get(cluster) ?? Number.POSITIVE_INFINITY),
+            );
         if (Object.keys(capacity).length > 0) limits[refKey(ref)] = capacity;
       }
       wake();

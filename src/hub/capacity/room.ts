@@ -54,7 +54,7 @@ export function createRoom({ clock, capacities }: RoomOptions): Room {
   function freeOf(cluster: string): ClusterCapacity | 0 | undefined {
     const capacity = capacities.of(cluster);
     if (capacity === 'away') return 0;
-    return capacity === 'untold' ? undefined : reservations.reduce(capacity, cluster, clock.now());
+    return capacity === 'untold' ? undefined : reservations.reduce(capacity, cluster, clock.monotonic());
   }
 
   return {
@@ -70,7 +70,7 @@ export function createRoom({ clock, capacities }: RoomOptions): Room {
     },
     isKnown: (cluster) => typeof capacities.of(cluster) === 'object',
     divided(key, { objects, replicas: options }, before = {}, after): void {
-      const now = clock.now();
+      const now = clock.monotonic();
       reservations.expire(now);
       const parts = new Map(partsOf(objects, options).map((part) => [part.key, part]));
       for (const [ref, shares] of Object.entries(after)) {

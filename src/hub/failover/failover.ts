@@ -14,6 +14,7 @@ import {
   NOT_READY_TAINT,
   noFailover,
   type FailoverOptions as Options,
+  shifted,
   stepFailover,
   UNREACHABLE_TAINT,
 } from '../../engine/failover/index.ts';
@@ -23,7 +24,7 @@ import { type ClusterObservation, summariseCluster } from '../../engine/summaris
 import { createAlarm } from '../../runtime/alarm.ts';
 import { parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { deepEqual, type JsonObject } from '../../schema/json.ts';
+import { deepEqual, isObject, type JsonObject } from '../../schema/json.ts';
 
 /** What a decision has to mind. */
 export interface FailoverMind {
@@ -73,6 +74,8 @@ export interface FailoverOptions {
 /** What is seen within this time is judged together: one look at the fleet, however many intents a lost cluster had. */
 const GATHER_MS = 20;
 const LONGEST_WAIT_MS = 3_600_000;
+/** A clock that is only led to the right time differs by less between two looks. */
+const SLEWED_MS = 1_000;
 /** What the hub itself says of a cluster keeps new copies away; for failover it is a reason to leave. */
 const OWN_TAINTS: ReadonlySet<string> = new Set([UNREACHABLE_TAINT, NOT_READY_TAINT]);
 /** What is placed leaves when it is moved, not when its cluster is tainted; what is new is kept away as ever. */
@@ -93,6 +96,15 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
   const placements = new WeakMap<Placement, Placement>();
   let gathered: FailoverEvent[] = [];
   const alarm = createAlarm(clock, flush);
+  let lookedAt = { wall: clock.now(), monotonic: clock.monotonic() };
+
+  /** Follows the wall clock where it was set: nobody has waited longer for that, and nothing is due. */
+  function followClock(): void {
+    const present = { wall: clock.now(), monotonic: clock.monotonic() };
+    const by = present.wall - lookedAt.wall - (present.monotonic - lookedAt.monotonic);
+    lookedAt = present;
+    if (Math.abs(by) >= SLEWED_MS) state = shifted(state, by);
+  }
 
   function wake(at: number | undefined): void {
     if (at !== undefined) alarm.within(Math.min(LONGEST_WAIT_MS, Math.max(0, at - clock.now())));
@@ -109,6 +121,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
     const events: FailoverEvent[] = gathered.length > 0 ? gathered : [{ type: 'tick' }];
     gathered = [];
     const before = state.intents;
+    followClock();
     const step = stepFailover(state, events, clock.now());
     state = step.state;
     const concerned = new Set<string>();
@@ -188,8 +201,10 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       if (record.carried) carried.set(key, record.carried);
       if (record.last) last.set(key, record.last);
       if (Array.isArray(record.left)) left.set(key, record.left);
-      if (record.moves.length === 0) return;
-      state = stepFailover(state, { type: 'restore', intent: key, moves: record.moves }, clock.now()).state;
+      const moves = record.moves.filter(isMove);
+      if (moves.length === 0) return;
+      followClock();
+      state = stepFailover(state, { type: 'restore', intent: key, moves }, clock.now()).state;
     },
     setFleet(clusters): void {
       if (options.paused()) return;
@@ -267,6 +282,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
     },
     isLeft: (key, cluster) => leftByMoves({ moves: moving(key), left: left.get(key) ?? [] }).has(cluster),
     record(key, held): FailoverRecord | undefined {
+      followClock();
       keepLeft(key, (cluster) => held.has(cluster));
       const moves = moving(key);
       const lastly = last.get(key);
@@ -295,6 +311,12 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
     resume: () => wake(clock.now()),
     stop: alarm.cancel,
   };
+}
+
+function isMove(value: unknown): value is Move {
+  if (!isObject(value)) return false;
+  const { from, at, until, before } = value;
+  return typeof from === 'string' && Number.isFinite(at) && Number.isFinite(until) && Array.isArray(before);
 }
 
 /** Taints that copies leave for, with when they came. */

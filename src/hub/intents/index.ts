@@ -3,13 +3,19 @@ import type { KubeObject } from '../../kube/object.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { KubeFed } from '../kubefed/index.ts';
 import { openGraphSources } from './graphs/index.ts';
-import type { IntentSource } from './intent-source.ts';
+import type { GoneIntent, IntentSource } from './intent-source.ts';
 import { openKubeFedSources } from './kubefed/index.ts';
 import type { KubeStellar } from './kubestellar/index.ts';
 import { openPropagations } from './propagations.ts';
 import type { IntentRecords } from './records.ts';
 
-export type { CompileReading, IntentFindings, IntentRecord, IntentSource } from './intent-source.ts';
+export type {
+  CompileReading,
+  GoneIntent,
+  IntentFindings,
+  IntentRecord,
+  IntentSource,
+} from './intent-source.ts';
 
 /** An object that is an intent, and the dialect that it is written in. */
 export interface IntentObject {
@@ -34,12 +40,12 @@ export interface Dialects {
   readonly kubestellar: KubeStellar;
 }
 
-/** `onChange` hears of keys whose wish changed. */
+/** `onChange` hears of keys whose wish changed, with what is gone where nothing else remembers it. */
 export function openIntents(
   runtime: Runtime,
   client: Client,
   { records, kubefed, kubestellar }: Dialects,
-  onChange: (key: string) => void,
+  onChange: (key: string, gone?: GoneIntent) => void,
 ): Intents {
   const kubefedSources = openKubeFedSources(runtime, client, records, kubefed, onChange);
   // A dialect joins the hub by being named here.

@@ -35,6 +35,12 @@ export interface IntentRecord {
   readonly scheduled?: ScheduledElsewhere;
 }
 
+/** An object of which the API server told that it was deleted, and whose own status is all that was remembered of it. */
+export interface GoneIntent {
+  readonly object: KubeObject;
+  readonly record: IntentRecord | undefined;
+}
+
 /** The word of a scheduler that is not the hub's. */
 export interface ScheduledElsewhere {
   readonly schedulerName: string;

@@ -15,7 +15,7 @@ import { hasCode } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject } from '../../schema/json.ts';
 import { setFinalizers } from './finalizers.ts';
-import type { IntentSource } from './intent-source.ts';
+import type { GoneIntent, IntentSource } from './intent-source.ts';
 
 /** Keeps a Propagation until its objects are gone from every cluster that has them. */
 export const PROPAGATION_FINALIZER = 'atoll.dev/propagation';
@@ -27,7 +27,7 @@ const KINDS = [PROPAGATION, CLUSTER_PROPAGATION].map(resourceIdOf);
 export function openPropagations(
   runtime: Runtime,
   client: Client,
-  onChange: (key: string) => void,
+  onChange: (key: string, gone?: GoneIntent) => void,
 ): IntentSource<Propagation> {
   const { clock } = runtime;
   const informers = new Map<string, Informer<Propagation>>();
@@ -43,8 +43,11 @@ export function openPropagations(
         type !== 'updated' ||
         !deepEqual(object.spec, previous?.spec) ||
         !deepEqual(object.status?.scheduled, previous?.status?.scheduled) ||
-        object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
-      if (relevant) onChange(key);
+        object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
+        (isHeld(previous) && !isHeld(object));
+      // That it is missing in a list says nothing: the API server may have been restored from an old state.
+      const isGone = type === 'deleted' && previous !== undefined && previous !== object;
+      if (relevant) onChange(key, isGone ? { object, record: object.status } : undefined);
     });
   }
 
@@ -116,6 +119,10 @@ export function openPropagations(
       for (const informer of informers.values()) informer.stop();
     },
   };
+}
+
+function isHeld(propagation: Propagation | undefined): boolean {
+  return propagation?.metadata.finalizers?.includes(PROPAGATION_FINALIZER) === true;
 }
 
 function keyOf(resource: ResourceId, object: Propagation): string {

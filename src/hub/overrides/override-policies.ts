@@ -81,7 +81,7 @@ export function followOverridePolicies(
           // Where somebody serves other versions of the kind only there are none.
           if (hasCode(error, 404)) delete followed.failure;
           else followed.failure = errorText(error);
-          if (hasCode(error, 404) || hasCode(error, 403)) known.resolve();
+          known.resolve();
         },
       }),
     };

@@ -73,9 +73,22 @@ it('holds up no order that brings something, but what it takes away and another 
   // Nobody waits for an order that brings nothing. What does not come holds it up for a while, and is never taken away.
   const clock = virtualClock();
   const look = looking(order(), { heir, clock });
-  expect(look()?.why).toBe('handOver');
-  await clock.advance(60_000);
+  for (let second = 0; second < 30; second++) {
+    expect(look()?.why).toBe('handOver');
+    await clock.advance(1_000);
+  }
   expect(look()?.why).toBe('staying');
+});
+
+it('does not take the time in which a spoke was away for time in which a successor could have come', async () => {
+  const heirPlan = planOf(['a'], 'settings');
+  const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan });
+  const left = planOf(['b'], 'settings');
+  const clock = virtualClock();
+  const look = looking(trackedOf(KEY, { plan: left, latest: left }), { heir, clock });
+  expect(look()?.why).toBe('handOver');
+  await clock.advance(3_600_000);
+  expect(look()?.why).toBe('handOver');
 });
 
 it('takes away nothing that its intent selects again since the order was made', () => {

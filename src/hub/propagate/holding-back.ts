@@ -62,8 +62,23 @@ export function createHoldingBack({
   isDecided,
   unreachable,
 }: HoldingBackOptions): (item: Tracked, session: SpokeSession) => HeldBack | undefined {
-  /** Since when orders wait for those of successors. */
-  const handOvers = new Map<string, number>();
+  /** How long orders have waited for those of successors, by spoke. */
+  const handOvers = new WeakMap<
+    Tracked,
+    Map<string, { readonly waitedMs: number; readonly lookedAt: number }>
+  >();
+
+  /** Time in which nobody looked is none: neither order could come to a spoke that was away. */
+  function waitedFor(item: Tracked, spoke: string, againMs: number): number {
+    const bySpoke = handOvers.get(item) ?? new Map<string, { waitedMs: number; lookedAt: number }>();
+    handOvers.set(item, bySpoke);
+    const before = bySpoke.get(spoke);
+    const lookedAt = clock.monotonic();
+    const waitedMs = before ? before.waitedMs + Math.min(againMs, lookedAt - before.lookedAt) : 0;
+    bySpoke.set(spoke, { waitedMs, lookedAt });
+    return waitedMs;
+  }
+
   return (item, session) => {
     const { name: spoke } = session;
     if (!item.retracting && !isChosen(item, spoke) && keeps(item, spoke)) return { why: 'kept' };
@@ -76,7 +91,6 @@ export function createHoldingBack({
         message: `${item.compiled?.intent.suspend === true ? 'its ' : 'spec.'}suspension holds generation ${order.generation} back from ${spoke}; it keeps what it has`,
       };
     if (waitsForTurn(item, spoke, present)) return { why: 'turn' };
-    const lane = `${spoke} ${item.key}`;
     const wanted = new Set(order.plan?.objects.map(refKey));
     const there = new Set(present?.objects.map(refKey));
     const awaited = heldOf(session, item.dispatch, present).flatMap((ref): Awaited[] => {
@@ -102,7 +116,7 @@ export function createHoldingBack({
       return isThere ? [] : [{ object, key, delay: delayOf(heir, spoke) }];
     });
     if (awaited.length === 0) {
-      handOvers.delete(lane);
+      handOvers.get(item)?.delete(spoke);
       return undefined;
     }
     const delayed = awaited.find(({ delay }) => delay !== undefined);
@@ -111,18 +125,16 @@ export function createHoldingBack({
     const brings = [...wanted].some((object) => !there.has(object));
     const isSplit = brings || !awaited.some(({ object }) => there.has(object));
     if (order.plan && isSplit && !awaited.some(({ unknown }) => unknown)) {
-      handOvers.delete(lane);
+      handOvers.get(item)?.delete(spoke);
       return staying;
     }
     // One that is kept from coming is no reason to take anything away in its stead.
     if (delayed) {
-      handOvers.delete(lane);
+      handOvers.get(item)?.delete(spoke);
       const message = `what ${delayed.key} takes over stays until that brings it: ${delayed.delay}`;
       return { why: 'handOver', againMs, message };
     }
-    const since = handOvers.get(lane) ?? clock.monotonic();
-    handOvers.set(lane, since);
-    if (clock.monotonic() - since < LONGEST_HAND_OVER_MS) return { why: 'handOver', againMs };
+    if (waitedFor(item, spoke, againMs) < LONGEST_HAND_OVER_MS) return { why: 'handOver', againMs };
     return order.plan && staying;
   };
 }

@@ -66,6 +66,12 @@ export function createMeeting(options: MeetingOptions): (spoke: string) => Promi
     asked.set(session, before.set(name, generation));
   }
 
+  /** A spoke may make up other names each time. */
+  function forgetUntold(session: SpokeSession, told: ReadonlySet<string>): void {
+    const known = asked.get(session);
+    for (const name of known?.keys() ?? []) if (!told.has(name)) known?.delete(name);
+  }
+
   /** Before that, an order that is not known may only not be known yet. */
   function everythingKnown(): boolean {
     if (!intents.synced || !retractions.synced) return false;
@@ -81,7 +87,9 @@ export function createMeeting(options: MeetingOptions): (spoke: string) => Promi
     if (!everythingKnown()) return { requeueAfterMs: UNKNOWN_MS };
     for (const { metadata, spec } of session.dispatches()) await meetOrder(spoke, metadata.name ?? '', spec);
     // Orders that someone deleted on the spoke are still kept there.
-    for (const { name, kept, generation } of session.cluster()?.status?.dispatches ?? []) {
+    const told = session.cluster()?.status?.dispatches ?? [];
+    forgetUntold(session, new Set(told.map(({ name }) => name)));
+    for (const { name, kept, generation } of told) {
       if (!kept) continue;
       const item = tracked.ofDispatch(name);
       if (item) claim(spoke, item);

@@ -12,7 +12,9 @@ export function observeCluster(
   wanted: { readonly generation: number; readonly epoch: number },
 ): ClusterObservation {
   const session = fleet.session(cluster);
-  const problem = item.problems.get(cluster);
+  const noted = item.problems.get(cluster);
+  // It has its order: what it makes up beside is told at its SpokeCluster, and is no failure of what was sent.
+  const problem = noted?.unproven === true ? undefined : noted;
   const status =
     session?.dispatch(item.dispatch)?.status ??
     (wanted.generation > 0 && isToHaveNothing(item, cluster) ? doneAt(wanted) : undefined);

@@ -12,7 +12,7 @@ import { createDispatcher, isObjectedTo } from '../dispatch/dispatcher.ts';
 import type { HubIdentity } from '../dispatch/identity.ts';
 import { createLanes } from '../dispatch/lanes.ts';
 import type { Fleet, FleetChange } from '../fleet.ts';
-import { type Dialects, type IntentObject, openIntents } from '../intents/index.ts';
+import { type Dialects, type GoneIntent, type IntentObject, openIntents } from '../intents/index.ts';
 import type { Inventory } from '../inventory/index.ts';
 import type { HubMode } from '../mode.ts';
 import { followOverridePolicies } from '../overrides/index.ts';
@@ -88,7 +88,10 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   const tracked = trackedTable();
   /** Intents that were changed, or whose objects were, since they were planned last. */
   const changed = new Set<string>();
-  const intents = openIntents(runtime, client, dialects, (key) => {
+  /** Objects that are gone, until what they left is seen to. */
+  const gone = new Map<string, GoneIntent[]>();
+  const intents = openIntents(runtime, client, dialects, (key, left) => {
+    if (left) gone.set(key, [...(gone.get(key) ?? []), left]);
     deciding.touch(key);
     concerned.touch(key);
     if (intents.synced) changed.add(key);
@@ -108,7 +111,9 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
         planLoop.enqueue(key, GATHER_MS);
       }
     },
-    () => planAll(0),
+    (readers) => {
+      for (const key of readers) planLoop.enqueue(key);
+    },
   );
   const contracts = spokeContracts(runtime, fleet, (spoke) => {
     for (const item of tracked.onSpoke(spoke)) reportSoon(item.key);
@@ -167,7 +172,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   });
   const rebalances = startRebalances(runtime, {
     client,
-    senderOf: (ref) => tracked.senderOf(ref),
+    sendersOf: tracked.sendersOf,
     anew: deciding.anew,
     isAnew: deciding.isAnew,
   });
@@ -278,6 +283,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   });
   inventory.onChange((only) => {
     lanes.keep((spoke) => inventory.has(spoke));
+    dispatching.keep((spoke) => inventory.has(spoke));
     deciding.fleetChanged(only === undefined);
     if (only) for (const key of clusterPatches.keysOf(only)) planLoop.enqueue(key, GATHER_MS);
     else planAll(GATHER_MS);
@@ -381,6 +387,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     }
     const intent = intents.get(key);
     changed.delete(key);
+    await letGo(key);
     if (!intent) {
       forget(key);
       return undefined;
@@ -449,6 +456,19 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     tracked.add(item);
     deciding.restore(key, record);
     return item;
+  }
+
+  /** What objects leave of which their API server told that they are gone, though nothing was ordered away. */
+  async function letGo(key: string): Promise<void> {
+    for (const { object, record } of gone.get(key) ?? []) {
+      const known = tracked.get(key);
+      const item = known && known.uid === object.metadata.uid ? known : trackedIntent(key, object, record);
+      await rollingOut.inTurn(key, async () => {
+        await takingBack.letGo(item, object);
+        if ((record?.revisions ?? []).length > 0) await rollouts.forget(key, item.dispatch);
+      });
+    }
+    gone.delete(key);
   }
 
   function forget(key: string): void {

@@ -3,7 +3,7 @@ import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { type KubeObject, type ObjectRef, refKey } from '../../kube/object.ts';
+import { type KubeObject, refKey } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -71,8 +71,8 @@ export const REBALANCE: CustomKind = {
 
 export interface RebalancesOptions {
   readonly client: Client;
-  /** The intent that sends an object. */
-  readonly senderOf: (ref: ObjectRef) => string | undefined;
+  /** The intents that send objects, by `refKey`. */
+  readonly sendersOf: (objects: ReadonlySet<string>) => ReadonlyMap<string, string>;
   readonly anew: (key: string) => void;
   /** Whether it is still to be done. */
   readonly isAnew: (key: string) => boolean;
@@ -85,7 +85,7 @@ const REBALANCES = resourceIdOf(REBALANCE);
 /** Carries out {@link Rebalance} objects: what was done once is not done again, however often the hub starts. */
 export function startRebalances(
   runtime: Runtime,
-  { client, senderOf, anew, isAnew }: RebalancesOptions,
+  { client, sendersOf, anew, isAnew }: RebalancesOptions,
 ): { stop(): Promise<void> } {
   const { clock } = runtime;
   const informer = startInformer<Rebalance>(runtime, client, REBALANCES);
@@ -98,8 +98,7 @@ export function startRebalances(
   });
 
   /** `undefined` while it is being done. */
-  function carryOut(uid: string, item: Workload): Outcome | undefined {
-    const key = senderOf({ ...item, namespace: item.namespace ?? '' });
+  function carryOut(uid: string, item: Workload, key: string | undefined): Outcome | undefined {
     if (key === undefined) return { workload: item, result: 'Failed', reason: 'NotFound' };
     const known = asked.get(uid) ?? new Set<string>();
     asked.set(uid, known);
@@ -116,26 +115,32 @@ export function startRebalances(
     const { uid = '', generation = 0 } = object.metadata;
     const { spec, status } = object;
     if (status?.observedGeneration === generation && status.finishTime !== undefined) return end(object);
-    const before = new Map(
-      (status?.results ?? []).map((outcome) => [refKey(refTo(outcome.workload)), outcome]),
+    const known = new Map(
+      (status?.results ?? [])
+        .filter(({ result }) => result === 'Successful')
+        .map((outcome) => [keyOf(outcome.workload), outcome]),
     );
-    const results: Outcome[] = [];
-    for (const item of spec.workloads) {
-      const known = before.get(refKey(refTo(item)));
-      const outcome = known?.result === 'Successful' ? known : carryOut(uid, item);
-      if (outcome === undefined) return { requeueAfterMs: LOOK_MS };
-      results.push(outcome);
-    }
-    asked.delete(uid);
-    const next = { observedGeneration: generation, results, finishTime: formatTime(clock.now()) };
-    if (deepEqual(next, status)) return undefined;
+    const senders = sendersOf(new Set(spec.workloads.map(keyOf).filter((key) => !known.has(key))));
+    // All of them at once: one that cannot be decided now holds up no other one.
+    const outcomes = spec.workloads.map(
+      (item) => known.get(keyOf(item)) ?? carryOut(uid, item, senders.get(keyOf(item))),
+    );
+    const results = outcomes.filter((outcome) => outcome !== undefined);
+    const isDone = results.length === outcomes.length;
+    // What is done is written down meanwhile: a hub that starts anew does not do it again.
+    const next = isDone
+      ? { observedGeneration: generation, results, finishTime: formatTime(clock.now()) }
+      : { ...status, results: results.filter(({ result }) => result === 'Successful') };
+    const again = isDone ? undefined : { requeueAfterMs: LOOK_MS };
+    if (deepEqual(next.results, status?.results ?? []) && !isDone) return again;
     try {
       await client.update(REBALANCES, { ...object, status: next }, { subresource: 'status' });
     } catch (error) {
       if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
       if (!hasCode(error, 404)) throw error;
     }
-    return undefined;
+    if (isDone) asked.delete(uid);
+    return again;
   }
 
   async function end({ spec, status, metadata }: Rebalance): Promise<Result | undefined> {
@@ -162,6 +167,6 @@ export function startRebalances(
   };
 }
 
-function refTo(item: Workload): ObjectRef {
-  return { ...item, namespace: item.namespace ?? '' };
+function keyOf(item: Workload): string {
+  return refKey({ ...item, namespace: item.namespace ?? '' });
 }

@@ -44,12 +44,15 @@ interface Source {
 
 const LOOK_AGAIN_MS = [5_000, 30_000, 120_000];
 
-/** `onChange` hears of every change of a watched kind, with who reads it; `onReady` when a kind can be had that could not before, or it is known why not. */
+/**
+ * `onChange` hears of every change of a watched kind, with who reads it; `onReady` who reads a kind that can be had and could not
+ * before, or of which it is known why not.
+ */
 export function createSources(
   runtime: Runtime,
   client: Client,
   onChange: (change: Change, readers: ReadonlySet<string>) => void,
-  onReady: () => void,
+  onReady: (readers: ReadonlySet<string>) => void,
 ): Sources {
   const sources = new Map<string, Source>();
   /** How often kinds that discovery does not show were looked up again: it lags behind definitions. */
@@ -65,7 +68,7 @@ export function createSources(
       timers.delete(timer);
       if (sources.get(key) !== source) return;
       sources.delete(key);
-      onReady();
+      onReady(source.readers);
     });
     timers.add(timer);
   }
@@ -76,7 +79,7 @@ export function createSources(
       const informer = startInformer(runtime, client, resource, {
         onFailure(error) {
           source.failure = errorText(error);
-          if (!informer.synced) onReady();
+          if (!informer.synced) onReady(source.readers);
         },
       });
       source.informer = informer;
@@ -93,7 +96,7 @@ export function createSources(
         runtime.log.warn('could not watch a selected kind', { kind, why: errorText(error) });
       }
     }
-    onReady();
+    onReady(source.readers);
   }
 
   return {
@@ -140,7 +143,13 @@ export function createSources(
       for (const [key, source] of sources) if (source.unknown !== undefined) sources.delete(key);
     },
     forget(reader: string): void {
-      for (const source of sources.values()) source.readers.delete(reader);
+      for (const [key, source] of sources) {
+        source.readers.delete(reader);
+        // Anybody may name kinds that nobody serves.
+        if (source.unknown === undefined || source.readers.size > 0) continue;
+        sources.delete(key);
+        looked.delete(key);
+      }
     },
     stop(): void {
       for (const source of sources.values()) source.informer?.stop();

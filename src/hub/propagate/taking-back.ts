@@ -1,8 +1,9 @@
 import type { Result } from '../../kube/controller.ts';
+import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual } from '../../schema/json.ts';
 import type { IntentObject } from '../intents/index.ts';
 import type { Inventory } from '../inventory/index.ts';
-import type { Retractions } from './retractions.ts';
+import type { Retraction, Retractions } from './retractions.ts';
 import {
   RETRACTED,
   RETRACTION_KEY,
@@ -27,6 +28,11 @@ export interface TakingBack {
    * away still owe is remembered apart, and the object is let go.
    */
   retract(item: Tracked, intent: IntentObject): Promise<'ordered' | 'handedOver'>;
+  /**
+   * What an object leaves that is gone and ordered nothing away, its finalizer being taken off by force: it is nobody's from then on
+   * and stays, without marks. Durable when resolved; a no-op where it is ordered away already.
+   */
+  letGo(item: Tracked, object: KubeObject): Promise<void>;
   /** One pass over what a deleted object left on spokes that were away; says which spokes owe something still. */
   takeBack(key: string): Promise<{ readonly left: readonly string[]; readonly again?: Result | undefined }>;
 }
@@ -91,6 +97,22 @@ export function createTakingBack({ inventory, retractions, tracked }: TakingBack
       const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== source.finalizer);
       await source.setFinalizers(object, finalizers);
       return 'handedOver';
+    },
+    async letGo(item, object): Promise<void> {
+      const { dispatch, retracting, generation, history } = item;
+      const clusters = [...new Set([...item.dispatchedTo, ...item.found])].sort();
+      if (clusters.length === 0 || retractions.get(dispatch) || retractions.adding(dispatch)) return;
+      const spec: Retraction['spec'] = {
+        source: sourceOf(object),
+        generation: retracting ? generation : generation + 1,
+        digest: RETRACTED,
+        history: retracting ? history : remember(item),
+        clusters,
+        ...(retracting ? {} : { release: true }),
+      };
+      await retractions.add(dispatch, spec);
+      // Whoever meets its orders meanwhile must find that they are known.
+      if (!tracked.has(RETRACTION_KEY + dispatch)) tracked.add(trackedRetraction(dispatch, spec));
     },
     async takeBack(key) {
       const name = key.slice(RETRACTION_KEY.length);

@@ -37,6 +37,15 @@ it.each(['intent', 'retraction'])(
   },
 );
 
+it('forgets what was wrong with clusters that have nothing of an intent any more', () => {
+  const table = trackedTable();
+  const item = trackedIntent('Propagation/shop/shop', object, { dispatchedTo: ['a', 'b'] });
+  table.add(item);
+  for (const spoke of ['a', 'b']) item.problems.set(spoke, { message: 'no' });
+  table.setDispatchedTo(item, ['b']);
+  expect([...item.problems.keys()]).toEqual(['b']);
+});
+
 it('keeps in mind what is found while clusters that were found before are written down', () => {
   const table = trackedTable();
   const item = trackedIntent('Propagation/shop/shop', object, undefined);

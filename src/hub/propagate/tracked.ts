@@ -3,7 +3,7 @@ import type { Compiled } from '../../engine/compiled.ts';
 import { dispatchName, extendHistory } from '../../engine/dispatch/index.ts';
 import type { Intent } from '../../engine/intent.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
-import { type KubeObject, type ObjectRef, refKey } from '../../kube/object.ts';
+import { type KubeObject, refKey } from '../../kube/object.ts';
 import type { LostClaim } from '../claims/index.ts';
 import type { Order } from '../dispatch/dispatcher.ts';
 import type { IntentObject, IntentRecord } from '../intents/index.ts';
@@ -72,8 +72,8 @@ export interface TrackedTable {
   /** Those that a spoke may hold objects of. */
   onSpoke(spoke: string): Iterable<Tracked>;
   values(): Iterable<Tracked>;
-  /** The key of the intent that sends an object. */
-  senderOf(ref: ObjectRef): string | undefined;
+  /** The keys of the intents that send objects, by `refKey`: one look at all intents, however many objects are asked for. */
+  sendersOf(objects: ReadonlySet<string>): ReadonlyMap<string, string>;
   /** `item.dispatchedTo` is where it starts from. Replaces what has the same key. */
   add(item: Tracked): void;
   remove(key: string): void;
@@ -116,11 +116,17 @@ export function trackedTable(): TrackedTable {
     ofDispatch: (name) => byKey.get(RETRACTION_KEY + name) ?? byDispatch.get(name),
     onSpoke: (spoke) => [...(bySpoke.get(spoke) ?? [])],
     values: () => byKey.values(),
-    senderOf(ref): string | undefined {
-      const key = refKey(ref);
-      for (const { retracting, latest, key: sender } of byKey.values())
-        if (!retracting && latest?.objects.some((object) => refKey(object) === key)) return sender;
-      return undefined;
+    sendersOf(objects): ReadonlyMap<string, string> {
+      const senders = new Map<string, string>();
+      if (objects.size === 0) return senders;
+      for (const { retracting, latest, key } of byKey.values()) {
+        if (retracting) continue;
+        for (const ref of latest?.objects ?? []) {
+          const object = refKey(ref);
+          if (objects.has(object) && !senders.has(object)) senders.set(object, key);
+        }
+      }
+      return senders;
     },
     add(item): void {
       remove(item.key);
@@ -138,6 +144,7 @@ export function trackedTable(): TrackedTable {
       (item as { dispatchedTo: ReadonlySet<string> }).dispatchedTo = next;
       // What is found while this is being written down has not been looked at.
       for (const spoke of next) item.found.delete(spoke);
+      for (const spoke of item.problems.keys()) if (!next.has(spoke)) item.problems.delete(spoke);
     },
   };
 }

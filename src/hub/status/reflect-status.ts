@@ -60,7 +60,7 @@ interface Reflected {
 
 export function createStatusReflector(options: StatusReflectorOptions): StatusReflector {
   const { client, clock, log } = options;
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
   const objects = new Map<string, Reflected>();
   const ofIntent = new Map<string, ReadonlySet<string>>();
 
@@ -75,7 +75,7 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
   ): { counts: boolean; wait?: number; unknown?: true } {
     if (observation.live) return { counts: true };
     if (observation.observedAt === undefined) {
-      const wait = startedAt + GRACE_MS - now;
+      const wait = startedAt + GRACE_MS - clock.monotonic();
       return wait > 0 ? { counts: false, unknown: true, wait } : { counts: false };
     }
     const wait = observation.observedAt + GRACE_MS - now;
