@@ -96,14 +96,15 @@ function sameClusters(some: readonly string[], others: readonly string[]): boole
 function takeIn(state: FailoverState, event: FailoverEvent, now: number): FailoverState {
   const { clusters, intents } = state;
   if (event.type === 'taints') {
-    const known = clusters[event.cluster]?.taints ?? [];
+    const before = Object.hasOwn(clusters, event.cluster) ? clusters[event.cluster] : undefined;
+    const known = before?.taints ?? [];
     const taints = event.taints
       .filter(({ effect }) => effect === 'NoExecute')
       .map((taint) => ({
         ...taint,
         since: known.find((other) => sameTaint(other, taint))?.since ?? Math.min(taint.since ?? now, now),
       }));
-    const wellSince = taints.length > 0 ? undefined : (clusters[event.cluster]?.wellSince ?? now);
+    const wellSince = taints.length > 0 ? undefined : (before?.wellSince ?? now);
     const sight = { taints, ...(wellSince === undefined ? {} : { wellSince }) };
     return { ...state, clusters: { ...clusters, [event.cluster]: sight } };
   }

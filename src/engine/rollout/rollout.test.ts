@@ -233,6 +233,14 @@ describe('any rollout', () => {
       expect((starts[index + 5] ?? Number.POSITIVE_INFINITY) - at).toBeGreaterThanOrEqual(60_000);
   });
 
+  it('takes a cluster that joins for what it is, whatever it is called', () => {
+    const given = ['a', 'constructor'].map((name) => ({ name, labels: {} }));
+    const start = (clusters: RolloutCluster[], before?: RolloutState): RolloutState | undefined =>
+      step(before, { type: 'start', revision: 'r', clusters, strategy: {} }, 0, seededRandom(1))?.state;
+    const joined = start(given, start(given.slice(0, 1)));
+    expect(joined?.clusters['constructor']?.phase).toBe(joined?.clusters['a']?.phase);
+  });
+
   it('refuses a strategy that is not valid, and changes nothing', () => {
     const wrong: RolloutStrategy = {
       maxConcurrency: 0,

@@ -127,9 +127,11 @@ function start(
   const clusters: Record<string, ClusterProgress> = {};
   for (const facts of given) {
     const stage = stages.get(facts.name) ?? 0;
-    const known = before?.clusters[facts.name];
+    // A cluster may be called as what every object has, such as `constructor`.
+    const known =
+      before && Object.hasOwn(before.clusters, facts.name) ? before.clusters[facts.name] : undefined;
     if (known && same) clusters[facts.name] = { ...known, stage };
-    else if (known) clusters[facts.name] = superseded(known, before, stage);
+    else if (before && known) clusters[facts.name] = superseded(known, before, stage);
     else clusters[facts.name] = joined(facts, stable, stage, effects);
   }
   const facts = Object.fromEntries(given.map((cluster) => [cluster.name, cluster]));
