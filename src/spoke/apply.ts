@@ -117,7 +117,8 @@ class RetrievalFailed extends Error {
   }
 }
 
-function described(error: unknown): { reason: string; message: string } {
+/** What an API server, or the way to it, answered instead. */
+export function described(error: unknown): { reason: string; message: string } {
   if (error instanceof StatusError)
     return { reason: error.reason || `Status${error.code}`, message: error.message };
   return { reason: 'Unreachable', message: errorText(error) };

@@ -1,4 +1,4 @@
-import type { Client } from '../kube/client.ts';
+import type { Client, ResourceId } from '../kube/client.ts';
 import type { Change, Informer } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
@@ -8,7 +8,7 @@ import { stringAt } from '../schema/json.ts';
 
 /** Knows which objects of the cluster an autoscaler scales, whoever made it. */
 export interface Autoscalers {
-  /** Starts looking, with the first object that can be scaled. Resolves when all that is there is known. */
+  /** Starts looking, with the first object that can be scaled. Resolves when all that is there is known, throws where it cannot be. */
   ready(): Promise<void>;
   scales(ref: ObjectRef): boolean;
   stop(): void;
@@ -25,7 +25,9 @@ export function createAutoscalers(
 ): Autoscalers {
   /** Autoscalers by what they scale. */
   const targets = new Map<string, Set<string>>();
-  let started: Promise<Informer | undefined> | undefined;
+  let started: Promise<void> | undefined;
+  let informer: Informer | undefined;
+  let stopped = false;
 
   function set(target: string, autoscaler: string, present: boolean): void {
     const scalers = targets.get(target) ?? new Set();
@@ -45,15 +47,27 @@ export function createAutoscalers(
     if (target !== undefined) set(target, autoscaler, type !== 'deleted');
   }
 
-  async function start(): Promise<Informer | undefined> {
+  async function start(): Promise<void> {
+    let resource: ResourceId;
     try {
-      const resource = await client.resourceFor(API_VERSION, KIND);
-      const informer = startInformer(runtime, client, resource);
-      informer.onChange(take);
-      return informer;
+      resource = await client.resourceFor(API_VERSION, KIND);
     } catch (error) {
       // A cluster without autoscaling.
-      if (hasCode(error, 404)) return undefined;
+      if (hasCode(error, 404)) return;
+      throw error;
+    }
+    if (stopped) return;
+    const failed = Promise.withResolvers<never>();
+    // Once they are followed, what goes wrong is for the informer to mend.
+    failed.promise.catch(() => undefined);
+    // An informer never gives up; why it cannot be known who scales has to be told.
+    const starting = startInformer(runtime, client, resource, { onFailure: failed.reject });
+    starting.onChange(take);
+    informer = starting;
+    try {
+      await Promise.race([starting.whenSynced(), failed.promise]);
+    } catch (error) {
+      starting.stop();
       throw error;
     }
   }
@@ -61,20 +75,17 @@ export function createAutoscalers(
   return {
     async ready(): Promise<void> {
       if (!started) {
-        const starting = start();
-        started = starting;
-        starting.catch(() => {
+        started = start();
+        started.catch(() => {
           started = undefined;
         });
       }
-      await (await started)?.whenSynced();
+      await started;
     },
     scales: (ref) => targets.has(refKey(ref)),
     stop(): void {
-      started?.then(
-        (informer) => informer?.stop(),
-        () => undefined,
-      );
+      stopped = true;
+      informer?.stop();
     },
   };
 }

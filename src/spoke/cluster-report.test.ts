@@ -26,6 +26,7 @@ function held(uids: Record<string, string>): Held {
     strategies: new Map(),
     problems: [],
     missing: undefined,
+    claims: new Set(),
     refusal: undefined,
     states: new Map(),
     pendingRemovals: [],

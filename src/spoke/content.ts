@@ -33,15 +33,20 @@ export function contentStore(client: Client): ContentStore {
   return {
     async objects(spec: DispatchSpec): Promise<readonly KubeObject[]> {
       if (spec.bundles.length === 0) return [];
+      let bundles: Bundle[];
       try {
-        const bundles = await Promise.all(
+        bundles = await Promise.all(
           spec.bundles.map((name) => client.get<Bundle>(BUNDLES, SYSTEM_NAMESPACE, name)),
         );
+      } catch (error) {
+        // Of an API server that does not answer it is not known what it has.
+        if (hasCode(error, 404)) throw new ContentMissing(errorText(error));
+        throw error;
+      }
+      try {
         return unpackBundles(bundles, spec.revision);
       } catch (error) {
-        if (hasCode(error, 404) || !(error instanceof Error) || error.name !== 'StatusError')
-          throw new ContentMissing(errorText(error));
-        throw error;
+        throw new ContentMissing(errorText(error));
       }
     },
     async collect(inUse: ReadonlySet<string>, now: number): Promise<void> {

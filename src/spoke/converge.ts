@@ -9,15 +9,15 @@ import type { Client } from '../kube/client.ts';
 import type { Change } from '../kube/informer.ts';
 import { type KubeObject, refKey, refText } from '../kube/object.ts';
 import { hasCode } from '../kube/status-error.ts';
-import { type Clock, formatTime } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { deepEqual } from '../schema/json.ts';
-import { type Applied, type ApplyRequest, applyOwned, type Permit } from './apply.ts';
+import { type Applied, type ApplyRequest, applyOwned, described, type Permit } from './apply.ts';
 import type { Autoscalers } from './autoscalers.ts';
 import { type Contracts, isAsWanted } from './contract/index.ts';
 import { fingerprintOf, revisionOf, wholeFingerprintOf } from './fingerprint.ts';
-import { hasFinished, leaveAlone, removalDueMs } from './finished.ts';
-import { type Held, type LocalState, noteReturned } from './held.ts';
+import { leaveAlone, noteEnd, removalDueMs } from './finished.ts';
+import { type Held, type LocalState, noteReturned, standsBy } from './held.ts';
 import type { Holdings } from './holdings.ts';
 import { marked, originOf } from './marks.ts';
 import type { SpokeMemory } from './memory.ts';
@@ -68,6 +68,8 @@ const REMOVAL_RETRY_MS = 5_000;
 const LONGEST_WAIT_MS = 3_600_000;
 /** How long an object that is ordered away may find another dispatch that wants it: the hub moves it in two writes. */
 export const RELEASE_GRACE_MS = 1_000;
+/** How long others that have something in a namespace that is ordered away may take to let it go. */
+const LEAVING_GRACE_MS = 30_000;
 /** Kinds that others wait for. */
 const PROVIDERS = new Set(['CustomResourceDefinition', 'APIService']);
 
@@ -170,12 +172,14 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
         : options.watches.watch(state.ref));
       if (replicasOf(object, rules.of(object))) await options.autoscalers.ready();
     } catch (error) {
-      if (hasCode(error, 403)) {
-        state.failure = { reason: 'Forbidden', message: error.message, word: 'CreationFailed' };
+      // A kind that is not served is told by the write.
+      if (!hasCode(error, 404)) {
+        // Whatever it is, it is about this kind: the rest of the dispatch goes on.
+        const word = hasCode(error, 403) ? 'CreationFailed' : 'RetrievalFailed';
+        state.failure = { ...described(error), word };
         state.settled = false;
         return;
       }
-      if (!hasCode(error, 404)) throw error;
     }
     if (strategy.onFinish && hasEnded(current, key)) {
       await afterItsEnd(current, key, state);
@@ -193,16 +197,12 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const owned = current.owned.get(key);
     if (!owned) return false;
     const live = options.watches.seen(owned.ref);
-    const isThere = live !== undefined && live.metadata.uid === owned.uid;
     if (owned.finished !== undefined) {
       // Somebody took it away since.
-      if (!isThere) current.owned.set(key, { ...owned, uid: '' });
+      if (live?.metadata.uid !== owned.uid) current.owned.set(key, { ...owned, uid: '' });
       return true;
     }
-    if (!isThere || !hasFinished(live)) return false;
-    current.owned.set(key, { ...owned, finished: formatTime(clock.now()) });
-    log.info('an object has finished', { dispatch: current.name, object: refText(owned.ref) });
-    return true;
+    return live !== undefined && noteEnd(current, key, live, clock.now());
   }
 
   /** Leaves an object alone that has finished, or removes it where that is due. */
@@ -215,6 +215,12 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     if (dueMs === undefined) return;
     if (dueMs > 0) {
       options.onDue(current.name, key, Math.min(dueMs, LONGEST_WAIT_MS));
+      return;
+    }
+    // Without that on record it would be made anew by whoever finds it gone.
+    await rememberUids(current);
+    if (memory.record(current.name)?.owned.find(({ uid }) => uid === owned.uid)?.finished === undefined) {
+      options.onDue(current.name, key, REMOVAL_RETRY_MS);
       return;
     }
     const tombstone = { ref: owned.ref, reason: 'it finished', ...(deletion ? { deletion } : {}) };
@@ -266,7 +272,10 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
         origin: originOf(current.accepted),
         ownedUid: uid === '' ? (holdings.inherit(current, key) ?? '') : uid,
         retained,
-        letGo: (name) => holdings.get(name)?.wanted.has(key) === false,
+        letGo(name) {
+          const other = holdings.get(name);
+          return other !== undefined && !standsBy(other, key);
+        },
         seen: options.watches.seen(state.ref),
         permit: permitOf(current, object, retained),
         ...(settings
@@ -416,7 +425,16 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const acting = contracts.clientFor(current.accepted.author);
     const refusal: PruneOptions['refusal'] = (ref, live) =>
       contracts.refusal({ ...askedBy(current), verb: 'delete', ref, oldObject: live, changes: true });
-    return { client, acting, clock, owned: current.owned, dispatch: current.name, refusal };
+    return {
+      client,
+      acting,
+      clock,
+      owned: current.owned,
+      dispatch: current.name,
+      refusal,
+      ownerOf: holdings.ownerOf,
+      patient: clock.monotonic() < current.acceptedAt + LEAVING_GRACE_MS,
+    };
   }
 
   async function removeOrdered(current: Held): Promise<void> {

@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
 import type { Convergence } from './converge.ts';
 import { revisionOf } from './fingerprint.ts';
-import { hasFinished } from './finished.ts';
+import { noteEnd } from './finished.ts';
 import { type Held, type LocalState, noteReturned } from './held.ts';
 import type { Holdings } from './holdings.ts';
 import { isKeptFrom } from './protected.ts';
@@ -68,10 +68,14 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
         if (other.pendingRemovals.some(({ ref }) => refKey(ref) === key)) options.askToConverge(other.name);
     }
     for (const reader of holdings.readers(key)) tellReader(holdings.get(reader), key, change);
-    if (!current || !state) return;
+    if (!current || !state || !isInVersionOf(state, change)) return;
     if (state.applying > 0) {
       state.seen = change;
       return;
+    }
+    if (noteEnd(current, key, change.object, clock.now())) {
+      log.info('an object has finished', { dispatch: name, object: refText(state.ref) });
+      ask(current.name, key, state);
     }
     if (change.type !== 'deleted') {
       observe(current, key, state, change.object);
@@ -93,9 +97,10 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
   }
 
   /** A dispatch that only looks at an object hears of it as well, whoever has it. */
-  function tellReader(reader: Held | undefined, key: string, { type, object }: Change): void {
+  function tellReader(reader: Held | undefined, key: string, change: Change): void {
+    const { type, object } = change;
     const state = reader?.states.get(key);
-    if (!reader || !state) return;
+    if (!reader || !state || !isInVersionOf(state, change)) return;
     if (type !== 'deleted') {
       observe(reader, key, state, object);
       return;
@@ -121,12 +126,8 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
       }
     }
     if (provided) options.onProvided();
-    const { strategy, onFinish } = current.strategies.get(key) ?? {};
+    const { strategy } = current.strategies.get(key) ?? {};
     if (strategy === 'ReadOnly' || current.owned.get(key)?.finished !== undefined) return;
-    if (onFinish && state.settled && hasFinished(object)) {
-      ask(current.name, key, state);
-      return;
-    }
     // A CreateOnly object is its cluster's from then on; but whoever gave it to Atoll again is answered.
     if (strategy === 'CreateOnly' && state.settled) return;
     state.seenFingerprint = options.convergence().fingerprint(current, key, object);
@@ -176,4 +177,9 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
   }
 
   return { onChange, correct, record: () => record };
+}
+
+/** The same object is seen in each version in which something of its kind is stated. */
+function isInVersionOf({ ref }: LocalState, { object }: Change): boolean {
+  return ref.apiVersion === object.apiVersion;
 }

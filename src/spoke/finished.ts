@@ -1,9 +1,9 @@
 import type { OwnedObject } from '../engine/dispatch/index.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { gvkOf } from '../kube/object.ts';
-import { parseTime } from '../runtime/clock.ts';
+import { formatTime, parseTime } from '../runtime/clock.ts';
 import { isObject, listAt, stringAt } from '../schema/json.ts';
-import type { LocalState } from './held.ts';
+import type { Held, LocalState } from './held.ts';
 
 /** Whether an object has come to its end by itself, well or not: a Job or a Pod that will not run any more. */
 export function hasFinished(object: KubeObject): boolean {
@@ -18,6 +18,18 @@ export function hasFinished(object: KubeObject): boolean {
   if (group === '' && kind === 'Pod')
     return ['Succeeded', 'Failed'].includes(stringAt(object, 'status', 'phase') ?? '');
   return false;
+}
+
+/**
+ * Notes that an object that is left alone at its end has come to it, if it is the one that was made. Whoever sees it notes it: it may
+ * be gone before it is looked at. True where that is new.
+ */
+export function noteEnd({ owned, strategies }: Held, key: string, object: KubeObject, now: number): boolean {
+  const known = owned.get(key);
+  if (known === undefined || known.finished !== undefined || known.uid !== object.metadata.uid) return false;
+  if (strategies.get(key)?.onFinish === undefined || !hasFinished(object)) return false;
+  owned.set(key, { ...known, finished: formatTime(now) });
+  return true;
 }
 
 /** Notes of an object that finished that nothing is left to do about it, whatever becomes of it on the cluster. */

@@ -44,6 +44,8 @@ export interface Held {
   readonly facts?: LocalFacts | undefined;
   /** Why the content is not here; `wanted` is empty then and says nothing. */
   readonly missing: string | undefined;
+  /** What it made of its order and does not give away while the content is not here, or cannot be computed, by key. */
+  claims: ReadonlySet<string>;
   /** Why a newer word of the hub was not taken. */
   refusal: Refusal | undefined;
   readonly states: Map<string, LocalState>;
@@ -152,7 +154,7 @@ export function statusOf(held: Held, previous: DispatchStatus | undefined, clock
   const firstFailure = failures.find(({ failure }) => failure?.word !== 'ContractRefused') ?? failures[0];
   const waiting = [...held.states.values()].find((state) => state.waiting !== undefined);
   if (held.missing !== undefined) set('Applied', false, 'ContentMissing', held.missing);
-  else if (held.problems.length > 0) set('Applied', false, 'RenderFailed', held.problems.join('; '));
+  else if (held.problems.length > 0) set('Applied', false, 'RenderFailed', problemText(held.problems));
   else if (firstFailure?.failure) {
     const more = failures.length > 1 ? ` (and ${failures.length - 1} more objects)` : '';
     set(
@@ -246,6 +248,14 @@ function isWaiting({ failure, waiting }: LocalState): boolean {
   return failure === undefined && waiting !== undefined;
 }
 
+/** Problems that are told of what cannot be rendered: an override may be about all objects. */
+const MAX_PROBLEMS = 5;
+
+function problemText(problems: readonly string[]): string {
+  const more = problems.length - MAX_PROBLEMS;
+  return `${problems.slice(0, MAX_PROBLEMS).join('; ')}${more > 0 ? ` (and ${more} more problems)` : ''}`;
+}
+
 function removalText(pending: readonly PendingRemoval[]): string {
   const [first] = pending;
   if (first === undefined) return '';
@@ -268,6 +278,11 @@ function withRefusal(
   now: number,
 ): Condition[] {
   return setCondition(conditions, { type: 'Accepted', status: 'False', ...refusal }, now).conditions;
+}
+
+/** Whether a dispatch has not let go of an object. */
+export function standsBy({ wanted, claims }: Held, key: string): boolean {
+  return wanted.has(key) || claims.has(key);
 }
 
 /** Whether a dispatch has made an object, by its record. */

@@ -1,9 +1,11 @@
 import {
+  DISPATCH_LABEL,
   type Dispatch,
   type DispatchSpec,
   judgeDispatch,
   manifestProblems,
   type OwnedObject,
+  type OwnershipRecord,
   rememberingVerifier,
   strategyOf,
 } from '../engine/dispatch/index.ts';
@@ -17,7 +19,7 @@ import type { Logger } from '../runtime/log.ts';
 import { deepEqual } from '../schema/json.ts';
 import { type Conflict, createContests } from './conflicts.ts';
 import { ContentMissing, type ContentStore } from './content.ts';
-import { type Held, type LocalState, madeBy, newState, type Refusal } from './held.ts';
+import { type Held, type LocalState, madeBy, newState, type Refusal, standsBy } from './held.ts';
 import { claim, type SpokeMemory, tooMuchToRemember } from './memory.ts';
 import { isShared } from './sharing.ts';
 
@@ -38,6 +40,8 @@ export interface Holdings {
   handOver(from: Held, keys: readonly string[]): Promise<ReadonlyMap<string, true | string>>;
   /** The UID of an object that a dispatch wants and another one made and lets go, which it takes over with this. */
   inherit(to: Held, key: string): string | undefined;
+  /** Whose an object on the cluster is, by UID, or by its mark where the UID could not be noted yet. */
+  ownerOf(object: KubeObject): { readonly dispatch: string; readonly wants: boolean } | undefined;
   /** Why nothing is held of a dispatch whose first word was refused. */
   refusal(name: string): Refusal | undefined;
   /** Objects of a dispatch that others want as well, or have. */
@@ -217,6 +221,17 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       );
     } catch (error) {
       if (!(error instanceof ContentMissing)) throw error;
+      const known = held.get(name);
+      // What is held of the same word stays and is kept up.
+      if (
+        known &&
+        known.missing === undefined &&
+        known.wanted.size > 0 &&
+        deepEqual(known.accepted, record.accepted)
+      ) {
+        log.warn('cannot compute a dispatch anew', { dispatch: name, why: error.message });
+        return;
+      }
       hold(name, dispatch, contentOf([], record.accepted, undefined), error.message);
     }
   }
@@ -241,7 +256,8 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       }
     const states = new Map<string, LocalState>();
     for (const [key, object] of wanted) {
-      const state = before?.states.get(key) ?? newState(refOf(object));
+      const known = before?.states.get(key);
+      const state = known?.ref.apiVersion === object.apiVersion ? known : newState(refOf(object));
       state.settled &&=
         // Another word is another try.
         state.update?.failed !== true &&
@@ -268,6 +284,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
       problems: rendered.problems,
       facts,
       missing,
+      claims: missing === undefined && rendered.problems.length === 0 ? NOBODY : madeOf(record),
       refusal: undefined,
       states,
       pendingRemovals: [],
@@ -297,14 +314,14 @@ export function createHoldings(options: HoldingsOptions): Holdings {
 
   /** What the hub of now wants, orders of a hub before want no more. They keep the UIDs until those are taken over. */
   function yieldTo(old: Held, next: Held): void {
-    const kept = new Map([...old.wanted].filter(([key]) => !takes(next, key)));
-    for (const key of old.wanted.keys()) {
-      if (kept.has(key)) continue;
+    for (const key of keysOf(old)) {
+      if (!takes(next, key)) continue;
       old.states.delete(key);
       contests.leave(key, old.name);
       if (claimants.get(key) === old.name) claimants.delete(key);
     }
-    old.wanted = kept;
+    old.wanted = new Map([...old.wanted].filter(([key]) => !takes(next, key)));
+    old.claims = new Set([...old.claims].filter((key) => !takes(next, key)));
   }
 
   function superseded(name: string): boolean {
@@ -322,14 +339,14 @@ export function createHoldings(options: HoldingsOptions): Holdings {
 
   /** What is no longer wanted goes to the next that wants it; what is free, or was made by this dispatch, is claimed. */
   function settleClaims(before: Held | undefined, next: Held): void {
-    const { name, wanted } = next;
-    for (const key of before?.wanted.keys() ?? []) {
+    const { name } = next;
+    for (const key of before ? keysOf(before) : []) {
       unread(key, name);
       if (takes(next, key)) continue;
       contests.leave(key, name);
       if (claimants.get(key) === name) passOn(key);
     }
-    for (const key of wanted.keys()) {
+    for (const key of keysOf(next)) {
       // Any number may look at an object, whoever has it.
       if (!takes(next, key)) {
         const all = readers.get(key) ?? new Set();
@@ -376,7 +393,7 @@ export function createHoldings(options: HoldingsOptions): Holdings {
 
   function inherit(to: Held, key: string): string | undefined {
     for (const other of held.values()) {
-      if (other === to || other.wanted.has(key) || !takes(to, key) || accepting.has(to.name)) continue;
+      if (other === to || standsBy(other, key) || !takes(to, key) || accepting.has(to.name)) continue;
       const theirs = other.owned.get(key);
       const own = to.owned.get(key);
       if (own === undefined || theirs === undefined || theirs.uid === '') continue;
@@ -429,9 +446,29 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     return undefined;
   }
 
+  function ownerOf(object: KubeObject): { dispatch: string; wants: boolean } | undefined {
+    const key = refKey(refOf(object));
+    let found: { dispatch: string; wants: boolean } | undefined;
+    for (const dispatch of memory.names()) {
+      const current = held.get(dispatch);
+      const owned = current
+        ? current.owned.get(key)
+        : memory.record(dispatch)?.owned.find(({ ref }) => refKey(ref) === key);
+      const isTheirs =
+        owned !== undefined &&
+        (owned.uid === object.metadata.uid || object.metadata.labels?.[DISPATCH_LABEL] === dispatch);
+      if (!isTheirs) continue;
+      // Of one that is not held yet after a restart that is not known.
+      if (!current || takes(current, key)) return { dispatch, wants: true };
+      found ??= { dispatch, wants: false };
+    }
+    return found;
+  }
+
   return {
     inherit,
     handOver,
+    ownerOf,
     conflicts,
     get: (name) => held.get(name),
     all: () => held.values(),
@@ -456,10 +493,11 @@ export function createHoldings(options: HoldingsOptions): Holdings {
     letGo(name: string): void {
       const current = held.get(name);
       if (!current) return;
-      const { wanted } = current;
+      const keys = [...keysOf(current)];
       current.wanted = new Map();
+      current.claims = NOBODY;
       current.states.clear();
-      for (const key of wanted.keys()) {
+      for (const key of keys) {
         contests.leave(key, name);
         unread(key, name);
         if (claimants.get(key) === name) passOn(key);
@@ -498,7 +536,19 @@ function ownedNow(recorded: readonly OwnedObject[], before: Held | undefined): M
 
 /** Whether a dispatch would answer for an object if it had it. */
 function takes(current: Held, key: string): boolean {
-  return current.wanted.has(key) && current.strategies.get(key)?.strategy !== 'ReadOnly';
+  return standsBy(current, key) && current.strategies.get(key)?.strategy !== 'ReadOnly';
+}
+
+function* keysOf({ wanted, claims }: Held): Generator<string> {
+  yield* wanted.keys();
+  yield* claims;
+}
+
+/** What was made of an order, as it is remembered. */
+function madeOf({ accepted, owned }: OwnershipRecord['spec']): ReadonlySet<string> {
+  const named = new Set(accepted.objects.map(refKey));
+  const made = owned.filter(({ uid }) => uid !== '').map(({ ref }) => refKey(ref));
+  return new Set(made.filter((key) => named.has(key)));
 }
 
 /** What the content of a dispatch comes to on this cluster. */

@@ -112,12 +112,22 @@ export function spokeMemory(client: Client): SpokeMemory {
 /** API servers refuse objects of 1.5 MiB; beside what is counted there are metadata, and notes of what has finished. */
 const MAX_RECORD_BYTES = 1_500_000;
 const UID_BYTES = 36;
+/** What a tombstone has besides the reference, where it gives the usual reasons. */
+const TOMBSTONE_BYTES = 64;
+/** What is left of 1.5 MiB when metadata are taken off. */
+const ROOM_TO_REMOVE = 60_000;
 
-/** Why what is to be remembered of an order cannot be: all of it is one object, which grows by the UIDs of what is made. */
+/**
+ * Why what is to be remembered of an order cannot be: all of it is one object, which grows by the UIDs of what is made, and once more
+ * when it is ordered away, which must not fail for that.
+ */
 export function tooMuchToRemember(accepted: DispatchSpec, owned: readonly OwnedObject[]): string | undefined {
   const unmade = owned.filter(({ uid }) => uid === '').length;
-  const bytes = Buffer.byteLength(JSON.stringify({ accepted, owned })) + unmade * UID_BYTES;
-  if (bytes <= MAX_RECORD_BYTES) return undefined;
+  const toCome = unmade * UID_BYTES + accepted.objects.length * TOMBSTONE_BYTES;
+  const bytes = Buffer.byteLength(JSON.stringify({ accepted, owned })) + toCome;
+  // What was taken before this was counted must go all the same: there is some room yet.
+  const limit = accepted.objects.length === 0 ? MAX_RECORD_BYTES + ROOM_TO_REMOVE : MAX_RECORD_BYTES;
+  if (bytes <= limit) return undefined;
   return `what a spoke has to remember of its ${owned.length} objects is ${bytes} bytes, and one object of the API holds ${MAX_RECORD_BYTES} of it; select them by several intents`;
 }
 
@@ -136,7 +146,7 @@ export function claim(
     const { preserveOnDeletion, deletion, onFinish } = strategies.get(key) ?? accepted.apply ?? {};
     const finished = onFinish ? byKey.get(key)?.finished : undefined;
     byKey.set(key, {
-      ref: byKey.get(key)?.ref ?? ref,
+      ref,
       uid: byKey.get(key)?.uid ?? '',
       ...(preserveOnDeletion === true ? { preserve: true } : {}),
       ...(deletion === undefined ? {} : { deletion }),

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ApiServer, createApiServer, memoryDriver } from '../apiserver/index.ts';
 import { DISPATCH_LABEL, type OwnedObject } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
-import { type KubeObject, refKey } from '../kube/object.ts';
+import { type KubeObject, refKey, refOf } from '../kube/object.ts';
 import { createClient } from '../kube/rest-client.ts';
-import { configMaps } from '../kube/well-known.ts';
+import { configMaps, namespaces, pods } from '../kube/well-known.ts';
 import { type VirtualRuntime, virtualRuntime } from '../runtime/runtime.ts';
 import { type Applied, type ApplyRequest, applyOwned } from './apply.ts';
 import { fingerprintOf, wholeFingerprintOf } from './fingerprint.ts';
@@ -88,6 +88,45 @@ describe('pruning', () => {
     expect((await pruneNow(owned(''))).done).toEqual([ref]);
     expect(await isThere()).toBe(false);
     expect((await pruneNow(owned(''))).done).toEqual([ref]);
+  });
+});
+
+describe('a namespace', () => {
+  const home: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'home' } };
+  const homeRef = refOf(home);
+  const pod = (name: string, more: Partial<KubeObject['metadata']> = {}): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'home', ...more },
+    spec: { containers: [{ name: 'c', image: 'c:1' }] },
+  });
+  const pruneHome = (uid: string): Promise<Pruned> =>
+    run(
+      prune(
+        {
+          client,
+          clock: runtime.clock,
+          dispatch: 'd',
+          owned: new Map([[refKey(homeRef), { ref: homeRef, uid }]]),
+        },
+        [{ ref: homeRef, reason: 'no longer selected' }],
+      ),
+    );
+
+  it('is looked through to the end for what somebody else has in it', async () => {
+    const uid = (await run(client.create(namespaces, home))).metadata.uid ?? '';
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u' }];
+    for (let index = 0; index < 30; index++)
+      await run(client.create(pods, pod(`a-${index}`, { ownerReferences })));
+    await run(client.create(pods, pod('z-debug')));
+    expect(await pruneHome(uid)).toEqual({ done: [homeRef], pending: [] });
+    expect((await run(client.get(namespaces, '', 'home'))).metadata.deletionTimestamp).toBeUndefined();
+    await run(client.delete(pods, 'home', 'z-debug', { gracePeriodSeconds: 0 }));
+    const { uid: again = '' } = (await run(client.get(namespaces, '', 'home'))).metadata;
+    await pruneHome(again);
+    const left = await run(client.list(namespaces, ''));
+    const still = left.items.find(({ metadata }) => metadata.name === 'home');
+    expect(still === undefined || still.metadata.deletionTimestamp !== undefined).toBe(true);
   });
 });
 

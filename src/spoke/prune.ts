@@ -13,7 +13,7 @@ import { hasCode, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import { keptInside } from './contract/index.ts';
-import { foreignContent } from './foreign-content.ts';
+import { inhabitantOf, type OwnerOf } from './foreign-content.ts';
 import { release } from './marks.ts';
 import { DELETION_PROTECTED, isKeptFrom, isProtected, untouchable } from './protected.ts';
 import { SPOKE_MANAGER } from './write.ts';
@@ -46,6 +46,10 @@ export interface PruneOptions {
   readonly acting?: Client;
   /** What the contract of the cluster's owner says just before an object is deleted. */
   readonly refusal?: (ref: ObjectRef, live: KubeObject) => ContractRefusal | undefined;
+  /** Whose an object is that lies in a namespace; by its mark where it is left out. */
+  readonly ownerOf?: OwnerOf;
+  /** Whether a namespace waits for another dispatch that still wants something in it: that may be about to let it go, too. */
+  readonly patient?: boolean;
 }
 
 const DEADLINE_MS = 30_000;
@@ -149,8 +153,7 @@ async function removeOnce(
 ): Promise<PendingRemoval | undefined> {
   const { ref } = tombstone;
   const { dispatch, acting: client = options.client } = options;
-  const resource = await client.resourceFor(ref.apiVersion, ref.kind);
-  const live = await client.get(resource, ref.namespace, ref.name, { signal });
+  const { resource, live } = await find(client, ref, signal);
   const { uid } = live.metadata;
   if (!isMade(live, claimed, dispatch) || isKeptFrom(live)) return undefined;
   if (releasing) {
@@ -161,7 +164,9 @@ async function removeOnce(
     if (isProtected(live)) return { ref, message: protectedText(ref), word: 'DeletionFailed' };
     const refusal = await refusalOf(options, live, signal);
     if (refusal) return { ref, ...refusal };
-    if (ref.kind === 'Namespace' && (await foreignContent(options.client, ref.name, signal)) !== undefined) {
+    const inhabited = ref.kind === 'Namespace' ? await inhabitedBy(options, ref, signal) : undefined;
+    if (inhabited !== undefined && inhabited !== 'for good') return inhabited;
+    if (inhabited !== undefined) {
       // It has become somebody's home: taking it away would take along what no order speaks of.
       await release(options.client, resource, live, signal);
       return undefined;
@@ -171,6 +176,57 @@ async function removeOnce(
   const left = await client.get(resource, ref.namespace, ref.name, { signal });
   if (left.metadata.uid !== uid) return undefined;
   return { ref, message: holdingText(left), word: 'WaitingForRemoval' };
+}
+
+/** Whether somebody else lives in a namespace, or what it waits for until that is known. */
+async function inhabitedBy(
+  { client, dispatch, patient, ownerOf = byMark }: PruneOptions,
+  ref: ObjectRef,
+  signal: AbortSignal,
+): Promise<PendingRemoval | 'for good' | undefined> {
+  const inhabitant = await inhabitantOf(client, ref.name, dispatch, ownerOf, signal);
+  if (inhabitant === undefined) return undefined;
+  if (inhabitant.stays || (inhabitant.wants && patient !== true)) return 'for good';
+  const message = `dispatch ${inhabitant.dispatch} has ${inhabitant.text} in it`;
+  return { ref, message, word: 'WaitingForRemoval' };
+}
+
+function byMark({ metadata }: KubeObject): ReturnType<OwnerOf> {
+  const dispatch = metadata.labels?.[DISPATCH_LABEL];
+  return dispatch === undefined ? undefined : { dispatch, wants: false };
+}
+
+/** The object of an order, also where its cluster serves the kind in other versions by now. Throws a 404 where it is gone. */
+async function find(
+  client: Client,
+  ref: ObjectRef,
+  signal: AbortSignal,
+): Promise<{ resource: ResourceId; live: KubeObject }> {
+  const readIn = async (apiVersion: string): Promise<{ resource: ResourceId; live: KubeObject }> => {
+    const resource = await client.resourceFor(apiVersion, ref.kind);
+    return { resource, live: await client.get(resource, ref.namespace, ref.name, { signal }) };
+  };
+  try {
+    return await readIn(ref.apiVersion);
+  } catch (error) {
+    const { group } = gvkOf(ref);
+    // Of an object that is not there its name is told, of a kind or a version that is not served none.
+    if (!hasCode(error, 404) || group === '' || error.status.details?.name !== undefined) throw error;
+    const known = await client.getJson<ApiGroup>(`/apis/${group}`, { signal });
+    for (const { groupVersion = ref.apiVersion } of known.versions ?? []) {
+      if (groupVersion === ref.apiVersion) continue;
+      try {
+        return await readIn(groupVersion);
+      } catch (other) {
+        if (!hasCode(other, 404)) throw other;
+      }
+    }
+    throw error;
+  }
+}
+
+interface ApiGroup {
+  readonly versions?: readonly { readonly groupVersion?: string }[];
 }
 
 /** Whether a spoke made what is there for a dispatch; also where it could not note that, the first time or once more. */

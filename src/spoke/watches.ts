@@ -2,10 +2,10 @@ import { DISPATCH_LABEL } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Change, Informer } from '../kube/informer.ts';
 import { type InformerOptions, startInformer } from '../kube/informer-cache.ts';
-import { gvkOf, type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
+import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
-/** Watches over the objects that a spoke manages: one stream a kind, of managed objects only. */
+/** Watches over the objects that a spoke manages: one stream a version of a kind, of managed objects only. */
 export interface ManagedWatches {
   /** Makes sure that a kind is watched. Resolves when its present state is known. Throws when the kind is not served, or may not be watched. */
   watch(ref: ObjectRef): Promise<void>;
@@ -66,8 +66,8 @@ export function managedWatches(
   return {
     watch: (ref) => follow(kindKey(ref), ref, '', { labelSelector: DISPATCH_LABEL }),
     watchOne: (ref) =>
-      follow(refKey(ref), ref, ref.namespace, { fieldSelector: `metadata.name=${ref.name}` }),
-    seen: (ref) => (running.get(refKey(ref)) ?? running.get(kindKey(ref)))?.get(ref.namespace, ref.name),
+      follow(oneKey(ref), ref, ref.namespace, { fieldSelector: `metadata.name=${ref.name}` }),
+    seen: (ref) => (running.get(oneKey(ref)) ?? running.get(kindKey(ref)))?.get(ref.namespace, ref.name),
     stop(): void {
       stopped = true;
       for (const informer of running.values()) informer.stop();
@@ -77,7 +77,11 @@ export function managedWatches(
   };
 }
 
-function kindKey(ref: ObjectRef): string {
-  const { group, kind } = gvkOf(ref);
-  return `${group}/${kind}`;
+/** An object looks different in each version, and one that is served no more tells nothing. */
+function kindKey({ apiVersion, kind }: ObjectRef): string {
+  return `${apiVersion}/${kind}`;
+}
+
+function oneKey(ref: ObjectRef): string {
+  return `${ref.apiVersion} ${refKey(ref)}`;
 }

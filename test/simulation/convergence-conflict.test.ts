@@ -1,5 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { conditionMessage, conditionOf, type SimulatedFleet, simulateFleet, stored } from './fleet.ts';
+import {
+  conditionMessage,
+  conditionOf,
+  DISPATCHES,
+  type SimulatedFleet,
+  simulateFleet,
+  stored,
+} from './fleet.ts';
 import { type Orders, ordersFor } from './orders.ts';
 import { colour, configMap } from './shop.ts';
 
@@ -51,5 +58,26 @@ describe('an object that two sources want on one spoke', () => {
       () => [first, second].every((name) => conflict(orders, name) === 'False/Settled'),
       'the end of it',
     );
+  });
+
+  it('stays with the one that had it first while the content of that is not here', async () => {
+    fleet = await simulateFleet(82, ['a']);
+    const orders = ordersFor(fleet, 'a');
+    await orders.fulfil('front', [configMap('settings', 'red')]);
+    await orders.give('late', [configMap('settings', 'blue')]);
+    await fleet.until(() => conflict(orders, 'late') === 'True/AlsoWanted', 'the conflict');
+    const bundles = { ...DISPATCHES, resource: 'bundles', kind: 'Bundle' };
+    for (const name of orders.dispatch('front')?.spec.bundles ?? [])
+      await fleet.run(fleet.spoke('a').client.delete(bundles, 'atoll-system', name));
+    await fleet.kill('a');
+    await fleet.start('a');
+    await fleet.until(
+      () => conditionOf(orders.dispatch('front'), 'Applied') === 'False/ContentMissing',
+      'the word about the content',
+    );
+    await fleet.rest(20_000);
+    expect(colour(fleet.spoke('a'))).toBe('red');
+    await orders.fulfil('front', [configMap('settings', 'green')]);
+    expect(colour(fleet.spoke('a'))).toBe('green');
   });
 });

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { configMaps, deployments } from '../../src/kube/well-known.ts';
+import { configMaps, customResourceDefinitions, deployments } from '../../src/kube/well-known.ts';
 import {
   conditionMessage,
   conditionOf,
+  DISPATCHES,
   type SimulatedFleet,
   type SimulatedSpoke,
   type SimulationOptions,
@@ -178,5 +179,73 @@ describe('a fight', () => {
     await fleet.rest(300_000);
     expect(image()).toBe('web');
     expect(conditionOf(orders.dispatch('shop'), 'Contested')).toBe('False/Settled');
+  });
+});
+
+describe('a kind of two versions', () => {
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const definition = (served: readonly string[]): KubeObject => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.shop.io' },
+    spec: {
+      group: 'shop.io',
+      scope: 'Namespaced',
+      names: { kind: 'Widget', listKind: 'WidgetList', plural: 'widgets', singular: 'widget' },
+      versions: ['v1alpha1', 'v1'].map((name) => ({
+        name,
+        served: served.includes(name),
+        storage: name === 'v1',
+        schema,
+      })),
+    },
+  });
+  const widget = (name: string, version: string, size = 1): KubeObject => ({
+    apiVersion: `shop.io/${version}`,
+    kind: 'Widget',
+    metadata: { name, namespace: 'shop' },
+    spec: { size },
+  });
+  const widgets = { group: 'shop.io', version: 'v1', resource: 'widgets', kind: 'Widget', namespaced: true };
+  const there = (name: string): KubeObject | undefined => stored(a(), `shop.io/widgets/shop/${name}`);
+  const sizeOf = (name: string): unknown => (there(name)?.['spec'] as { size: number } | undefined)?.size;
+  const edit = (name: string, patch: object): Promise<KubeObject> =>
+    fleet.run(a().client.patch(widgets, 'shop', name, 'merge', patch, { fieldManager: 'kubectl' }));
+
+  it('is no drift where objects of it are stated in either', async () => {
+    await open();
+    await fleet.run(a().client.create(customResourceDefinitions, definition(['v1alpha1', 'v1'])));
+    await orders.fulfil('old', [widget('x', 'v1alpha1')]);
+    await orders.fulfil('new', [widget('y', 'v1')]);
+    for (let turn = 0; turn < 8; turn++)
+      for (const name of ['x', 'y']) {
+        await edit(name, { metadata: { annotations: { turn: `${turn}` } } });
+        await fleet.rest(500);
+      }
+    expect(conditionOf(orders.dispatch('old'), 'Contested')).toBe('');
+    expect(conditionOf(orders.dispatch('new'), 'Contested')).toBe('');
+    for (const name of ['x', 'y']) {
+      await edit(name, { spec: { size: 2 } });
+      await fleet.until(() => sizeOf(name) === 1, `the edit of ${name} undone`, 1_000);
+    }
+  });
+
+  it('is watched in the one that is left, and goes when it is ordered away', async () => {
+    await open();
+    await orders.fulfil('kinds', [definition(['v1alpha1', 'v1'])]);
+    await orders.fulfil('shop', [widget('x', 'v1alpha1'), widget('y', 'v1alpha1')], {
+      removeWhenLostSeconds: 10,
+    });
+    await orders.fulfil('shop', [widget('x', 'v1'), widget('y', 'v1')], { removeWhenLostSeconds: 10 });
+    await orders.fulfil('kinds', [definition(['v1'])]);
+    await fleet.rest(30_000);
+    await edit('x', { spec: { size: 2 } });
+    await fleet.until(() => sizeOf('x') === 1, 'the edit undone', 10_000);
+    await fleet.run(a().client.delete(DISPATCHES, 'atoll-system', 'shop'));
+    await fleet.until(
+      () => there('x') === undefined && there('y') === undefined,
+      'that they are gone',
+      60_000,
+    );
   });
 });

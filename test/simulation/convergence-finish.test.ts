@@ -1,7 +1,16 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ResourceId } from '../../src/kube/client.ts';
+import { bodyChunks } from '../../src/kube/exchange.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { conditionOf, everything, type SimulatedFleet, simulateFleet, stored } from './fleet.ts';
+import { failure } from '../../src/kube/status-error.ts';
+import {
+  conditionMessage,
+  conditionOf,
+  everything,
+  type SimulatedFleet,
+  simulateFleet,
+  stored,
+} from './fleet.ts';
 import { type Orders, ordersFor } from './orders.ts';
 import { colour, configMap, paint } from './shop.ts';
 
@@ -37,6 +46,17 @@ async function complete(type: 'Complete' | 'Failed'): Promise<void> {
   await fleet.run(
     fleet.spoke('a').client.patch(JOBS, 'shop', 'seed', 'merge', { status }, { subresource: 'status' }),
   );
+}
+
+/** Keeps the parts of a stream back until one says a word, and gives them in one. */
+async function* upTo(word: string, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let kept: Uint8Array[] = [];
+  for await (const chunk of chunks) {
+    kept.push(chunk);
+    if (!Buffer.from(chunk).includes(word)) continue;
+    yield Buffer.concat(kept);
+    kept = [];
+  }
 }
 
 async function open(seed: number, onFinish: { ttlSeconds?: number } | undefined): Promise<Orders> {
@@ -98,6 +118,48 @@ describe('an object that comes to its end by itself', () => {
     await orders.fulfil('shop', [configMap('settings', 'red')]);
     await orders.fulfil('shop', [configMap('settings', 'red'), SEED]);
     expect(job()).toBeDefined();
+  });
+
+  it('[S62] is not made again where its end was seen together with its removal', async () => {
+    fleet = await simulateFleet(104, ['a'], {
+      engineApi: (_name, api) => async (request) => {
+        const response = await api(request);
+        const isWatch = request.path.includes('/jobs?') && request.path.includes('watch=');
+        return isWatch ? { ...response, body: upTo('DELETED', bodyChunks(response)) } : response;
+      },
+    });
+    const orders = ordersFor(fleet, 'a');
+    await orders.fulfil('shop', [SEED], { apply: { onFinish: {} } });
+    await complete('Complete');
+    await fleet.rest(1_000);
+    // As the API server's own controller does with ttlSecondsAfterFinished.
+    await fleet.run(fleet.spoke('a').client.delete(JOBS, 'shop', 'seed'));
+    await fleet.rest(60_000);
+    expect(job()).toBeUndefined();
+    expect(conditionMessage(orders.dispatch('shop'), 'Healthy')).toBe('all objects are healthy');
+  });
+
+  it('[S62] is not made again after a crash between its removal and the note of that', async () => {
+    const isFull = { now: false };
+    fleet = await simulateFleet(105, ['a'], {
+      engineApi: (_name, api) => async (request) => {
+        if (isFull.now && request.method === 'PUT' && request.path.includes('/ownershiprecords/'))
+          throw failure(507, 'InsufficientStorage', 'the disk is full');
+        return api(request);
+      },
+    });
+    const orders = ordersFor(fleet, 'a');
+    await orders.fulfil('shop', [SEED], { apply: { onFinish: { ttlSeconds: 0 } } });
+    isFull.now = true;
+    await complete('Complete');
+    await fleet.rest(10_000);
+    expect(job()).toBeDefined();
+    await fleet.kill('a');
+    isFull.now = false;
+    await fleet.start('a');
+    await fleet.until(() => job() === undefined, 'its removal');
+    await fleet.rest(60_000);
+    expect(job()).toBeUndefined();
   });
 
   it('is kept up where nothing is said', async () => {

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { failure } from '../../src/kube/status-error.ts';
 import { customResourceDefinitions } from '../../src/kube/well-known.ts';
-import { conditionMessage, conditionOf, type SimulatedFleet, simulateFleet } from './fleet.ts';
+import { conditionMessage, conditionOf, type SimulatedFleet, simulateFleet, stored } from './fleet.ts';
 import { ordersFor } from './orders.ts';
 import { colour, configMap, openShop, ready, shop } from './shop.ts';
 
@@ -24,6 +25,19 @@ const WIDGETS: KubeObject = {
         schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
       },
     ],
+  },
+};
+const WEB: KubeObject = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: {
+    replicas: 2,
+    selector: { matchLabels: { app: 'web' } },
+    template: {
+      metadata: { labels: { app: 'web' } },
+      spec: { containers: [{ name: 'web', image: 'web:1' }] },
+    },
   },
 };
 const nameless = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'shop' } };
@@ -101,5 +115,56 @@ describe('an order that cannot be carried out as it is', () => {
       /Widget shop\/huge has 1451 KiB, and clusters take 1408 KiB at the most/,
     );
     expect(colour(fleet.spoke('a'), 'large')).toBe('red');
+  });
+});
+
+describe('a kind that the API server cannot answer for', () => {
+  it('holds up nothing else of its order, and is named', async () => {
+    const isDown = { now: true };
+    fleet = await simulateFleet(97, ['a'], {
+      engineApi: (_name, api) => async (request) => {
+        if (!isDown.now || !request.path.startsWith('/apis/shop.io/v1')) return api(request);
+        throw failure(503, 'ServiceUnavailable', 'nobody answers for shop.io');
+      },
+    });
+    const spoke = fleet.spoke('a');
+    await fleet.run(spoke.client.create(customResourceDefinitions, WIDGETS));
+    const orders = ordersFor(fleet, 'a');
+    await orders.fulfil('shop', [configMap('settings', 'red'), configMap('old', 'red')]);
+    const widget = { apiVersion: 'shop.io/v1', kind: 'Widget', metadata: { name: 'w', namespace: 'shop' } };
+    const budget = {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'later', namespace: 'shop' },
+      spec: { minAvailable: 1, selector: {} },
+    };
+    await orders.give('shop', [configMap('settings', 'red'), widget, budget]);
+    await fleet.rest(30_000);
+    expect(stored(spoke, 'policy/poddisruptionbudgets/shop/later')).toBeDefined();
+    expect(stored(spoke, 'core/configmaps/shop/old')).toBeUndefined();
+    expect(conditionMessage(orders.dispatch('shop'), 'Applied')).toContain('nobody answers for shop.io');
+    isDown.now = false;
+    await fleet.until(() => stored(spoke, 'shop.io/widgets/shop/w') !== undefined, 'the widget');
+  });
+
+  it('is told of workloads, where it is that of autoscalers: who scales them has to be known', async () => {
+    const isDown = { now: true };
+    fleet = await simulateFleet(98, ['a'], {
+      workloads: true,
+      engineApi: (_name, api) => async (request) => {
+        if (!isDown.now || !request.path.startsWith('/apis/autoscaling/v2/')) return api(request);
+        throw failure(403, 'Forbidden', 'the engine may not list autoscalers');
+      },
+    });
+    const orders = ordersFor(fleet, 'a');
+    await orders.give('shop', [WEB, configMap('settings', 'red')]);
+    await fleet.rest(30_000);
+    expect(conditionMessage(orders.dispatch('shop'), 'Applied')).toContain('may not list autoscalers');
+    expect(colour(fleet.spoke('a'))).toBe('red');
+    isDown.now = false;
+    await fleet.until(
+      () => stored(fleet.spoke('a'), 'apps/deployments/shop/web') !== undefined,
+      'the workload',
+    );
   });
 });

@@ -288,6 +288,72 @@ describe('an object that is ordered away', () => {
     expect(at('core/namespaces/-/implied')).toBeDefined();
   });
 
+  it('stays where it is a namespace in which its own order keeps something', async () => {
+    await open();
+    await orders.fulfil('shop', [NAMESPACE, map('ours')]);
+    const uid = at('core/configmaps/shop/ours')?.metadata.uid;
+    await orders.fulfil('shop', [map('ours')]);
+    await fleet.rest(60_000);
+    expect(at('core/configmaps/shop/ours')?.metadata.uid).toBe(uid);
+    expect(at('core/namespaces/-/shop')?.metadata.labels).not.toHaveProperty(['atoll.dev/dispatch']);
+  });
+
+  it('waits where it is a namespace in which another order has something, and goes with that', async () => {
+    await open();
+    await orders.fulfil('home', [NAMESPACE]);
+    await orders.fulfil('shop', [map('ours')]);
+    const uid = at('core/configmaps/shop/ours')?.metadata.uid;
+    await orders.give('home', []);
+    await fleet.rest(10_000);
+    expect(at('core/configmaps/shop/ours')?.metadata.uid).toBe(uid);
+    expect(conditionMessage(orders.dispatch('home'), 'Applied')).toContain(
+      'Namespace shop is still there: dispatch shop has ConfigMap shop/ours in it',
+    );
+    await orders.give('shop', []);
+    await fleet.until(() => at('core/namespaces/-/shop') === undefined, 'that it is gone', 30_000);
+  });
+
+  it('stays where it is a namespace that another order does not leave', async () => {
+    await open();
+    await orders.fulfil('home', [NAMESPACE]);
+    await orders.fulfil('shop', [map('ours')]);
+    const uid = at('core/configmaps/shop/ours')?.metadata.uid;
+    await orders.fulfil('home', []);
+    expect(at('core/namespaces/-/shop')?.metadata.labels).not.toHaveProperty(['atoll.dev/dispatch']);
+    await fleet.rest(60_000);
+    expect(at('core/configmaps/shop/ours')?.metadata.uid).toBe(uid);
+  });
+
+  it('stays where it is a namespace with an object of a kind that somebody defined, or a copy of one of its own', async () => {
+    await open();
+    const inPlace = (name: string, namespace: string): KubeObject => ({
+      ...map(name),
+      metadata: { name, namespace },
+    });
+    await fleet.run(a().client.create(customResourceDefinitions, DEFINITION));
+    for (const name of ['one', 'two'])
+      await orders.fulfil(name, [{ ...NAMESPACE, metadata: { name } }, inPlace('ours', name)]);
+    await fleet.run(a().client.create(WIDGETS, { ...WIDGET, metadata: { name: 'w', namespace: 'one' } }));
+    const { labels, annotations } = at('core/configmaps/two/ours')?.metadata ?? {};
+    await fleet.run(
+      a().client.create(configMaps, {
+        ...inPlace('copy', 'two'),
+        metadata: {
+          name: 'copy',
+          namespace: 'two',
+          ...(labels && { labels }),
+          ...(annotations && { annotations }),
+        },
+      }),
+    );
+    await orders.fulfil('one', []);
+    await orders.fulfil('two', []);
+    await fleet.rest(10_000);
+    expect(at('example.com/widgets/one/w')).toBeDefined();
+    expect(at('core/configmaps/two/copy')).toBeDefined();
+    expect(at('core/configmaps/two/ours')).toBeUndefined();
+  });
+
   it('[S52] names its origin until it is released', async () => {
     await open();
     await orders.fulfil('shop', [map('kept', { annotations: { 'atoll.dev/preserve-on-deletion': 'true' } })]);

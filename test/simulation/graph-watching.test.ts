@@ -43,6 +43,44 @@ function interposed(): {
 const isWatch = ({ path }: Request): boolean => path.includes('watch=');
 
 describe('watches', () => {
+  it('show an object in the version that its node states, whatever others state', async () => {
+    cluster = await startGraphCluster();
+    const scaler = (id: string, version: string, spec: object): object => ({
+      id,
+      template: {
+        apiVersion: `autoscaling/${version}`,
+        kind: 'HorizontalPodAutoscaler',
+        metadata: { name: `\${schema.metadata.name}-${id}` },
+        spec: {
+          maxReplicas: 3,
+          scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: id },
+          ...spec,
+        },
+      },
+    });
+    const target = { type: 'Utilization', averageUtilization: 70 };
+    await served(
+      shopDefinition([
+        scaler('first', 'v1', { targetCPUUtilizationPercentage: 50 }),
+        scaler('second', 'v2', { metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }] }),
+        configMap('names', '${schema.metadata.name}-seen', {
+          colour: '${schema.spec.colour}',
+          first: '${string(first.spec.targetCPUUtilizationPercentage)}',
+          second: '${string(second.spec.metrics[0].resource.target.averageUtilization)}',
+        }),
+      ]),
+    );
+    await cluster.write(shopInstance());
+    await active();
+    for (const colour of ['blue', 'green', 'white']) {
+      await cluster.write(shopInstance({ colour }));
+      await cluster.until(() => dataOf(map('one-seen'))['colour'] === colour, colour);
+      await active();
+      expect(dataOf(map('one-seen'))).toEqual({ colour, first: '50', second: '70' });
+      await cluster.rest(20_000);
+    }
+  });
+
   it.each(['selected', 'collected'])('[R94] see what happens between list and watch: %s', async (what) => {
     const between = interposed();
     cluster = await startGraphCluster(between.settings);

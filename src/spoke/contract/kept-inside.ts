@@ -1,9 +1,8 @@
 import type { ContractRefusal } from '../../engine/contract/index.ts';
-import type { Client, ResourceId } from '../../kube/client.ts';
+import type { Client } from '../../kube/client.ts';
 import { type KubeObject, type ObjectRef, refOf } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
-import { isObject, listAt, stringAt } from '../../schema/json.ts';
-import { MOURNED_KINDS } from '../foreign-content.ts';
+import { definedKind, MOURNED_KINDS } from '../foreign-content.ts';
 
 /** Objects that are looked at of one kind; where there are more, it is for the owner to keep the namespace itself. */
 const MOST = 2_000;
@@ -19,7 +18,8 @@ export async function keptInside(
   signal: AbortSignal,
 ): Promise<{ readonly ref: ObjectRef; readonly refusal: ContractRefusal } | undefined> {
   const namespace = live.kind === 'Namespace' ? (live.metadata.name ?? '') : '';
-  const kinds = live.kind === 'Namespace' ? MOURNED_KINDS : definedKind(live);
+  const defined = definedKind(live);
+  const kinds = live.kind === 'Namespace' ? MOURNED_KINDS : defined ? [defined] : [];
   for (const kind of kinds) {
     try {
       const { items } = await client.list(kind, namespace, { limit: MOST, signal });
@@ -33,22 +33,4 @@ export async function keptInside(
     }
   }
   return undefined;
-}
-
-function definedKind(definition: KubeObject): ResourceId[] {
-  if (definition.kind !== 'CustomResourceDefinition') return [];
-  const served = listAt(definition, 'spec', 'versions').find(
-    (version) => isObject(version) && version['served'] === true,
-  );
-  const version = stringAt(served, 'name');
-  if (version === undefined) return [];
-  return [
-    {
-      group: stringAt(definition, 'spec', 'group') ?? '',
-      version,
-      resource: stringAt(definition, 'spec', 'names', 'plural') ?? '',
-      kind: stringAt(definition, 'spec', 'names', 'kind') ?? '',
-      namespaced: stringAt(definition, 'spec', 'scope') === 'Namespaced',
-    },
-  ];
 }

@@ -1,5 +1,8 @@
 import type { Held } from '../held.ts';
 
+/** Longer waits are cut: clocks are set, and machines sleep through a window while their timers stand still. */
+const LONGEST_WAIT_MS = 600_000;
+
 /**
  * When what is open of a dispatch is worth another try: `undefined` where more is open than what contracts refuse, otherwise in
  * how many milliseconds time alone may change it, `never` where it cannot. A change of a contract tries again in any case.
@@ -21,5 +24,5 @@ export function contractWait(held: Held, now: number): number | 'never' | undefi
     note(retryAt);
   }
   if (refused === 0) return undefined;
-  return next === undefined ? 'never' : Math.max(0, next - now);
+  return next === undefined ? 'never' : Math.min(LONGEST_WAIT_MS, Math.max(0, next - now));
 }

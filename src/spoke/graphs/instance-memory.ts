@@ -129,6 +129,9 @@ export function instanceMemory(): InstanceMemory {
       const entry = known.get(key);
       const { resourceVersion } = watched.metadata;
       if (!entry || entry.writers.size === 0) return false;
+      // In a version that others state: that which is written is told by its own watch.
+      if (![...entry.writers.values()].some(({ wanted }) => wanted.apiVersion === watched.apiVersion))
+        return true;
       for (const { checked } of entry.writers.values())
         if (!checked.intact || checked.version !== resourceVersion) return false;
       entry.object = undefined;

@@ -72,13 +72,13 @@ export function instanceView(options: ViewOptions): InstanceView {
   for (const { of, apiVersion, kind } of graph.nodes) {
     // What an expression says it is, is watched when it has said so.
     if (kind === 'Value' || of.kind === '') continue;
-    const key = `${of.group}/${of.kind}`;
-    wishes.set(key, { apiVersion, kind: of.kind, all: external.has(key) && !actsForOthers });
+    const all = external.has(`${of.group}/${of.kind}`) && !actsForOthers;
+    wishes.set(`${apiVersion}/${of.kind}`, { apiVersion, kind: of.kind, all });
   }
   if (options.fromElsewhere === true || graph.nodes.some(({ targeted }) => targeted))
-    wishes.set(groupKindKey(REMOTE_OBJECT), { ...REMOTE_OBJECT, all: false });
+    wishes.set(`${REMOTE_OBJECT.apiVersion}/${REMOTE_OBJECT.kind}`, { ...REMOTE_OBJECT, all: false });
   if (graph.nodes.some(({ onHub }) => onHub))
-    wishes.set(groupKindKey(HUB_OBJECT), { ...HUB_OBJECT, all: false });
+    wishes.set(`${HUB_OBJECT.apiVersion}/${HUB_OBJECT.kind}`, { ...HUB_OBJECT, all: false });
   const refs = new Set<string>();
   const queries = new Map<string, Interest['queries'][number]>();
   const byHand = new Map<string, KubeObject | null>();
@@ -97,7 +97,7 @@ export function instanceView(options: ViewOptions): InstanceView {
     (node) => node.dynamic && (isExternal(node.kind) || node.contributes),
   );
   const wishOf = ({ apiVersion, kind }: { apiVersion: string; kind: string }): WatchWish => {
-    const key = groupKindKey({ apiVersion, kind });
+    const key = `${apiVersion}/${kind}`;
     const wish = wishes.get(key) ?? { apiVersion, kind, all: someExternal && !actsForOthers };
     wishes.set(key, wish);
     return wish;

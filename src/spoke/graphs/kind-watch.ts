@@ -38,7 +38,7 @@ export interface KindWatch {
 }
 
 /**
- * One stream a kind, shared by all instances of all graphs, which is there as long as somebody holds it. With the rights of others it
+ * One stream a version of a kind, shared by all instances of all graphs, which is there as long as somebody holds it. With the rights of others it
  * is one for each of them, and namespace; it ends with their rights, and begins anew when rights change.
  */
 export interface KindWatches {
@@ -88,6 +88,8 @@ const LONGEST_RETRY_MS = 30_000;
 export function kindWatches(runtime: Runtime, client: Client, events: KindWatchEvents): KindWatches {
   const { clock } = runtime;
   const entries = new Map<string, Entry>();
+  /** Those with the engine's own rights, by `group/kind`. */
+  const byKind = new Map<string, Set<Entry>>();
   const held = new Map<string, Set<string>>();
   /** By their group and kind, as they are served. */
   const resources = new Map<string, ResourceId>();
@@ -98,12 +100,12 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
   let ignoreRights: (() => void) | undefined;
   let looking: Promise<void> = Promise.resolve();
 
+  /** An object looks different in each version: expressions are about that which their node states. */
   function watchKey({ apiVersion, kind, all, as }: WatchWish): string {
-    const { group } = parseApiVersion(apiVersion);
-    if (!as) return `${group}/${kind}/${all ? 'all' : 'owned'}`;
+    if (!as) return `${apiVersion}/${kind}/${all ? 'all' : 'owned'}`;
     const id = clients.get(as.client) ?? ++lastClient;
     clients.set(as.client, id);
-    return `${group}/${kind}/as/${id}/${as.namespace}/${as.name ?? ''}`;
+    return `${apiVersion}/${kind}/as/${id}/${as.namespace}/${as.name ?? ''}`;
   }
 
   function entryOf(wish: WatchWish): Entry {
@@ -113,6 +115,8 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       const startedAt = clock.monotonic();
       entry = { wish, owners: new Set(), startedAt, refused: false, bySet: new Map(), stopped: false };
       entries.set(key, entry);
+      const ofKind = byKind.get(groupKindOf(wish)) ?? new Set();
+      if (!wish.as) byKind.set(groupKindOf(wish), ofKind.add(entry));
       if (wish.as) {
         acting += 1;
         ignoreRights ??= watchRights(runtime, client, (where) => {
@@ -220,6 +224,8 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
     entry.retry?.cancel();
     entry.informer?.stop();
     entries.delete(key);
+    const ofKind = byKind.get(groupKindOf(entry.wish));
+    if (ofKind?.delete(entry) === true && ofKind.size === 0) byKind.delete(groupKindOf(entry.wish));
     events.onClosed?.();
     if (!entry.wish.as) return;
     acting -= 1;
@@ -267,8 +273,11 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       for (const groupKind of groupKinds) {
         const dot = groupKind.indexOf('.');
         const [kind, group] = dot < 0 ? [groupKind, ''] : [groupKind.slice(0, dot), groupKind.slice(dot + 1)];
-        const entry = entries.get(`${group}/${kind}/owned`) ?? entries.get(`${group}/${kind}/all`);
-        if (!entry?.informer?.synced || !entry.informer.live) return undefined;
+        // Whichever version it is watched in.
+        const entry = [...(byKind.get(`${group}/${kind}`) ?? [])].find(
+          ({ informer }) => informer?.synced === true && informer.live,
+        );
+        if (!entry) return undefined;
         found.push(...(entry.bySet.get(setId)?.values() ?? []));
       }
       return found;
@@ -282,4 +291,8 @@ export function kindWatches(runtime: Runtime, client: Client, events: KindWatchE
       held.clear();
     },
   };
+}
+
+function groupKindOf({ apiVersion, kind }: WatchWish): string {
+  return `${parseApiVersion(apiVersion).group}/${kind}`;
 }

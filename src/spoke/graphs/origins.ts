@@ -54,11 +54,16 @@ export function openOrigins(runtime: Runtime, client: Client, onKnown: (key: str
   const ownedBy = new Map<string, Set<string>>();
   /** Instances that wait to be confirmed, with their keys. */
   const waiting = new Map<string, string>();
+  /** The same by key. */
+  const waitsFor = new Map<string, string>();
   let records: Informer<RemoteObject> | undefined;
 
   function known(ref: string): void {
     const key = waiting.get(ref);
-    if (key !== undefined && waiting.delete(ref)) onKnown(key);
+    if (key === undefined) return;
+    waiting.delete(ref);
+    waitsFor.delete(key);
+    onKnown(key);
   }
 
   function heard({ type, object }: Change<RemoteObject>): void {
@@ -84,6 +89,7 @@ export function openOrigins(runtime: Runtime, client: Client, onKnown: (key: str
       const said = instance.metadata.annotations?.[ANNOTATIONS.origin];
       if (said === undefined) return HERE;
       waiting.set(ref, key);
+      waitsFor.set(key, ref);
       return {
         kind: 'Unconfirmed',
         message: `the annotation ${ANNOTATIONS.origin}=${said} is refused: nothing was made here for that cluster under this name; only the engine writes it, so remove it`,
@@ -101,6 +107,8 @@ export function openOrigins(runtime: Runtime, client: Client, onKnown: (key: str
     forget(owner) {
       for (const key of ownedBy.get(owner) ?? []) if (made.get(key)?.owner === owner) made.delete(key);
       ownedBy.delete(owner);
+      const ref = waitsFor.get(owner);
+      if (ref !== undefined && waitsFor.delete(owner)) waiting.delete(ref);
     },
     stop: () => records?.stop(),
   };
