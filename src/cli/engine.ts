@@ -23,10 +23,10 @@ import { INCIDENT } from '../hub/rollouts/incidents.ts';
 import { INTENT_REVISION, INTENT_ROLLOUT, ROLLOUT_ACTION } from '../hub/rollouts/kinds.ts';
 import { ANALYSIS_PROVIDER, type OpenEndpoint } from '../hub/rollouts/measuring.ts';
 import type { Client } from '../kube/client.ts';
+import { startController } from '../kube/controller-loop.ts';
 import { type CustomKind, installKinds, resourceIdOf } from '../kube/custom-resource.ts';
 import type { Informer } from '../kube/informer.ts';
 import { startInformer } from '../kube/informer-cache.ts';
-import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { GraphSettings, Graphs } from '../spoke/graphs/index.ts';
 import { grantHubAccess } from '../spoke/hub-access.ts';
@@ -158,11 +158,17 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
     return running.spoke;
   }
   function beHub(): Promise<Hub> {
-    started.hub ??= startHubRole();
+    started.hub ??= startHubRole().catch((error: unknown) => {
+      delete started.hub;
+      throw error;
+    });
     return started.hub;
   }
   function beSpoke(): Promise<Spoke> {
-    started.spoke ??= startSpokeRole();
+    started.spoke ??= startSpokeRole().catch((error: unknown) => {
+      delete started.spoke;
+      throw error;
+    });
     return started.spoke;
   }
   async function runGraphs(): Promise<void> {
@@ -174,28 +180,31 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
       cluster: options.name,
     });
   }
-  function onFirst(informer: Informer, role: string, begin: () => Promise<unknown>): void {
+  /** What keeps a role from starting, such as an API server that is away, may be over soon. */
+  const begin = { hub: beHub, spoke: beSpoke, graphs: runGraphs };
+  const beginning = startController(runtime, {
+    name: 'begin',
+    concurrency: 3,
+    async reconcile(role: string): Promise<undefined> {
+      await begin[role as keyof typeof begin]();
+    },
+  });
+  function onFirst(informer: Informer, role: keyof typeof begin): void {
     watches.push(informer);
     informer.onChange(() => {
       informer.stop();
-      begin().catch((error: unknown) =>
-        runtime.log.error('a role could not start', { role, why: errorText(error) }),
-      );
+      beginning.enqueue(role);
     });
   }
 
   if (options.roles?.hub) await beHub();
-  else onFirst(startInformer(runtime, client, resourceIdOf(SPOKE_CLUSTER)), 'hub', beHub);
+  else onFirst(startInformer(runtime, client, resourceIdOf(SPOKE_CLUSTER)), 'hub');
   if (options.roles?.spoke) await beSpoke();
   else
-    onFirst(
-      startInformer(runtime, client, resourceIdOf(DISPATCH), { namespace: SYSTEM_NAMESPACE }),
-      'spoke',
-      beSpoke,
-    );
+    onFirst(startInformer(runtime, client, resourceIdOf(DISPATCH), { namespace: SYSTEM_NAMESPACE }), 'spoke');
 
   for (const kind of [RESOURCE_GRAPH_DEFINITION, GRAPH])
-    onFirst(startInformer(runtime, client, resourceIdOf(kind)), 'graphs', runGraphs);
+    onFirst(startInformer(runtime, client, resourceIdOf(kind)), 'graphs');
 
   return {
     hub: () => running.hub,
@@ -203,6 +212,8 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
     spoke: () => running.spoke,
     async stop(): Promise<void> {
       for (const watch of watches) watch.stop();
+      // Nobody waits for it: a role that is starting may itself be waiting for an API server that never answers.
+      void beginning.stop();
       running.access?.stop();
       await Promise.all([running.hub?.stop(), running.spoke?.stop(), running.graphs?.stop()]);
     },

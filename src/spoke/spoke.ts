@@ -53,6 +53,7 @@ const LONGEST_CLUSTER_REPORT_MS = 5_000;
 const CLUSTER_KEY = ' cluster';
 const BUNDLES_KEY = ' bundles';
 const FACTS_KEY = ' facts';
+const FIRST_FACTS_KEY = ' first facts';
 /** Changes of what the cluster says of itself that come close together are one. */
 const FACTS_MS = 100;
 
@@ -75,6 +76,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   /** Dispatches that are lost and whose objects are being removed. */
   const parting = new Set<string>();
   const before = (await readCluster(client, spoke))?.status?.drift;
+  const firstFacts = Promise.withResolvers<void>();
   /** Whether all is known that decides on orders: no order is looked at before, so that none gets by a contract. */
   let isReady = false;
 
@@ -189,7 +191,9 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     rules.whenSynced(),
     contracts.whenSynced(),
   ]);
-  await facts.refresh();
+  // Tried again until it comes off: what has been started here must not be started twice.
+  reportLoop.enqueue(FIRST_FACTS_KEY);
+  await firstFacts.promise;
   isReady = true;
   convergeAll();
   reportLoop.enqueue(CLUSTER_KEY);
@@ -287,7 +291,10 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
   async function report(key: string): Promise<Result | undefined> {
     if (key === BUNDLES_KEY) await collectBundles();
     else if (key === FACTS_KEY) await lookAtFacts();
-    else if (key === CLUSTER_KEY) {
+    else if (key === FIRST_FACTS_KEY) {
+      await facts.refresh();
+      firstFacts.resolve();
+    } else if (key === CLUSTER_KEY) {
       if (recalling.size === 0) await reporter.cluster();
     }
     // Until it was looked at after a restart, what was told before is all that is known.

@@ -1,0 +1,85 @@
+import { afterEach, expect, it } from 'vitest';
+import { createApiServer, memoryDriver } from '../apiserver/index.ts';
+import { CLUSTER } from '../dialects/kubevela/kinds.ts';
+import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
+import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
+import type { Handler } from '../kube/exchange.ts';
+import { createClient } from '../kube/rest-client.ts';
+import { type VirtualRuntime, virtualRuntime } from '../runtime/index.ts';
+import { untilHolds, whileTimePasses } from '../testing/moving-time.ts';
+import { type Engine, loadRoles, startEngine } from './engine.ts';
+
+let runtime: VirtualRuntime;
+const stops: (() => Promise<unknown>)[] = [];
+const run = <T>(work: Promise<T>): Promise<T> => whileTimePasses(runtime.clock, work);
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await run(stop());
+});
+
+/** An engine on a cluster whose API server answers 503 to the first requests below each of these paths. */
+async function engineOn(failing: Readonly<Record<string, number>>): Promise<{
+  readonly engine: Engine;
+  readonly handler: Handler;
+  readonly left: ReadonlyMap<string, number>;
+}> {
+  await loadRoles();
+  runtime = virtualRuntime(1);
+  const { clock } = runtime;
+  const server = await run(createApiServer({ runtime, storage: memoryDriver() }));
+  stops.push(() => server.close());
+  const handler = server.as({ name: 'engine', groups: ['system:masters'] });
+  const left = new Map(Object.entries(failing));
+  const faulty: Handler = async (request) => {
+    const path = [...left.keys()].find((one) => request.path.split('?')[0]?.endsWith(one));
+    const times = path === undefined || request.method !== 'GET' ? 0 : (left.get(path) ?? 0);
+    if (path === undefined || times === 0) return handler(request);
+    left.set(path, times - 1);
+    return { status: 503, headers: {}, body: new Uint8Array() };
+  };
+  const engine = await run(
+    startEngine(runtime, {
+      name: 'a',
+      client: createClient(faulty, { clock }),
+      version: 'test',
+      links: {
+        tunnel: () => undefined,
+        onTunnel: () => undefined,
+        forget: () => undefined,
+        direct: () => {
+          throw new Error('no cluster is reached by an address');
+        },
+      },
+      credentials: { resolve: async () => [], rules: {} },
+    }),
+  );
+  stops.push(() => engine.stop());
+  return { engine, handler, left };
+}
+
+it('begins to be a spoke once its API server lets it, however often it did not', async () => {
+  const failing = { '/ownershiprecords': 2, '/version': 3 };
+  const { engine, handler, left } = await engineOn(failing);
+  const client = createClient(handler, { clock: runtime.clock });
+  const nothing = { bundles: [], objects: [], patches: [], tombstones: [] };
+  await run(
+    client.create<Dispatch>(resourceIdOf(DISPATCH), {
+      apiVersion: apiVersionOf(DISPATCH),
+      kind: 'Dispatch',
+      metadata: { name: 'any', namespace: SYSTEM_NAMESPACE },
+      spec: {
+        source: { apiVersion: 'v1', kind: 'Any', namespace: 'n', name: 'n', uid: 'u', generation: 1 },
+        position: { lineage: 'l', epoch: 1, generation: 1 },
+        revision: '',
+        ...nothing,
+        publicKey: 'k',
+      },
+    }),
+  );
+  await untilHolds(runtime.clock, () => engine.spoke() !== undefined, 'a spoke');
+  expect([...left.values()]).toEqual([0, 0]);
+  await untilHolds(
+    runtime.clock,
+    async () => (await run(client.list(resourceIdOf(CLUSTER), SYSTEM_NAMESPACE))).items.length === 1,
+    'the word of the spoke',
+  );
+});
