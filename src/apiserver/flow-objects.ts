@@ -1,11 +1,13 @@
 import type { KubeObject } from '../kube/object.ts';
 import type { JsonObject } from '../schema/json.ts';
 
-const API_VERSION = 'flowcontrol.apiserver.k8s.io/v1';
+export const FLOW_CONTROL_GROUP = 'flowcontrol.apiserver.k8s.io';
+const API_VERSION = `${FLOW_CONTROL_GROUP}/v1`;
 
 /** Whom the specs of these objects are by, as in other servers. */
 export const FLOW_PRODUCER = 'api-priority-and-fairness-config-producer-v1';
-const FLOW_CONSUMER = 'api-priority-and-fairness-config-consumer-v1';
+/** Who says whether the priority level of a flow schema is there. */
+export const FLOW_CONSUMER = 'api-priority-and-fairness-config-consumer-v1';
 
 /** Priority levels and flow schemas as Kubernetes has them from the beginning; `exempt` and `catch-all` are mandatory. */
 export function flowControlObjects(): KubeObject[] {

@@ -76,6 +76,8 @@ export interface StrategyContext {
   readonly uid?: string;
   readonly groups?: readonly string[];
   readonly extra?: Readonly<Record<string, readonly string[]>>;
+  /** Tells the client of something that is not wrong. */
+  readonly warn?: (text: string) => void;
   /** Built-in admission plugins that are switched off, by name (`ServiceAccount`). */
   readonly disabledAdmission?: ReadonlySet<string>;
 }

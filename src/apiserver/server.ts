@@ -20,6 +20,7 @@ import {
   resourceRegistry,
 } from './crd/index.ts';
 import { fairQueue } from './fairness/index.ts';
+import { FLOW_CONTROL_GROUP } from './flow-objects.ts';
 import { documentsOf, handlePath } from './handle-path.ts';
 import { serverIdentity } from './identity.ts';
 import { oidcAuthenticator } from './oidc/index.ts';
@@ -28,6 +29,7 @@ import { requestPipeline } from './pipeline/index.ts';
 import { proxyPods } from './proxy/index.ts';
 import { followRbac, ownRbac, storedRbac } from './rbac-source.ts';
 import { createRequestMetrics } from './request-metrics.ts';
+import { followPriorityLevels, noteDangling } from './rest/flow-schema-status.ts';
 import { listTexts } from './rest/list-text.ts';
 import { openWatches } from './rest/open-watches.ts';
 import { inFlight, type RestServer } from './rest/scope.ts';
@@ -110,8 +112,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     store,
     inFlight: inFlight(),
     listTexts: listTexts(),
-    afterWrite: (resource, record) =>
-      isDefinitionResource(resource) ? actions.changeDefinition(record.key, clone) : Promise.resolve(),
+    afterWrite: (resource, record) => {
+      if (isDefinitionResource(resource)) return actions.changeDefinition(record.key, clone);
+      return resource.group === FLOW_CONTROL_GROUP ? noteDangling(rest, record.key) : Promise.resolve();
+    },
     disabledAdmission: admission.disabled,
     resources: registry.of,
     admission: admission.chain,
@@ -153,6 +157,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     startEventExpiry(runtime, store).stop,
     // Definitions are the server's own business, whatever else runs beside it.
     definitionCleanup(runtime, store, actions).stop,
+    followPriorityLevels(rest),
   ];
   if (options.controllers !== false) {
     const { ledger } = admission;
@@ -230,6 +235,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       createCluster: clusters.create,
       deleteCluster,
       ownerOf: clusters.ownerOf,
+      clusters: clusters.names,
     });
     stops.push(workspaces.stop);
   }

@@ -1,8 +1,11 @@
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
 import type { OpenApiSchema, TypeSchema } from './open-api-schema.ts';
+import { formatQuantity, parseQuantity } from './quantity.ts';
 import { resolved, valuesOf } from './schema-lookup.ts';
 
 type Resolve = TypeSchema['resolve'];
+
+const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 
 /** What becomes of a field at one type. */
 interface FieldPlan {
@@ -10,6 +13,8 @@ interface FieldPlan {
   readonly omitsEmpty: 'scalar' | 'container' | undefined;
   /** An empty list or map is written as null, as if it were unset. */
   readonly nullsEmpty: boolean;
+  /** An amount, which has one way of being written. */
+  readonly isQuantity: boolean;
   readonly plan: Plan;
 }
 
@@ -44,7 +49,8 @@ function formObject(object: JsonObject, plan: Plan, asStored: boolean, root: boo
     const field = plan.fields.get(key);
     if (field === undefined) {
       if (plan.values) form(value, plan.values, asStored);
-    } else if (field.omitsEmpty !== undefined && isEmpty(value, field.omitsEmpty)) delete object[key];
+    } else if (field.isQuantity) object[key] = canonical(value);
+    else if (field.omitsEmpty !== undefined && isEmpty(value, field.omitsEmpty)) delete object[key];
     else if (asStored && field.nullsEmpty && isEmpty(value, 'container')) object[key] = null;
     else form(value, field.plan, asStored);
   }
@@ -62,6 +68,12 @@ function form(value: JsonValue, plan: Plan, asStored: boolean): void {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) formObject(value, plan, asStored, false);
   else if (plan.items) for (const item of value) form(item, plan.items, asStored);
+}
+
+/** What is no quantity is left for validation to tell. */
+function canonical(value: JsonValue): JsonValue {
+  const quantity = parseQuantity(value);
+  return quantity === undefined ? value : formatQuantity(quantity);
 }
 
 function isEmpty(value: JsonValue, as: 'scalar' | 'container'): boolean {
@@ -96,12 +108,18 @@ function planOf(written: OpenApiSchema, resolve: Resolve): Plan {
     const omitsEmpty =
       property.emitsNull || property.default !== undefined ? undefined : omission(property, target);
     const nullsEmpty = property.emitsNull === true && omission(property, target) === 'container';
-    fields.set(key, { omitsEmpty, nullsEmpty, plan: planOf(property, resolve) });
+    const isQuantity = reference(property) === QUANTITY;
+    fields.set(key, { omitsEmpty, nullsEmpty, isQuantity, plan: planOf(property, resolve) });
   }
   const values = valuesOf(schema);
   if (schema.items) plan.items = planOf(schema.items, resolve);
   if (values) plan.values = planOf(values, resolve);
   return plan;
+}
+
+/** Where a property leads, written alone or beside a default. */
+function reference(property: OpenApiSchema): string | undefined {
+  return property.$ref ?? (property.allOf?.length === 1 ? property.allOf[0]?.$ref : undefined);
 }
 
 function omission(property: OpenApiSchema, target: OpenApiSchema): FieldPlan['omitsEmpty'] {

@@ -25,6 +25,18 @@ describe('applyDefaults', () => {
     },
   });
 
+  it('[V45] gives no more than could be stored, however often a short list asks for a long default', () => {
+    const long = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`key-${index}`, 'x']));
+    const item = custom({ long: { type: 'object', default: long } });
+    const type = { schema: custom({ items: { type: 'array', items: item } }), resolve: () => undefined };
+    const many: JsonObject = { items: Array.from({ length: 100_000 }, () => ({})) };
+    expect(applyDefaults(many, type)).toBe(false);
+    expect((many.items as JsonObject[]).filter(({ long }) => long !== undefined).length).toBeLessThan(1000);
+    const few: JsonObject = { items: [{}, {}] };
+    expect(applyDefaults(few, type)).toBe(true);
+    expect(few.items).toEqual([{ long }, { long }]);
+  });
+
   it('[V45] fills what is missing, also inside defaults, lists and maps', () => {
     expect(defaulted({}, schema)).toEqual({ spec: { replicas: 1, mode: 'auto' } });
     expect(

@@ -135,6 +135,23 @@ describe('applyJsonPatch', () => {
     expect(value.x).toEqual([1]);
   });
 
+  it('[V25] leaves no document deeper than one may come', () => {
+    const step = [
+      { op: 'add', path: '/b', value: {} },
+      { op: 'move', from: '/a', path: '/b/a' },
+      { op: 'move', from: '/b', path: '/a' },
+    ];
+    const steps = (count: number): JsonValue => Array.from({ length: count }, () => step).flat();
+    expect(failing({ a: {} }, steps(600)).reason).toBe('TooLarge');
+    expect(applyJsonPatch({ a: {} }, steps(2))).toEqual({ a: { a: { a: {} } } });
+    const chain = Array.from({ length: 3 }, (_, index) => ({
+      op: 'add',
+      path: '/a'.repeat(1 + index * 200),
+      value: JSON.parse(`${'{"a":'.repeat(200)}{}${'}'.repeat(200)}`) as JsonValue,
+    }));
+    expect(failing({}, chain).reason).toBe('TooLarge');
+  });
+
   it('[V25] an add is undone by a remove, wherever it goes', () => {
     const key = fc.string({ minLength: 1, maxLength: 3 }).filter((text) => text !== '__proto__');
     const json = fc

@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_DEPTH } from './decode.ts';
 import { clone, deepEqual, isObject, type JsonObject, type JsonValue } from './json.ts';
 import { parseJsonPointer } from './json-pointer.ts';
 import { jsonText } from './json-text.ts';
@@ -73,7 +74,24 @@ export function applyJsonPatch(
       );
     }
   }
-  return root.document ?? null;
+  const result = root.document ?? null;
+  if (wellFormed.some(mayDeepen) && isDeeper(result, DEFAULT_MAX_DEPTH))
+    throw new PatchError('TooLarge', `the patch leaves more than ${DEFAULT_MAX_DEPTH} levels`);
+  return result;
+}
+
+/** Pointers of usual patches have a few parts. */
+const USUAL_POINTER = 200;
+
+/** Whether an operation may make a document deeper than both it and the patch are as they came. */
+function mayDeepen({ op, path }: JsonPatchOperation): boolean {
+  return op === 'move' || op === 'copy' || path.length > USUAL_POINTER;
+}
+
+function isDeeper(value: JsonValue, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((item) => item !== undefined && isDeeper(item, levels - 1));
 }
 
 class OperationError extends Error {

@@ -4,8 +4,11 @@ import { parseRegularExpression, type RegexNode, RegexSyntaxError } from './rege
 /** A compiled expression in the syntax of RE2. */
 export interface RegularExpression {
   readonly source: string;
-  /** Whether the text contains a match. Time grows with `size` × length of the text, never faster. */
-  readonly test: (text: string) => boolean;
+  /**
+   * Whether the text contains a match. Time grows with `size` × length of the text, never faster. The steps that it takes are taken from
+   * `budget.left`: once that is below 0 the answer is no.
+   */
+  readonly test: (text: string, budget?: { left: number }) => boolean;
   /** Instructions of the program. */
   readonly size: number;
 }
@@ -109,13 +112,13 @@ function emit(program: Program, node: RegexNode): void {
 }
 
 /** Thompson's simulation: the set of instructions that wait for the next character, one step per character. */
-function matcher(program: Program): (text: string) => boolean {
+function matcher(program: Program): RegularExpression['test'] {
   const op = Uint8Array.from(program.op);
   const a = Uint32Array.from(program.a);
   const b = Uint32Array.from(program.b);
   const { sets } = program;
   const size = op.length;
-  return (text) => {
+  return (text, budget = { left: Number.POSITIVE_INFINITY }) => {
     let waiting = new Uint32Array(size);
     let coming = new Uint32Array(size);
     let waitingCount = 0;
@@ -128,6 +131,7 @@ function matcher(program: Program): (text: string) => boolean {
     const follow = (start: number, position: number): void => {
       stack.push(start);
       for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+        budget.left -= 1;
         if (seenAt[at] === position + 1) continue;
         seenAt[at] = position + 1;
         switch (op[at]) {
@@ -146,7 +150,10 @@ function matcher(program: Program): (text: string) => boolean {
       }
     };
 
+    // The lists are made anew for each text, which costs little.
+    budget.left -= size >>> 4;
     for (let position = 0; ; ) {
+      if (budget.left < 0) return false;
       // An expression may match from anywhere.
       follow(0, position);
       if (matched) return true;
@@ -158,6 +165,7 @@ function matcher(program: Program): (text: string) => boolean {
       position += character > 0xffff ? 2 : 1;
       for (let i = 0; i < waitingCount; i++) {
         const at = waiting[i] ?? 0;
+        budget.left -= 1;
         if (!sets[a[at] ?? 0]?.has(character)) continue;
         follow(at + 1, position);
         if (matched) return true;

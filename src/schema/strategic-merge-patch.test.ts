@@ -202,11 +202,13 @@ describe('lists of maps', () => {
     expect(() => containers(named('a'), { containers: [['a']] })).toThrow(/list of lists/);
   });
 
-  it('[V26] a list without strategy is replaced', () => {
+  it('[V26] a list without strategy is replaced, whatever its elements look like', () => {
     const live = { spec: { tolerations: [{ key: 'a' }] } };
-    expect(apply(live, { spec: { tolerations: [{ key: 'b', x: null }] } })).toEqual({
-      spec: { tolerations: [{ key: 'b' }] },
-    });
+    const tolerations = [
+      { key: 'b', x: null },
+      { key: 'a', $patch: 'delete' },
+    ];
+    expect(apply(live, { spec: { tolerations } })).toEqual({ spec: { tolerations } });
   });
 
   it('[V26] a volume changes its source by $retainKeys', () => {

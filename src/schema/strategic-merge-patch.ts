@@ -189,7 +189,8 @@ function mergeList(
   resolve: Resolve,
   path: string,
 ): JsonValue[] {
-  if (!hasStrategy(schema, 'merge')) return listWithoutDirectives(patch, path);
+  // It takes the other's place as it is: what looks like a directive within is none.
+  if (!hasStrategy(schema, 'merge')) return clone([...patch]);
   const maps = elementsAreMaps(live, patch, path);
   if (maps === undefined) return live;
   if (!maps) {

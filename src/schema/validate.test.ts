@@ -222,3 +222,29 @@ describe('validateChange', () => {
     expect(paths(twice, { needed: 1, keyed: [{ k: 'a' }] })).toEqual(['keyed[1]']);
   });
 });
+
+describe('a value that takes too much to be validated', () => {
+  const tooMuch =
+    'is too much to be validated: the patterns and alternatives of its schema take too many steps';
+
+  it('[V46] is refused instead of keeping everybody waiting', { timeout: 60_000 }, () => {
+    // Each text alone would pass; together they would take minutes.
+    const pattern = `^${'(?:.?){900}'.repeat(10)}y$`;
+    const texts: JsonValue[] = Array.from({ length: 500 }, () => 'x'.repeat(1_000));
+    expect(details(texts, { type: 'array', items: { type: 'string', pattern } })).toEqual([tooMuch]);
+
+    const names: JsonValue[] = Array.from({ length: 10_000 }, (_, index) => `n${index}`);
+    const schema: OpenApiSchema = { type: 'array', items: { type: 'string', enum: names } };
+    expect(details(names, schema)).toEqual([tooMuch]);
+    expect(
+      validateChange([...names, ''], names, { schema, resolve: () => undefined }).map(({ detail }) => detail),
+    ).toEqual([tooMuch]);
+  });
+
+  it('[V46] is not one that is merely large', { timeout: 60_000 }, () => {
+    const pattern = '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$';
+    const texts: JsonValue[] = Array.from({ length: 5_000 }, (_, index) => `a-usual-name-of-${index}`);
+    expect(details(texts, { type: 'array', items: { type: 'string', pattern } })).toEqual([]);
+    expect(details('x'.repeat(1_000_000), { type: 'string', pattern: '^[a-z]{1000}' })).toEqual([]);
+  });
+});

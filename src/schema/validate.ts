@@ -5,14 +5,24 @@ import { compileRegularExpression } from './regular-expression.ts';
 import { memberSchema, propertyOf, resolved } from './schema-lookup.ts';
 import { hasFormat } from './string-format.ts';
 
-type Resolve = TypeSchema['resolve'];
-
 /** Enough to show what is wrong; an object with more is not read by anyone. */
 const MAX_ISSUES = 500;
-/** Steps that one match of a pattern may take. */
-const MAX_MATCH_STEPS = 50_000_000;
+/**
+ * Steps that the validation of one value may take: whoever writes both a schema and the value could keep the process busy for minutes
+ * otherwise. What is usual takes less than a hundredth of it.
+ */
+const MAX_STEPS = 50_000_000;
+/** What looking at a value costs, and comparing it with another, where a step of a match costs one. */
+const LOOK_STEPS = 20;
+const COMPARE_STEPS = 4;
 const NO_FIELD = '<nil>';
 const MAX_INT64 = 2n ** 63n - 1n;
+
+/** What a validation goes by, and how much it may still do. */
+interface Run {
+  readonly resolve: TypeSchema['resolve'];
+  left: number;
+}
 
 /**
  * Validates a value against an OpenAPI v3 schema as Kubernetes does with custom resources: keywords and formats first, then
@@ -20,10 +30,20 @@ const MAX_INT64 = 2n ** 63n - 1n;
  * fields are not looked at (they are pruned), rules in CEL are another room's.
  */
 export function validateValue(value: JsonValue, type: TypeSchema, rootPath = ''): FieldIssue[] {
+  const run: Run = { resolve: type.resolve, left: MAX_STEPS };
   const issues: FieldIssue[] = [];
-  check(value, type.schema, type.resolve, rootPath, issues);
-  if (issues.length < MAX_ISSUES) checkLists(value, type.schema, type.resolve, rootPath, issues);
-  return issues.slice(0, MAX_ISSUES);
+  check(value, type.schema, run, rootPath, issues);
+  if (issues.length < MAX_ISSUES) checkLists(value, type.schema, run, rootPath, issues);
+  return run.left < 0 ? [tooMuch(rootPath)] : issues.slice(0, MAX_ISSUES);
+}
+
+function tooMuch(path: string): FieldIssue {
+  return {
+    type: 'Invalid',
+    path,
+    value: '',
+    detail: 'is too much to be validated: the patterns and alternatives of its schema take too many steps',
+  };
 }
 
 /**
@@ -39,14 +59,16 @@ export function validateChange(
   // Most changes are fine by themselves, and then nothing has to be compared.
   const plain = validateValue(value, type, rootPath);
   if (plain.length === 0) return plain;
+  const run: Run = { resolve: type.resolve, left: MAX_STEPS };
   const issues: FieldIssue[] = [];
-  check(value, type.schema, type.resolve, rootPath, issues, old);
+  check(value, type.schema, run, rootPath, issues, old);
+  if (run.left < 0) return [tooMuch(rootPath)];
   if (issues.length >= MAX_ISSUES) return issues.slice(0, MAX_ISSUES);
   const lists: FieldIssue[] = [];
-  checkLists(value, type.schema, type.resolve, rootPath, lists);
+  checkLists(value, type.schema, run, rootPath, lists);
   if (lists.length > 0) {
     const before: FieldIssue[] = [];
-    checkLists(old, type.schema, type.resolve, rootPath, before);
+    checkLists(old, type.schema, run, rootPath, before);
     if (before.length === 0) issues.push(...lists);
   }
   return issues.slice(0, MAX_ISSUES);
@@ -56,26 +78,27 @@ export function validateChange(
 function check(
   value: JsonValue,
   written: OpenApiSchema,
-  resolve: Resolve,
+  run: Run,
   path: string,
   issues: FieldIssue[],
   old?: JsonValue,
 ): void {
   const known = issues.length;
-  if (known >= MAX_ISSUES) return;
-  checkAll(value, written, resolve, path, issues, old);
+  run.left -= LOOK_STEPS;
+  if (known >= MAX_ISSUES || run.left < 0) return;
+  checkAll(value, written, run, path, issues, old);
   if (old !== undefined && issues.length > known && deepEqual(value, old)) issues.length = known;
 }
 
 function checkAll(
   value: JsonValue,
   written: OpenApiSchema,
-  resolve: Resolve,
+  run: Run,
   path: string,
   issues: FieldIssue[],
   old: JsonValue | undefined,
 ): void {
-  const schema = resolved(written, resolve);
+  const schema = resolved(written, run.resolve);
   if (value === null && schema.nullable) {
     // Where values are listed, null has to be one of them all the same.
     if (schema.enum && !schema.enum.includes(null)) checkEnum(value, schema.enum, path, issues);
@@ -92,12 +115,15 @@ function checkAll(
       detail: `${path} in body must be of type ${type}: ${JSON.stringify(found)}`,
     });
   }
-  if (schema.enum) checkEnum(value, schema.enum, path, issues);
-  if (typeof value === 'string') checkString(value, schema, path, issues);
+  if (schema.enum) {
+    run.left -= schema.enum.length * COMPARE_STEPS;
+    checkEnum(value, schema.enum, path, issues);
+  }
+  if (typeof value === 'string') checkString(value, schema, path, issues, run);
   else if (typeof value === 'number' || typeof value === 'bigint') checkNumber(value, schema, path, issues);
-  else if (Array.isArray(value)) checkList(value, schema, resolve, path, issues, old);
-  else if (isObject(value)) checkObject(value, schema, resolve, path, issues, old);
-  if (value !== null) checkJunctors(value, schema, resolve, path, issues, old);
+  else if (Array.isArray(value)) checkList(value, schema, run, path, issues, old);
+  else if (isObject(value)) checkObject(value, schema, run, path, issues, old);
+  if (value !== null) checkJunctors(value, schema, run, path, issues, old);
 }
 
 function checkEnum(value: JsonValue, listed: readonly JsonValue[], path: string, issues: FieldIssue[]): void {
@@ -142,7 +168,13 @@ function invalid(issues: FieldIssue[], path: string, value: unknown, problem: st
   issues.push({ type: 'Invalid', path, value, detail: `${path} in body ${problem}` });
 }
 
-function checkString(value: string, schema: OpenApiSchema, path: string, issues: FieldIssue[]): void {
+function checkString(
+  value: string,
+  schema: OpenApiSchema,
+  path: string,
+  issues: FieldIssue[],
+  run: Run,
+): void {
   const { minLength, maxLength, pattern, format } = schema;
   // Of length and pattern, the first problem is told.
   let wrong = false;
@@ -157,7 +189,7 @@ function checkString(value: string, schema: OpenApiSchema, path: string, issues:
     }
   }
   if (pattern !== undefined && !wrong) {
-    const problem = patternProblem(value, schema, pattern);
+    const problem = patternProblem(value, schema, pattern, run);
     if (problem !== undefined) invalid(issues, path, value, problem);
   }
   if (format !== undefined && !hasFormat(format, value)) {
@@ -186,15 +218,14 @@ function characters(text: string): number {
 /** Compiling costs more than matching: each schema's pattern is compiled once for as long as the schema lives. */
 const compiled = new WeakMap<OpenApiSchema, ReturnType<typeof compileRegularExpression>>();
 
-function patternProblem(value: string, schema: OpenApiSchema, pattern: string): string | undefined {
+function patternProblem(value: string, schema: OpenApiSchema, pattern: string, run: Run): string | undefined {
   let expression = compiled.get(schema);
   if (!expression) {
     expression = compileRegularExpression(pattern);
     compiled.set(schema, expression);
   }
   if ('error' in expression) return `should match '${pattern}', but pattern is invalid: ${expression.error}`;
-  if (value.length * expression.size > MAX_MATCH_STEPS) return `is too long to be matched with '${pattern}'`;
-  return expression.test(value) ? undefined : `should match '${pattern}'`;
+  return expression.test(value, run) ? undefined : `should match '${pattern}'`;
 }
 
 /** Integers beyond 64 bits are read as numbers with a fraction, and so are those that are written with one. */
@@ -252,7 +283,7 @@ function isMultiple(value: number | bigint, factor: number): boolean {
 function checkList(
   value: readonly JsonValue[],
   schema: OpenApiSchema,
-  resolve: Resolve,
+  run: Run,
   path: string,
   issues: FieldIssue[],
   old: JsonValue | undefined,
@@ -273,21 +304,21 @@ function checkList(
     invalid(issues, path, value, "shouldn't contain duplicates");
   }
   if (!schema.items) return;
-  const before = oldItems(old, schema, resolve);
+  const before = oldItems(old, schema, run);
   for (const [index, item] of value.entries())
-    check(item, schema.items, resolve, `${path}[${index}]`, issues, before?.(item));
+    check(item, schema.items, run, `${path}[${index}]`, issues, before?.(item));
 }
 
 /** Finds what an item was before: by its keys, where the list has any. */
 function oldItems(
   old: JsonValue | undefined,
   schema: OpenApiSchema,
-  resolve: Resolve,
+  run: Run,
 ): ((item: JsonValue) => JsonValue | undefined) | undefined {
   if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(old)) return undefined;
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
-  const items = schema.items && resolved(schema.items, resolve);
-  const keyOf = (item: JsonValue): string => canonicalJson(mapKey(item, keys, items, resolve) ?? null);
+  const items = schema.items && resolved(schema.items, run.resolve);
+  const keyOf = (item: JsonValue): string => canonicalJson(mapKey(item, keys, items, run) ?? null);
   let byKey: Map<string, JsonValue> | undefined;
   return (item) => {
     byKey ??= new Map(old.map((before) => [keyOf(before), before]));
@@ -298,7 +329,7 @@ function oldItems(
 function checkObject(
   value: JsonObject,
   schema: OpenApiSchema,
-  resolve: Resolve,
+  run: Run,
   path: string,
   issues: FieldIssue[],
   old: JsonValue | undefined,
@@ -328,7 +359,7 @@ function checkObject(
     const member = propertyOf(schema, key) ?? schema.additionalProperties;
     if (typeof member === 'object') {
       const before = was !== undefined && Object.hasOwn(was, key) ? was[key] : undefined;
-      check(item, member, resolve, childPath(path, key), issues, before);
+      check(item, member, run, childPath(path, key), issues, before);
     } else if (member === false) {
       const detail = `${childPath(path, key)} in body is a forbidden property`;
       issues.push({ type: 'Invalid', path, value: '', detail });
@@ -339,7 +370,7 @@ function checkObject(
 function checkJunctors(
   value: JsonValue,
   schema: OpenApiSchema,
-  resolve: Resolve,
+  run: Run,
   path: string,
   issues: FieldIssue[],
   old: JsonValue | undefined,
@@ -347,12 +378,12 @@ function checkJunctors(
   const { allOf, anyOf, oneOf, not } = schema;
   const alone = (branch: OpenApiSchema): FieldIssue[] => {
     const found: FieldIssue[] = [];
-    check(value, branch, resolve, path, found);
+    check(value, branch, run, path, found);
     return found;
   };
   const against = (branch: OpenApiSchema): FieldIssue[] => {
     const found: FieldIssue[] = [];
-    check(value, branch, resolve, path, found, old);
+    check(value, branch, run, path, found, old);
     return found;
   };
   const complain = (problem: string, found: readonly FieldIssue[] = []): void => {
@@ -412,30 +443,30 @@ function shortest(found: readonly FieldIssue[][]): readonly FieldIssue[] {
 function checkLists(
   value: JsonValue,
   written: OpenApiSchema,
-  resolve: Resolve,
+  run: Run,
   path: string,
   issues: FieldIssue[],
 ): void {
   if (typeof value !== 'object' || value === null) return;
-  const schema = resolved(written, resolve);
+  const schema = resolved(written, run.resolve);
   if (Array.isArray(value)) {
     const listType = schema['x-kubernetes-list-type'];
     if (listType === 'set') findDuplicates(value, (item) => item, path, issues);
     if (listType === 'map') {
-      const items = schema.items && resolved(schema.items, resolve);
+      const items = schema.items && resolved(schema.items, run.resolve);
       const keys = schema['x-kubernetes-list-map-keys'] ?? [];
-      findDuplicates(value, (item) => mapKey(item, keys, items, resolve), path, issues);
+      findDuplicates(value, (item) => mapKey(item, keys, items, run), path, issues);
     }
     if (!schema.items) return;
     for (const [index, item] of value.entries()) {
-      checkLists(item, schema.items, resolve, `${path}[${index}]`, issues);
+      checkLists(item, schema.items, run, `${path}[${index}]`, issues);
     }
     return;
   }
   for (const key of Object.keys(value)) {
     const item = value[key];
-    const member = item === undefined ? undefined : memberSchema(schema, key, resolve);
-    if (member && item !== undefined) checkLists(item, member, resolve, childPath(path, key), issues);
+    const member = item === undefined ? undefined : memberSchema(schema, key, run.resolve);
+    if (member && item !== undefined) checkLists(item, member, run, childPath(path, key), issues);
   }
 }
 
@@ -464,12 +495,12 @@ function mapKey(
   item: JsonValue,
   keys: readonly string[],
   schema: OpenApiSchema | undefined,
-  resolve: Resolve,
+  run: Run,
 ): JsonObject | undefined {
   if (!isObject(item)) return undefined;
   const out: JsonObject = {};
   for (const key of keys) {
-    const value = item[key] ?? (schema && memberSchema(schema, key, resolve)?.default);
+    const value = item[key] ?? (schema && memberSchema(schema, key, run.resolve)?.default);
     if (value !== undefined) out[key] = value;
   }
   return out;

@@ -163,3 +163,23 @@ kind: ConfigMap
     expect(parseManifests('').objects).toEqual([]);
   });
 });
+
+describe('a hostile body', () => {
+  it('[V31] is read in time that grows with its length, whatever is repeated in it', {
+    timeout: 60_000,
+  }, () => {
+    const keys = parseYamlBody('a: 1\n'.repeat(20_000));
+    expect(keys).toMatchObject({ ok: true, value: { a: 1 } });
+    expect(keys.ok && keys.repeated?.slice(0, 2)).toEqual([
+      { line: 2, key: 'a' },
+      { line: 3, key: 'a' },
+    ]);
+    // Keys of keys of keys: as texts they would be longer by their number each.
+    expect(parseYamlBody('? '.repeat(400))).toMatchObject({
+      ok: false,
+      message: 'line 1, column 3: a key must be a text, a number or a boolean',
+    });
+    const integers = parseYamlBody('- 9007199254740993\n'.repeat(20_000));
+    expect(integers.ok && (integers.value as unknown[]).length).toBe(20_000);
+  });
+});

@@ -102,22 +102,27 @@ export function parseYamlDocuments(text: string, maxDepth: number = DEFAULT_MAX_
   const out: YamlDocument[] = [];
   for (const document of documents) {
     const line = lineCounter.linePos(document.contents?.range?.[0] ?? document.range[0]).line;
-    const result = convert(document, text, maxDepth);
+    const result = convert(document, text, maxDepth, (at) => lineCounter.linePos(at).line);
     if (!result.ok || result.value !== null) out.push({ line, result });
   }
   return out;
 }
 
-function convert(document: Document.Parsed, text: string, maxDepth: number): Decoded | DecodeFailure {
+/** `lineOf` tells the line of a position, from 1. */
+function convert(
+  document: Document.Parsed,
+  text: string,
+  maxDepth: number,
+  lineOf: (position: number) => number,
+): Decoded | DecodeFailure {
   const problem = document.errors[0];
   if (problem) {
     // The library reports the end of its stack as an error of the text.
     if (problem.message.includes('call stack')) return tooDeep(maxDepth);
     return syntaxFailure(text, problem.pos[0], problem.message);
   }
-  if (aliasesCostTooMuch(document)) {
-    return syntaxFailure(text, document.range[0], 'the document has too many aliases');
-  }
+  const refusal = structureProblem(document, text);
+  if (refusal !== undefined) return refusal;
   let raw: unknown;
   try {
     raw = document.toJS({ maxAliasCount: 100 });
@@ -132,25 +137,39 @@ function convert(document: Document.Parsed, text: string, maxDepth: number): Dec
   const failure: { found?: DecodeFailure } = {};
   const value = plain(raw, maxDepth, failure);
   if (failure.found) return failure.found;
-  return inspect(document, value, text);
+  return inspect(document, value, lineOf);
 }
 
 /** To follow one alias, the library walks the document. */
 const MAX_ALIAS_STEPS = 10_000_000;
 
-function aliasesCostTooMuch(document: Document.Parsed): boolean {
+/** What would take the library too long to make a value of: aliases, and keys that hold others, each of which it writes as a text. */
+function structureProblem(document: Document.Parsed, text: string): DecodeFailure | undefined {
   let nodes = 0;
   let aliases = 0;
+  let unfit: number | undefined;
   yamlLibrary().visit(document, {
     Node() {
       nodes++;
+    },
+    Map(_key, map) {
+      nodes++;
+      for (const pair of map.items) {
+        if (keyText(pair) !== undefined) continue;
+        unfit = yamlLibrary().isNode(pair.key) ? (pair.key.range?.[0] ?? 0) : 0;
+        return yamlLibrary().visit.BREAK;
+      }
+      return undefined;
     },
     Alias() {
       nodes++;
       aliases++;
     },
   });
-  return nodes * aliases > MAX_ALIAS_STEPS;
+  if (unfit !== undefined) return syntaxFailure(text, unfit, 'a key must be a text, a number or a boolean');
+  return nodes * aliases > MAX_ALIAS_STEPS
+    ? syntaxFailure(text, document.range[0], 'the document has too many aliases')
+    : undefined;
 }
 
 /** A copy without shared parts (aliases give the same object twice) that holds JSON only. */
@@ -175,20 +194,21 @@ function plain(value: unknown, depthLeft: number, failure: { found?: DecodeFailu
   return out;
 }
 
+/** So many paths are told of what stands more than once, or is not exact: finding each goes through the lists around it. */
+const MAX_PATHS = 1000;
+
 /** Looks in the source for what the value no longer shows. */
-function inspect(document: Document.Parsed, value: JsonValue, text: string): Decoded | DecodeFailure {
+function inspect(document: Document.Parsed, value: JsonValue, lineOf: (position: number) => number): Decoded {
   const duplicates = new Set<string>();
   const repeated: { at: number; end: number; key: JsonValue }[] = [];
   const inexact: string[] = [];
-  let unfit: number | undefined;
   yamlLibrary().visit(document, {
     Map(_key, map, ancestors) {
       const seen = new Set<string>();
       for (const pair of map.items) {
         const key = keyText(pair);
-        if (key === undefined) unfit ??= yamlLibrary().isNode(pair.key) ? (pair.key.range?.[0] ?? 0) : 0;
         if (key === undefined || key === '<<') continue;
-        if (seen.has(key)) {
+        if (seen.has(key) && repeated.length < MAX_PATHS) {
           duplicates.add(childPath(pathOf([...ancestors, map]), key));
           repeated.push(repetition(pair, key));
         }
@@ -197,14 +217,12 @@ function inspect(document: Document.Parsed, value: JsonValue, text: string): Dec
     },
     Scalar(_key, scalar, ancestors) {
       const { value: number } = scalar;
+      if (inexact.length === MAX_PATHS) return;
       if (typeof number === 'bigint' && !Number.isSafeInteger(Number(number))) {
         inexact.push(pathOf([...ancestors, scalar]));
       }
     },
   });
-  if (unfit !== undefined) {
-    return syntaxFailure(text, unfit, 'a key must be a text, a number or a boolean');
-  }
   if (repeated.length === 0) return { ok: true, value, duplicates: [], inexact };
   // What is inside a value comes before the key of that value.
   repeated.sort((a, b) => a.end - b.end || b.at - a.at);
@@ -212,7 +230,7 @@ function inspect(document: Document.Parsed, value: JsonValue, text: string): Dec
     ok: true,
     value,
     duplicates: [...duplicates],
-    repeated: repeated.map(({ at, key }) => ({ key, line: lineOf(text, at) })),
+    repeated: repeated.map(({ at, key }) => ({ key, line: lineOf(at) })),
     inexact,
   };
 }
@@ -226,10 +244,6 @@ function repetition(pair: Pair, text: string): { at: number; end: number; key: J
     end: value?.range?.[1] ?? at,
     key: typeof known === 'number' || typeof known === 'bigint' || typeof known === 'boolean' ? known : text,
   };
-}
-
-function lineOf(text: string, position: number): number {
-  return text.slice(0, position).split('\n').length;
 }
 
 function keyText(pair: Pair): string | undefined {

@@ -7,6 +7,8 @@ export interface AdmissionPlugin {
   readonly name: string;
   mutate?(request: AdmissionRequest): void;
   validate?(request: AdmissionRequest): void;
+  /** See {@link Admission.place}. */
+  place?(scope: Scope, name: string): void;
 }
 
 /** Rules that are kept outside of this process, so that it takes time to ask for them. */
@@ -43,6 +45,9 @@ export function admissionChain(
     validate(request) {
       for (const plugin of plugins) plugin.validate?.(request);
       return remote?.validate(request);
+    },
+    place(scope, name) {
+      for (const plugin of plugins) plugin.place?.(scope, name);
     },
     charge: (request) => accountant?.charge(request),
     mayWait: (scope) => remote?.mayWait(scope) ?? false,

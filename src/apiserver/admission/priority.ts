@@ -17,12 +17,19 @@ interface Rank {
 /** Gives a new pod the priority of its class, which must exist, or of the class that is the default. */
 export const priority: AdmissionPlugin = {
   name: 'Priority',
-  validate({ operation, scope, name, object }): void {
+  validate({ operation, scope, name, object, old }): void {
     const { resource, subresource } = scope;
     if (resource.group !== GROUP || resource.resource !== RESOURCE || subresource !== undefined) return;
     if (operation === 'DELETE') {
-      if (Object.hasOwn(SYSTEM_PRIORITIES, name))
-        throw forbiddenStatus(GROUP, RESOURCE, name, 'this is a system priority class and cannot be deleted');
+      // The request that deletes a collection names none of its objects.
+      const { name: deleted = name } = old?.metadata ?? {};
+      if (Object.hasOwn(SYSTEM_PRIORITIES, deleted))
+        throw forbiddenStatus(
+          GROUP,
+          RESOURCE,
+          deleted,
+          'this is a system priority class and cannot be deleted',
+        );
       return;
     }
     if (object?.globalDefault !== true) return;

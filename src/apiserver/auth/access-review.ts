@@ -187,8 +187,9 @@ function checkQuestion(body: KubeObject, errors: FieldError[]): void {
 
 /** A question is no object: it has a namespace at most. */
 function metadataErrors({ metadata }: KubeObject): FieldError[] {
-  const { namespace: _namespace, managedFields: _managedFields, ...given } = metadata;
-  if (Object.keys(given).length === 0) return [];
+  const { managedFields: _managedFields, ...given } = metadata;
+  const { namespace: _namespace, ...rest } = given;
+  if (Object.keys(rest).length === 0) return [];
   return [
     { type: 'Invalid', path: 'metadata', valueText: goDump('v1.ObjectMeta', given), detail: 'must be empty' },
   ];

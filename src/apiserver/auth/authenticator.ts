@@ -134,6 +134,13 @@ export function bearerToken(request: Request): string | undefined {
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
 }
 
+/** What is said of a second space before the token, with which there is none. */
+export function spacedToken({ headers }: Request): string | undefined {
+  return /^bearer {2}/i.test((headers.authorization ?? '').trim())
+    ? 'the provided Authorization header contains extra space before the bearer token, and is ignored'
+    : undefined;
+}
+
 function digest(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -3,6 +3,7 @@ import { type Authorizer, forbidden, type RequestAttributes, resourceAttributes 
 import {
   ANONYMOUS_USER,
   AUTHENTICATED_GROUP,
+  isMaster,
   parseServiceAccount,
   serviceAccountGroups,
   UNAUTHENTICATED_GROUP,
@@ -85,10 +86,17 @@ export function impersonate(
       groups: withStanding(name, groups),
       ...(uid === '' ? {} : { uid }),
       ...(Object.keys(extra).length === 0 ? {} : { extra }),
+      // Whoever rules one logical cluster may be anybody there, and must not become somebody elsewhere.
+      ...(isMaster(requester) ? {} : { within: cluster }),
     },
     impersonator: requester,
     request: { ...request, headers: rest },
   };
+}
+
+/** Whether a request asks to be somebody else's. */
+export function impersonates({ headers }: Request): boolean {
+  return Object.keys(headers).some((name) => name.startsWith(PREFIX));
 }
 
 /** Groups, a uid or extras of nobody. Other servers answer that with a bare 500, before it comes to handling the request. */

@@ -30,12 +30,13 @@ export {
   clientCertificateAuthenticator,
   isPublicPath,
   type StaticToken,
+  spacedToken,
   staticTokenAuthenticator,
   unauthorized,
   unionAuthenticator,
 } from './authenticator.ts';
 export { bindingEscalation, escalationText, roleEscalation } from './escalation.ts';
-export { type Impersonated, impersonate, UnnamedImpersonation } from './impersonation.ts';
+export { type Impersonated, impersonate, impersonates, UnnamedImpersonation } from './impersonation.ts';
 export { compactRules, coversRules, type PolicyRule, ruleText, uncoveredRules } from './policy-rule.ts';
 export { createRbacAuthorizer, type RbacAuthorizer, type RbacSource } from './rbac-authorizer.ts';
 export {

@@ -97,6 +97,12 @@ export function createRbacAuthorizer(source: RbacSource): RbacAuthorizer {
   }
 
   function authorize(attributes: RequestAttributes): AuthorizationDecision {
+    const { within } = attributes.user;
+    if (within !== undefined && within !== attributes.cluster)
+      return {
+        allowed: false,
+        reason: `who that is was said in the logical cluster ${JSON.stringify(within)} alone`,
+      };
     if (isMaster(attributes.user)) return { allowed: true, reason: '' };
     const missing: string[] = [];
     // Rules for paths hold only when granted for the whole cluster.

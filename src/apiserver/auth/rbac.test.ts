@@ -398,6 +398,7 @@ describe('impersonation', () => {
       uid: '7',
       groups: ['dev', 'ops', 'system:authenticated'],
       extra: { scopes: ['view'] },
+      within: 'root',
     });
     expect(acted?.impersonator).toBe(ann);
     expect(acted?.request.headers).toEqual({ accept: 'x' });

@@ -4,6 +4,11 @@ export interface UserInfo {
   readonly uid?: string;
   readonly groups: readonly string[];
   readonly extra?: Readonly<Record<string, readonly string[]>>;
+  /**
+   * The logical cluster in which alone this is somebody: those who have a say there have made it up. Absent for who is known to the
+   * whole server.
+   */
+  readonly within?: string;
 }
 
 export const MASTERS_GROUP: string = 'system:masters';

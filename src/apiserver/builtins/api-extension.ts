@@ -33,8 +33,8 @@ export const customResourceDefinitionStrategy: Strategy = strategy({
       defaultWhenEmpty(names, 'singular', kind.toLowerCase());
       defaultWhenEmpty(names, 'listKind', `${kind}List`);
     }
-    const conversion = ensureObject(spec, 'conversion');
-    defaultWhenEmpty(conversion, 'strategy', 'None');
+    defaultWhenNull(spec, 'conversion', { strategy: 'None' });
+    const conversion = objectAt(spec, 'conversion');
     const service = objectAt(conversion, 'webhook', 'clientConfig', 'service');
     if (service) defaultWhenNull(service, 'port', 443);
   },

@@ -6,7 +6,8 @@ import { initialStatus, keepSpec, statusResetFields, strategy } from './base-str
 import { notNegative, oneOf, type Problems, selectorText } from './field-checks.ts';
 import { invalidAs, invalidValue, required } from './field-errors.ts';
 import { defaultWhenEmpty, defaultWhenNull, ensureObject, text } from './fields.ts';
-import { defaultJobTemplateSpec, validateJobSpec } from './job.ts';
+import { validateJobSpec } from './job.ts';
+import { defaultPodTemplate } from './pod-defaults.ts';
 import { workloadNameWarnings } from './pod-name-warnings.ts';
 import { withTemplateWarnings } from './pod-warnings.ts';
 import { isTimeZone, scheduleProblem } from './schedule-syntax.ts';
@@ -30,7 +31,7 @@ export const cronJobStrategy: Strategy = strategy({
     defaultWhenNull(spec, 'failedJobsHistoryLimit', 1);
     const template = objectAt(spec, 'jobTemplate');
     // The Jobs get the rest of their defaults when they are made.
-    if (template) defaultJobTemplateSpec(ensureObject(template, 'spec'));
+    if (template) defaultPodTemplate(ensureObject(template, 'spec'));
   },
   prepareForCreate: initialStatus({}),
   prepareForStatusUpdate: keepSpec,

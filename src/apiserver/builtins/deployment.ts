@@ -26,7 +26,7 @@ import { defaultPodTemplate } from './pod-defaults.ts';
 import { workloadNameWarnings } from './pod-name-warnings.ts';
 import { validateTemplate } from './pod-validation.ts';
 import { withTemplateWarnings } from './pod-warnings.ts';
-import { replicaStatusProblems } from './replica-status.ts';
+import { collisionCountKept, replicaStatusProblems } from './replica-status.ts';
 
 export const deploymentStrategy: Strategy = strategy({
   generation: 'spec-and-annotations',
@@ -78,6 +78,7 @@ export const deploymentStrategy: Strategy = strategy({
   validateUpdate: (object, old) => [
     ...selectorUnchanged(objectAt(object, 'spec'), objectAt(old, 'spec')),
     ...replicaStatusProblems(object, ['updatedReplicas', 'readyReplicas', 'availableReplicas']),
+    ...collisionCountKept(object, old),
   ],
   warnings: withTemplateWarnings(workloadNameWarnings),
 });

@@ -121,6 +121,8 @@ function changeProblems(status: JsonObject, before: JsonObject, suspended: boole
   const problems: Problems = TERMINAL.filter((type) => isTrue(before, type) && !isTrue(status, type)).map(
     (type) => invalidAs('status.conditions', '', `cannot disable the terminal ${type}=True condition`),
   );
+  if (isTrue(before, 'SuccessCriteriaMet') && !isTrue(status, 'SuccessCriteriaMet'))
+    problems.push(invalidAs('status.conditions', '', 'cannot disable the SuccessCriteriaMet=True condition'));
   for (const key of ['failed', 'succeeded']) {
     const count = integer(status, key) ?? 0;
     if (count < (integer(before, key) ?? 0))
@@ -135,11 +137,8 @@ function changeProblems(status: JsonObject, before: JsonObject, suspended: boole
     problems.push(invalidAs('status.completionTime', timeText(completion), IMMUTABLE));
   const start = text(status, 'startTime');
   if (!suspended && text(before, 'startTime') !== '' && start !== text(before, 'startTime'))
-    problems.push(
-      start === ''
-        ? required('status.startTime', 'startTime cannot be removed for unsuspended job')
-        : required('status.startTime', 'startTime cannot be modified for unsuspended job'),
-    );
+    // Kubernetes has these words for a change as well.
+    problems.push(required('status.startTime', 'startTime cannot be removed for unsuspended job'));
   return problems;
 }
 

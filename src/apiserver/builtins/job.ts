@@ -158,11 +158,6 @@ function defaultJobSpec(spec: JsonObject): void {
     isObject(spec.podFailurePolicy) ? 'Failed' : 'TerminatingOrFailed',
   );
   defaultWhenNull(spec, 'manualSelector', false);
-  defaultJobTemplateSpec(spec);
-}
-
-/** What the template of a CronJob gets too. */
-export function defaultJobTemplateSpec(spec: JsonObject): void {
   for (const rule of objectsOf(objectAt(spec, 'podFailurePolicy'), 'rules')) {
     for (const condition of objectsOf(rule, 'onPodConditions')) defaultWhenEmpty(condition, 'status', 'True');
   }

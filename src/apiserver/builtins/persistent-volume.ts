@@ -153,7 +153,8 @@ export const persistentVolumeClaimStrategy: Strategy = strategy({
     const [wanted, had] = sizes;
     // Who has asked for too much may ask for less, but not for less than there is already.
     const least = parseQuantity(objectAt(old, 'status', 'capacity')?.storage)?.nanos ?? 0n;
-    if (wanted !== undefined && had !== undefined && wanted.nanos < had.nanos && wanted.nanos <= least) {
+    const less = wanted?.nanos ?? 0n;
+    if (had !== undefined && less < had.nanos && less <= least) {
       problems.push(
         forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity'),
       );

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { formatQuantity, parseQuantity } from '../../schema/quantity.ts';
+import { profileAnnotationWarnings } from './app-armor.ts';
 import { integer, isSet, objectsOf, text } from './fields.ts';
 
 /** Volumes that Kubernetes has given up, and what it says of them. */
@@ -143,11 +144,17 @@ export function withTemplateWarnings(
   own: (object: KubeObject, old: KubeObject | undefined) => string[],
   ...within: string[]
 ): (object: KubeObject, old: KubeObject | undefined) => string[] {
-  const path = ['spec', ...within, 'template', 'spec'];
-  return (object, old) => [
-    ...own(object, old),
-    ...(old !== undefined && deepEqual(object.spec, old.spec)
-      ? []
-      : podSpecWarnings(objectAt(object, ...path), path.join('.'))),
-  ];
+  const template = ['spec', ...within, 'template'];
+  return (object, old) => {
+    const warnings = own(object, old);
+    if (old !== undefined && deepEqual(object.spec, old.spec)) return warnings;
+    const at = template.join('.');
+    const spec = objectAt(object, ...template, 'spec');
+    const annotations = objectAt(object, ...template, 'metadata', 'annotations') ?? {};
+    return [
+      ...warnings,
+      ...podSpecWarnings(spec, `${at}.spec`),
+      ...profileAnnotationWarnings(annotations, spec, `${at}.metadata`, true),
+    ];
+  };
 }

@@ -2,6 +2,7 @@ import { asJson } from '../../kube/object.ts';
 import { formatTime } from '../../runtime/index.ts';
 import { clone, isObject, type JsonObject, objectAt, stringAt } from '../../schema/json.ts';
 import type { Strategy, StrategyContext } from '../resource.ts';
+import { profileAnnotationWarnings, syncAppArmor } from './app-armor.ts';
 import { keepSpec, statusResetFields, strategy } from './base-strategy.ts';
 import type { Problems } from './field-checks.ts';
 import { forbidden } from './field-errors.ts';
@@ -30,7 +31,16 @@ const TOLERATIONS = 'DefaultTolerationSeconds';
 export const podStrategy: Strategy = strategy({
   warnings: (pod, old) =>
     old === undefined
-      ? [...NAME_WARNINGS(pod, undefined), ...podSpecWarnings(objectAt(pod, 'spec'), 'spec')]
+      ? [
+          ...NAME_WARNINGS(pod, undefined),
+          ...podSpecWarnings(objectAt(pod, 'spec'), 'spec'),
+          ...profileAnnotationWarnings(
+            pod.metadata.annotations ?? {},
+            objectAt(pod, 'spec'),
+            'metadata',
+            false,
+          ),
+        ]
       : [],
   returnsDeleted: true,
   resetFields: statusResetFields('spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'),
@@ -56,6 +66,7 @@ export const podStrategy: Strategy = strategy({
   prepareForCreate(pod, context) {
     const spec = ensureObject(pod, 'spec');
     admit(spec, context);
+    syncAppArmor(pod, context.warn ?? (() => {}));
     // As soon as it can: a time that is over before it begins means nothing else.
     if ((integer(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) spec.terminationGracePeriodSeconds = 1;
     const status: JsonObject = { phase: 'Pending', qosClass: qosClassOf(spec) };

@@ -52,16 +52,30 @@ function privilegedProblems(
   roles: readonly string[] = ROLES,
 ): Problems {
   const spec: JsonObject | undefined = isObject(object) ? objectAt(object, ...path) : undefined;
-  return roles.flatMap((role) =>
-    objectsOf(spec, role).flatMap((container, index) =>
-      objectAt(container, 'securityContext')?.privileged === true
-        ? [
-            forbidden(
-              `${path.join('.')}.${role}[${index}].securityContext.privileged`,
-              'disallowed by cluster policy',
-            ),
-          ]
-        : [],
-    ),
-  );
+  const hosts = hostProcessProblems(spec, path.join('.'));
+  return roles
+    .flatMap((role) =>
+      objectsOf(spec, role).flatMap((container, index) =>
+        objectAt(container, 'securityContext')?.privileged === true
+          ? [
+              forbidden(
+                `${path.join('.')}.${role}[${index}].securityContext.privileged`,
+                'disallowed by cluster policy',
+              ),
+            ]
+          : [],
+      ),
+    )
+    .concat(hosts);
+}
+
+/** A process of a Windows host is privileged in its own way; one is enough. */
+function hostProcessProblems(spec: JsonObject | undefined, path: string): Problems {
+  const contexts = [
+    objectAt(spec, 'securityContext'),
+    ...ROLES.flatMap((role) => objectsOf(spec, role).map((item) => objectAt(item, 'securityContext'))),
+  ];
+  return contexts.some((context) => objectAt(context, 'windowsOptions')?.hostProcess === true)
+    ? [forbidden(path, 'hostProcess containers are disallowed by cluster policy')]
+    : [];
 }

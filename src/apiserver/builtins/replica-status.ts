@@ -4,6 +4,15 @@ import type { Problems } from './field-checks.ts';
 import { invalidValue } from './field-errors.ts';
 import { integer } from './fields.ts';
 
+/** The count of hash collisions tells apart what was made before, so it never falls. */
+export function collisionCountKept(object: KubeObject, old: KubeObject): Problems {
+  const before = integer(objectAt(old, 'status'), 'collisionCount');
+  const now = integer(objectAt(object, 'status'), 'collisionCount');
+  return before === undefined || (now !== undefined && now >= before)
+    ? []
+    : [invalidValue('status.collisionCount', now ?? 0, 'cannot be decremented')];
+}
+
 /**
  * Counts in the status of a workload: none negative, and none of `parts` above all replicas. `ready` is how messages name the
  * replicas that are ready.

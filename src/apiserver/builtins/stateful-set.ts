@@ -12,7 +12,7 @@ import { claimSpecWarnings, defaultClaim } from './persistent-volume.ts';
 import { defaultPodTemplate } from './pod-defaults.ts';
 import { validateTemplate } from './pod-validation.ts';
 import { withTemplateWarnings } from './pod-warnings.ts';
-import { replicaStatusProblems } from './replica-status.ts';
+import { collisionCountKept, replicaStatusProblems } from './replica-status.ts';
 
 /** What messages say may change. */
 const NAMED_CHANGEABLE = [
@@ -56,12 +56,14 @@ export const statefulSetStrategy: Strategy = strategy({
   },
   prepareForCreate: initialStatus({ replicas: 0, availableReplicas: 0 }),
   prepareForStatusUpdate: keepSpec,
-  validateStatusUpdate: (object) =>
-    replicaStatusProblems(
+  validateStatusUpdate: (object, old) => [
+    ...replicaStatusProblems(
       object,
       ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'],
       'status.readyReplicas',
     ),
+    ...collisionCountKept(object, old),
+  ],
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {};
     const problems: Problems = [];

@@ -110,6 +110,30 @@ describe('an API that is bound', () => {
     expect(seen).toEqual(['one/a', 'two/a', 'two/b']);
   });
 
+  it('[V78] [V81] tells of the objects that go with a logical cluster', async () => {
+    const fixture = await start();
+    const { post, watch, server, runtime } = fixture;
+    await post(`/clusters/one${THINGS}`, thing('a'));
+    await post(`/clusters/other${THINGS}`, thing('b'));
+    const everywhere = '/clusters/*/apis/example.com/v1/things';
+    const streams = [];
+    for (const path of [CONSUMERS, everywhere])
+      streams.push(await watch(`${path}?watch=1&resourceVersion=${server.store.revision}`));
+    const before = server.store.revision;
+    for (const cluster of ['one', 'other'])
+      await Promise.all([server.deleteCluster(cluster), runtime.clock.settle()]);
+    // Also whoever was away meanwhile, where all clusters are seen anyway.
+    streams.push(await watch(`${everywhere}?watch=1&resourceVersion=${before}`));
+    const told: string[][] = [];
+    for (const [index, stream] of streams.entries()) {
+      const events = await stream.take(index === 0 ? 1 : 2);
+      told.push(events.map(({ type, object }) => `${type} ${of(object)}`));
+      await stream.close();
+    }
+    const both = ['DELETED one/a', 'DELETED other/b'];
+    expect(told).toEqual([['DELETED one/a'], both, both]);
+  });
+
   it('[V81] ends the watches of all when its definition changes', async () => {
     const fixture = await start();
     const { watch, merge, server } = fixture;

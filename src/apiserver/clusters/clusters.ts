@@ -2,6 +2,7 @@ import { badRequest, failure } from '../../kube/status-error.ts';
 import { formatTime, type Runtime, uuid } from '../../runtime/index.ts';
 import { clone, stringAt } from '../../schema/json.ts';
 import { isClusterName } from '../request/index.ts';
+import { SERVER_GROUP } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
 import {
   CLUSTERS,
@@ -75,7 +76,8 @@ export function logicalClusters(runtime: Runtime, store: Store, digest: string):
       next.metadata.deletionTimestamp = formatTime(runtime.clock.now());
       return next;
     });
-    // What was on its way when the cluster was marked may still come in.
+    // Whoever wrote before the mark was there for all to see is in the queue before this: what comes later is refused.
+    await store.write(key, (current) => current && { ...current.object, status: { isClosed: true } });
     for (let pass = 0; ; pass++) {
       const keys = keysOf(store, name);
       if (keys.length === 0) break;
@@ -137,10 +139,20 @@ async function removeKey(store: Store, key: string): Promise<void> {
   }
 }
 
-/** Everything that is stored in a cluster, but for its own record. */
+/**
+ * What of a cluster is to go next; nothing when all but its own record has gone. What says how the others are served comes last:
+ * whoever watches them could not be shown that they have gone.
+ */
 function keysOf(store: Store, cluster: string): string[] {
   const keys: string[] = [];
-  for (const prefix of storedResources(store))
-    if (prefix !== CLUSTERS) for (const { key } of store.list(`${prefix}${cluster}/`).records) keys.push(key);
-  return keys;
+  const last: string[] = [];
+  for (const prefix of storedResources(store)) {
+    if (prefix === CLUSTERS) continue;
+    const target = LAST.some((group) => prefix.startsWith(group)) ? last : keys;
+    for (const { key } of store.list(`${prefix}${cluster}/`).records) target.push(key);
+  }
+  return keys.length > 0 ? keys : last;
 }
+
+/** Bindings of APIs, and definitions. */
+const LAST: readonly string[] = [`/${SERVER_GROUP}/`, '/apiextensions.k8s.io/'];

@@ -171,3 +171,33 @@ it('[V79] agrees with a store that has it all: state, past, chunks, and watches 
     { numRuns: 60, seed: 11 },
   );
 });
+
+it('[V77] leaves nothing behind of what was decided while a cluster was being marked', async () => {
+  const runtime = virtualRuntime(1);
+  const memory = memoryDriver();
+  let release: (() => void) | undefined;
+  let holds = false;
+  const stored = await openStore(runtime, {
+    ...memory,
+    async commit(changes) {
+      if (holds)
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      await memory.commit(changes);
+    },
+  });
+  const store = overlayStore(stored, TEMPLATES);
+  const clusters = logicalClusters(runtime, stored, TEMPLATES.digest);
+  await settle(runtime, clusters.create('a'));
+
+  holds = true;
+  const deletion = clusters.delete('a');
+  await runtime.clock.settle();
+  // The mark is on its way to the disk, so the cluster is there for all others.
+  const late = store.write('/core/roles/a/-/late', () => role('late'));
+  holds = false;
+  release?.();
+  await Promise.allSettled([settle(runtime, deletion), late]);
+  expect(stored.list('/core/').records.map(({ key }) => key)).toEqual([]);
+});

@@ -1,6 +1,7 @@
 import { conflict, failure, notFound } from '../../kube/status-error.ts';
 import { isObject, stringAt } from '../../schema/json.ts';
 import { forbiddenStatus } from '../admission/refusal.ts';
+import { liveCluster } from '../clusters/cluster-record.ts';
 import type { AdmissionRequest } from '../rest/scope.ts';
 import { clusterPrefix, objectKey, parseKey, resourcePrefix, SERVER_GROUP } from '../store/key.ts';
 import type { Store, StoreRecord } from '../store/store.ts';
@@ -89,6 +90,7 @@ export function apiBindings(store: Store, onChange: (consumer: string) => void):
       const { group, names } = asDefinition(definition.object).spec;
       const where = `the logical cluster ${JSON.stringify(consumer)}`;
       await store.write(keyOf(consumer, name), (current) => {
+        if (liveCluster(store, consumer) === undefined) throw notFound('', 'clusters', consumer);
         if (current === undefined) {
           if (definitionOf(consumer, name) !== undefined) throw refuse(name, `${where} has one of its own`);
           if (store.count(clusterPrefix(group, names.plural, consumer)) > 0)

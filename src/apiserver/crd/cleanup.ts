@@ -64,6 +64,8 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
       }
     }
     await mark(key, 'InstanceDeletionCompleted', 'removed all instances', 'False');
+    // What was decided before the deletion could be seen is stored by now.
+    if (store.count(prefix) > 0) return clean(key);
     await actions.changeDefinition(key, (object) => {
       const finalizers = object.metadata.finalizers?.filter((name) => name !== CLEANUP_FINALIZER) ?? [];
       const { finalizers: _old, ...metadata } = object.metadata;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Fixture, startServer } from '../server.fixture.ts';
+import { memoryDriver, type StoredChange } from '../storage/index.ts';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const TABS = '/apis/example.com/v1/namespaces/default/crontabs';
@@ -157,6 +158,30 @@ describe('custom resource definitions', () => {
     expect((await get('/apis/example.com/v1/namespaces/default/tabs')).status).toBe(200);
   });
 
+  it('[V44] accepts a name once also of two that come at once', async () => {
+    const { admin, get, runtime } = await startServer();
+    const make = (plural: string) =>
+      admin({
+        method: 'POST',
+        path: CRDS,
+        headers: { 'content-type': 'application/json' },
+        body: Buffer.from(
+          JSON.stringify({
+            ...definition({}, {}, { plural, shortNames: [] }),
+            metadata: { name: `${plural}.example.com` },
+          }),
+        ),
+      });
+    const plurals = ['tabs', 'taps'];
+    const made = Promise.all(plurals.map(make));
+    await runtime.clock.settle();
+    expect((await made).map(({ status }) => status)).toEqual([201, 201]);
+    const accepted: unknown[] = [];
+    for (const plural of plurals)
+      accepted.push(condition((await get(`${CRDS}/${plural}.example.com`)).body, 'NamesAccepted'));
+    expect(accepted).toMatchObject([{ status: 'True' }, { status: 'False', reason: 'ListKindConflict' }]);
+  });
+
   it('[V44] deletes the instances with the definition', async () => {
     const { post, get, delete: remove, merge, runtime } = await withDefinition();
     await post(TABS, { metadata: { name: 'a' }, spec: { schedule: '*' } });
@@ -174,6 +199,55 @@ describe('custom resource definitions', () => {
     await runtime.clock.advance(2000);
     expect((await get(`${CRDS}/crontabs.example.com`)).status).toBe(404);
     expect((await get(TABS)).text).toBe('404 page not found\n');
+  });
+
+  it('[V44] deletes the instances of a definition that serves no version any more', async () => {
+    const { post, get, delete: remove, put, runtime, server } = await withDefinition();
+    await post(TABS, { metadata: { name: 'a' }, spec: { schedule: '*' } });
+    const { body } = await get(`${CRDS}/crontabs.example.com`);
+    body.spec.versions[0].served = false;
+    expect((await put(`${CRDS}/crontabs.example.com`, body)).status).toBe(200);
+    await remove(`${CRDS}/crontabs.example.com`);
+    await runtime.clock.advance(2000);
+    expect((await get(`${CRDS}/crontabs.example.com`)).status).toBe(404);
+    expect(server.store.count('/example.com/crontabs/')).toBe(0);
+  });
+
+  it('[V44] deletes also what was made while the deletion was being stored', async () => {
+    const memory = memoryDriver();
+    let release: (() => void) | undefined;
+    let holds = false;
+    const storage = {
+      ...memory,
+      async commit(changes: readonly StoredChange[]) {
+        if (holds)
+          await new Promise<void>((resolve) => {
+            release = resolve;
+          });
+        await memory.commit(changes);
+      },
+    };
+    const { post, admin, runtime, server } = await startServer({ storage });
+    await post(CRDS, definition());
+    const send = async (method: string, path: string, body?: object): Promise<() => Promise<number>> => {
+      const answer = admin({
+        method,
+        path,
+        headers: { 'content-type': 'application/json' },
+        ...(body ? { body: Buffer.from(JSON.stringify(body)) } : {}),
+      });
+      await runtime.clock.settle();
+      return async () => (await answer).status;
+    };
+    holds = true;
+    const deleted = await send('DELETE', `${CRDS}/crontabs.example.com`);
+    const made = await send('POST', TABS, { metadata: { name: 'late' }, spec: { schedule: '*' } });
+    holds = false;
+    release?.();
+    await runtime.clock.advance(3000);
+    expect([await deleted(), await made()]).toEqual([200, 201]);
+    expect(server.store.list('/apiextensions.k8s.io/customresourcedefinitions/').records).toEqual([]);
+    expect(server.store.count('/example.com/crontabs/')).toBe(0);
   });
 
   it('[V44] ends watches when the kind is served differently', async () => {

@@ -3,8 +3,23 @@ import { StatusError } from '../../kube/status-error.ts';
 import type { Connection } from '../../kube/wire/index.ts';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import type { AuditRecord, AuditTrail } from '../audit/index.ts';
-import { type Authenticator, authenticate, bearerToken, isPublicPath, type UserInfo } from '../auth/index.ts';
-import { checkTimeout, errorResponse, negotiateStatus, parseRequestInfo } from '../request/index.ts';
+import {
+  type Authenticator,
+  authenticate,
+  bearerToken,
+  impersonates,
+  isPublicPath,
+  spacedToken,
+  type UserInfo,
+} from '../auth/index.ts';
+import {
+  checkTimeout,
+  endsEarly,
+  errorResponse,
+  negotiateStatus,
+  parseRequestInfo,
+  textResponse,
+} from '../request/index.ts';
 import type { RequestMetrics } from '../request-metrics.ts';
 import { browserRequest, isWebSocketRequest, watchOverWebSocket } from '../websocket/index.ts';
 import { attributesOf, type Backends, serveKnown } from './authorized.ts';
@@ -48,9 +63,15 @@ export function requestPipeline(runtime: Runtime, options: PipelineOptions, back
       request = browserRequest(given);
       // Before anybody is asked who they are, as other servers do it. Hardly a request says how long it waits.
       if (request.path.includes('timeout=')) checkTimeout(parseRequestInfo(request.method, request.path));
-      const user = await identify(request);
-      if (user) track.user = user;
-      response = await serve(request, user, track, record);
+      if (BROKEN_ESCAPE.test(request.path)) response = textResponse(400, '400 Bad Request');
+      else if (endsEarly(request.path.split('?', 1)[0] ?? '')) response = unfinishedPath(request.path);
+      else {
+        const spaced = spacedToken(request);
+        if (spaced !== undefined) track.warnings.push(spaced);
+        const user = await identify(request);
+        if (user) track.user = user;
+        response = await serve(request, user, track, record);
+      }
     } catch (error) {
       if (error instanceof StatusError) reason = error.reason;
       response = errorResponse(
@@ -103,9 +124,18 @@ export function requestPipeline(runtime: Runtime, options: PipelineOptions, back
         // Whoever shows a token must have a good one, even where none is needed.
         if (isPublic && bearerToken(request) === undefined) return undefined;
         const user = await authenticate(options.authenticate, request, connection, options.anonymous);
-        return isPublic ? undefined : user;
+        return isPublic && !impersonates(request) ? undefined : user;
       });
     },
     handleAs: (user, request) => answer(request, {}, () => Promise.resolve(user)),
   };
 }
+
+function unfinishedPath(target: string): Response {
+  const [path = ''] = target.split('?', 1);
+  const why = `failed to create RequestInfo: unable to determine kind and namespace from url, ${path}`;
+  return textResponse(500, `Internal Server Error: ${JSON.stringify(target)}: ${why}\n`);
+}
+
+/** A percent sign in a path that escapes nothing: other servers do not get as far as answering in their own form. */
+const BROKEN_ESCAPE = /^[^?]*%(?![0-9a-fA-F]{2})/;

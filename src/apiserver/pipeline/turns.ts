@@ -7,9 +7,13 @@ import { type RequestInfo, textResponse } from '../request/index.ts';
 const READING_VERBS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
 const LONG_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
-/** Whether a request takes a seat. Requests that may stay open for long take none from others, and masters never wait. */
+/**
+ * Whether a request takes a seat. Requests that may stay open for long take none from others, and masters never wait, but for those
+ * whom somebody in a logical cluster has made up.
+ */
 export function needsTurn({ verb, subresource }: RequestInfo, user: UserInfo): boolean {
-  return !isMaster(user) && verb !== 'watch' && verb !== 'proxy' && !LONG_SUBRESOURCES.has(subresource);
+  const isExempt = isMaster(user) && user.within === undefined;
+  return !isExempt && verb !== 'watch' && verb !== 'proxy' && !LONG_SUBRESOURCES.has(subresource);
 }
 
 /** Serves a request when it is its turn among those of its logical cluster and of the others, or answers 429. */

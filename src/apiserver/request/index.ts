@@ -42,6 +42,7 @@ export {
 } from './query-options.ts';
 export {
   ALL_CLUSTERS,
+  endsEarly,
   isClusterName,
   isPlainPath,
   parseRequestInfo,

@@ -17,6 +17,8 @@ export interface Representation {
 export interface Offer {
   /** Whether objects can be had as tables and as their metadata. */
   readonly views: boolean;
+  /** Whether there are tables among them; where nothing is said, as many as views. */
+  readonly tables?: boolean;
   /** Whether what is answered has a protobuf form; asked only when a client wants that. */
   readonly protobuf: boolean | (() => boolean);
 }
@@ -137,14 +139,14 @@ export function checkTypes(
 export function negotiate(
   headers: Readonly<Record<string, string>>,
   query: URLSearchParams,
-  { views, protobuf }: Offer = EVERYTHING,
+  { views, tables = views, protobuf }: Offer = EVERYTHING,
 ): Representation {
   const pretty = isPretty(query, headers['user-agent'] ?? '');
   const { accept = '' } = headers;
   if (accept === '') return { format: 'json', pretty };
   for (const { type, parameters } of parseAccept(accept)) {
     const view = viewOf(parameters);
-    if (view === undefined || (view !== WHOLE && !views)) continue;
+    if (view === undefined || (view !== WHOLE && !views) || (view.as === 'Table' && !tables)) continue;
     for (const format of formatsOf(type)) {
       if (format === 'protobuf') {
         // The metadata of every object has a protobuf form; tables are for people.

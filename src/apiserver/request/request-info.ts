@@ -98,6 +98,11 @@ function segmentsOf(path: string): string[] {
   return segments;
 }
 
+/** Whether a path ends before it says what is watched. Other servers answer that with a bare 500, whoever asks. */
+export function endsEarly(path: string): boolean {
+  return /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:watch|proxy)\/*$/.test(path);
+}
+
 /** Reads method and path (with query, percent-encoded). Throws 400 for escapes that cannot be decoded. */
 export function parseRequestInfo(method: string, target: string): RequestInfo {
   const { cluster, rest: whole } = splitCluster(target);

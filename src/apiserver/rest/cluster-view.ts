@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../kube/object.ts';
+import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { jsonText } from '../../schema/json-text.ts';
 import { clusterOfKey } from '../store/key.ts';
 import type { StoreRecord } from '../store/store.ts';
@@ -28,6 +28,17 @@ export function scopedView(scope: Scope, record: StoreRecord): View | undefined 
   if (scope.consumersOf !== undefined && (own !== resource || cluster === scope.consumersOf))
     return undefined;
   return own && annotatedView(viewOf(own, record), cluster);
+}
+
+/**
+ * How an object that has gone is told of over all logical clusters where its own serves it no longer: as it was stored. Whoever came
+ * late would keep it for ever otherwise.
+ */
+export function lastView(scope: Scope, record: StoreRecord): View | undefined {
+  const { group, version } = scope.resource;
+  if (!spansClusters(scope) || scope.consumersOf !== undefined) return undefined;
+  const object = { ...record.object, apiVersion: formatApiVersion(group, version) };
+  return annotatedView({ object, bytes: record.bytes }, clusterOfKey(record.key));
 }
 
 function annotatedView(view: View, cluster: string): View {

@@ -1,6 +1,7 @@
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { conflict, failure } from '../../kube/status-error.ts';
+import { conflict, failure, notFound } from '../../kube/status-error.ts';
 import { clone } from '../../schema/json.ts';
+import { liveCluster } from '../clusters/cluster-record.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix } from '../store/key.ts';
 import { type StoreRecord, TooLarge } from '../store/store.ts';
@@ -76,16 +77,22 @@ export async function commit(
   decide: (current: StoreRecord | undefined) => Decision,
 ): Promise<Written> {
   let paused: Paused | undefined;
+  const { store } = scope.server;
+  const clusterId = (): string | undefined => liveCluster(store, scope.cluster)?.object.metadata.uid;
+  let began: string | undefined;
   for (let restarts = 0; restarts <= MAX_RESTARTS; ) {
     try {
       return dryRun ? rehearse(scope, name, paused, decide) : await attempt(scope, name, paused, decide);
     } catch (error) {
       if (!(error instanceof Pause)) throw error;
       if (paused && paused.revision !== error.paused.revision) restarts += 1;
+      if (paused === undefined) began = clusterId();
       paused = error.paused;
     }
     try {
       await answered(scope, paused.decision);
+      // Another logical cluster of the same name is somebody else's.
+      if (clusterId() !== began) throw notFound('', 'clusters', scope.cluster);
     } catch (error) {
       paused.decision.abandon?.();
       throw error;
@@ -139,6 +146,8 @@ async function attempt(
       }
       decided = decision.object;
       release = decision.release;
+      // While others were asked, what it was to be put into may have gone.
+      if (paused && !current) server.admission.place?.(scope, name);
       if (resource.strategy.allocate) server.inFlight.add(prefix, decided);
       return stored(resource, decided);
     });

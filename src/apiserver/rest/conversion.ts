@@ -1,4 +1,5 @@
-import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
+import { formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
+import { failure } from '../../kube/status-error.ts';
 import { clone } from '../../schema/json.ts';
 import type { Resource } from '../resource.ts';
 import { clusterOfKey } from '../store/key.ts';
@@ -41,6 +42,23 @@ export function readied(scope: Scope, records: readonly StoreRecord[]): Promise<
   const all = Promise.all(waits).then(() => undefined);
   all.catch(() => {}); // whoever waits hears of it
   return all;
+}
+
+/**
+ * Throws 500 where a record is stored in a version that its definition has no longer: nobody can be shown that. It can still be
+ * written anew, and deleted.
+ */
+export function refuseStrayed(
+  { custom, group, version, versionTypes }: Resource,
+  records: readonly StoreRecord[],
+): void {
+  if (!custom || versionTypes === undefined) return;
+  const own = formatApiVersion(group, version);
+  for (const { object } of records) {
+    const { apiVersion } = object;
+    if (apiVersion === own || versionTypes.has(parseApiVersion(apiVersion).version)) continue;
+    throw failure(500, '', `request to convert CR from an invalid group/version: ${apiVersion}`);
+  }
 }
 
 /** Each logical cluster has its own definition, and with it its own webhook. */

@@ -96,7 +96,7 @@ export function prepareCreate(
   const { clock, random } = server.runtime;
   const now = clock.now();
   let object = given;
-  wipe(object);
+  wipe(object.metadata);
   const repeated = dedupeOwners(object, options.byPatch);
   if (repeated !== undefined) scope.warn(repeated);
   if (!applied) object = track(scope, object, undefined, options);
@@ -125,8 +125,8 @@ export function prepareCreate(
     allocate(scope, object, undefined, options.dryRun);
     tidyMetadata(object);
     validateCreate(resource, object);
+    for (const text of resource.strategy.warnings?.(object, undefined) ?? []) scope.warn(text);
     const decide = (): Decision => {
-      for (const text of resource.strategy.warnings?.(object, undefined) ?? []) scope.warn(text);
       // Strategies and plugins may have added what has fields that are always there.
       if (!resource.custom) bringIntoForm(asJson(object), resource.type, true);
       return { action: 'put', object, ...admission.charge(request) };
@@ -136,8 +136,7 @@ export function prepareCreate(
 }
 
 /** What only the server may set. */
-function wipe(object: KubeObject): void {
-  const { metadata } = object;
+export function wipe(metadata: KubeObject['metadata']): void {
   delete metadata.uid;
   delete metadata.resourceVersion;
   delete metadata.creationTimestamp;

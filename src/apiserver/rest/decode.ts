@@ -1,9 +1,9 @@
 import { asJson, formatApiVersion, type KubeObject, parseApiVersion } from '../../kube/object.ts';
-import { badRequest, hasCode, invalid } from '../../kube/status-error.ts';
+import { badRequest, failure, hasCode, invalid } from '../../kube/status-error.ts';
 import { bringIntoForm } from '../../schema/built-in-form.ts';
 import { applyDefaults, dropNulls } from '../../schema/defaults.ts';
 import { goSyntax } from '../../schema/go-syntax.ts';
-import { type JsonObject, type JsonValue, stringAt } from '../../schema/json.ts';
+import { isObject, type JsonObject, type JsonValue, stringAt } from '../../schema/json.ts';
 import { plainText } from '../../schema/json-text.ts';
 import { prune } from '../../schema/prune.ts';
 import { typeCheck } from '../../schema/type-check.ts';
@@ -31,20 +31,56 @@ export function decodeObject(
 ): Decoded {
   const apiVersion = formatApiVersion(resource.group, resource.version);
   checkKind(resource, given, apiVersion, lookup);
+  const places = !resource.custom && strict[0]?.startsWith(DUPLICATE) ? placesOf(given) : undefined;
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = given;
   const value: JsonObject = { apiVersion, kind: resource.kind, metadata, ...rest };
   const unknown = decodedMetadata(resource, value);
   const object = value as unknown as KubeObject;
-  const { pruned, embedded } = normalize(resource, object);
+  const { pruned, embedded, isWhole } = normalize(resource, object);
+  if (!isWhole)
+    throw failure(
+      413,
+      'RequestEntityTooLarge',
+      'Request entity too large: the defaults that the object would get are more than can be stored',
+    );
   unknown.push(...(resource.custom ? pruned.sort() : pruned), ...embedded);
   if (!resource.custom) checkTypes(resource, object);
   resource.strategy.defaults?.(object);
   tidyMetadata(object);
   if (!resource.custom) bringIntoForm(asJson(object), resource.type);
-  return {
-    object,
-    strict: [...unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...strict],
+  const found = unknown.map((path) => `${UNKNOWN}${JSON.stringify(path)}`);
+  if (places === undefined) return { object, strict: [...strict, ...found] };
+  // What is unknown is skipped, so nobody sees it come again.
+  const repeated = strict.filter((problem) => !unknown.some((path) => isWithin(problem, path)));
+  return { object, strict: [...repeated, ...found].sort((a, b) => places(a) - places(b)) };
+}
+
+function isWithin(problem: string, path: string): boolean {
+  const at = `${DUPLICATE}${JSON.stringify(path).slice(0, -1)}`;
+  return problem.startsWith(at) && ['"', '.', '['].includes(problem[at.length] ?? '');
+}
+
+const UNKNOWN = 'unknown field ';
+const DUPLICATE = 'duplicate field ';
+
+/**
+ * Where each problem of a JSON body is found by those who read it once from front to back: an unknown field where it begins, one
+ * that comes again after what it holds.
+ */
+function placesOf(body: JsonObject): (problem: string) => number {
+  const places = new Map<string, number>();
+  const visit = (value: JsonValue | undefined, path: string): void => {
+    if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}[${index}]`);
+    if (!isObject(value)) return;
+    for (const key in value) {
+      const at = path === '' ? key : `${path}.${key}`;
+      places.set(`${UNKNOWN}${JSON.stringify(at)}`, places.size);
+      visit(value[key], at);
+      places.set(`${DUPLICATE}${JSON.stringify(at)}`, places.size);
+    }
   };
+  visit(body, '');
+  return (problem) => places.get(problem) ?? places.size;
 }
 
 /** Pruning and defaults of today's schema over what was stored under an earlier one. */
@@ -80,6 +116,8 @@ interface Dropped {
   readonly pruned: string[];
   /** Those of the metadata of resources inside, of which nobody is told before the others. */
   readonly embedded: string[];
+  /** Whether it got all defaults. */
+  readonly isWhole: boolean;
 }
 
 /** Prunes and defaults in place, metadata apart; returns the paths that were dropped. */
@@ -88,15 +126,16 @@ function normalize(resource: Resource, object: KubeObject): Dropped {
   const value = object as unknown as JsonObject;
   const pruned = prune(value, resource.type, { isResourceRoot: true });
   const embedded: string[] = [];
+  let isWhole = true;
   // Built-ins have their defaults in code; the schemas of custom resources hold theirs, and what null means.
   if (resource.custom) {
-    applyDefaults(value, resource.type);
+    isWhole = applyDefaults(value, resource.type);
     eachEmbedded(value, resource.type, (inside, path) => {
       embedded.push(...embeddedMetadata(resource, inside, path));
     });
   } else dropNulls(value, resource.type);
   object.metadata = metadata;
-  return { pruned, embedded };
+  return { pruned, embedded, isWhole };
 }
 
 /** Coerces the metadata of a resource inside a custom one; the paths of unknown fields. Refuses what is none. */

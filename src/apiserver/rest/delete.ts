@@ -42,9 +42,14 @@ export function warnOfOrphans(scope: Scope, options: DeleteQuery): void {
 
 /**
  * Deletes an object, or marks it as being deleted while finalizers or a grace period hold it. The outcome is `deleted`
- * only when it has gone.
+ * only when it has gone. `asked` is the name that the request has: that of a collection has none.
  */
-export function remove(scope: Scope, name: string, options: DeleteQuery): Promise<Written> {
+export function remove(
+  scope: Scope,
+  name: string,
+  options: DeleteQuery,
+  asked: string = name,
+): Promise<Written> {
   warnOfOrphans(scope, options);
   return commit(scope, name, options.dryRun, (current): Decision => {
     const { resource, server } = scope;
@@ -54,7 +59,7 @@ export function remove(scope: Scope, name: string, options: DeleteQuery): Promis
     const request = {
       operation: 'DELETE' as const,
       scope,
-      name,
+      name: asked,
       object: undefined,
       old: live,
       dryRun: options.dryRun,
@@ -139,6 +144,8 @@ function decide(scope: Scope, live: KubeObject, options: DeleteQuery): Decision 
     metadata.deletionTimestamp = formatTime(Math.max(now, began + gracePeriodSeconds * 1000));
     metadata.deletionGracePeriodSeconds = gracePeriodSeconds;
   }
+  // A definition is told its grace when it is deleted once more; a namespace never is.
+  if (resource.resource === 'customresourcedefinitions') metadata.deletionGracePeriodSeconds ??= 0;
   if (!gone(object)) return deepEqual(object, live) ? { action: 'keep' } : { action: 'put', object };
   return isEnding
     ? { action: 'delete', object, atDeletion: true, marked: true }

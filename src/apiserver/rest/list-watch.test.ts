@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Fixture, startServer } from '../server.fixture.ts';
 
 const MAPS = '/api/v1/namespaces/shop/configmaps';
@@ -109,6 +109,25 @@ describe('lists', () => {
     expect(names(third)).toEqual(['e']);
     expect(third.body.metadata.continue).toBeUndefined();
     expect(names(await get(`${MAPS}?limit=2&labelSelector=name+in+(a,d,e)`))).toEqual(['a', 'd']);
+  });
+
+  it('[V19] reads on in few steps where a selector lets hardly anything through', async () => {
+    const all = Array.from({ length: 40 }, (_, index) => `n${String(index).padStart(2, '0')}`);
+    const { get, server } = await shop(all);
+    const reads = vi.spyOn(server.store, 'list');
+    const first = await get(`${MAPS}?limit=1&labelSelector=name+in+(n07,n08,n39)`);
+    expect(names(first)).toEqual(['n07']);
+    expect(reads.mock.calls.length).toBeLessThan(3);
+    const second = await get(
+      `${MAPS}?limit=1&labelSelector=name+in+(n07,n08,n39)&continue=${first.body.metadata.continue}`,
+    );
+    expect(names(second)).toEqual(['n08']);
+    const third = await get(
+      `${MAPS}?limit=1&labelSelector=name+in+(n07,n08,n39)&continue=${second.body.metadata.continue}`,
+    );
+    expect(names(third)).toEqual(['n39']);
+    expect(third.body.metadata.continue).toBeUndefined();
+    reads.mockRestore();
   });
 
   it('[V19] offers a fresh token when the snapshot of a token is gone', async () => {

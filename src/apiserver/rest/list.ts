@@ -12,12 +12,14 @@ import {
 } from '../request/index.ts';
 import { Compacted, type StoreList, type StoreRecord } from '../store/store.ts';
 import { scopedView } from './cluster-view.ts';
-import { readied } from './conversion.ts';
+import { readied, refuseStrayed } from './conversion.ts';
 import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection } from './selector.ts';
 import { type View, viewOf } from './view.ts';
 
 const FRESHNESS_WAIT_MS = 3000;
+/** Where not all that is read is shown, so much is read at once: a chunk has its price, above all one of the past. */
+const LEAST_READ = 1000;
 
 /** Waits until the store has reached `revision`; 504 when it does not in time. */
 export async function waitForRevision(scope: Scope, revision: number | undefined): Promise<void> {
@@ -38,6 +40,7 @@ export async function get(scope: Scope, name: string, revision?: number): Promis
   await waitForRevision(scope, revision);
   const record = scope.server.store.get(keyOf(scope, name));
   if (!record) throw notFound(scope.resource.group, scope.resource.resource, name);
+  refuseStrayed(scope.resource, [record]);
   const pending = readied(scope, [record]);
   if (pending) await pending;
   return viewOf(scope.resource, record);
@@ -92,20 +95,27 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
   let chunk: StoreList;
   let more = false;
   let lastKey = '';
+  const isSieved = matches !== undefined || isPartial;
   do {
+    const left = limit - records.length;
     chunk = readChunk(
       scope,
       prefix,
       revision,
       after,
-      limit === 0 ? undefined : Math.max(limit - records.length, 1),
+      limit === 0 ? undefined : isSieved ? Math.max(left, LEAST_READ) : left,
       query,
     );
     revision ??= chunk.revision;
     more = chunk.more;
+    if (!isPartial) refuseStrayed(scope.resource, chunk.records);
     const pending = readied(scope, chunk.records);
     if (pending) await pending;
     for (const record of chunk.records) {
+      if (limit > 0 && records.length === limit) {
+        more = true;
+        break;
+      }
       lastKey = record.key;
       const view = scopedView(scope, record);
       if (!view || (matches && !matches(view.object))) continue;
@@ -114,7 +124,7 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
     }
     after = lastKey;
     // Whoever sees some of the clusters must learn nothing of the others, their keys included.
-  } while (more && (matches || isPartial) && limit > 0 && records.length < limit);
+  } while (more && isSieved && limit > 0 && records.length < limit);
   if (isPartial) lastKey = records.at(-1)?.key ?? lastKey;
 
   const metadata: ListMeta = { resourceVersion: String(chunk.revision) };

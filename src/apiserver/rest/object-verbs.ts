@@ -17,7 +17,7 @@ import {
   warningHeader,
 } from '../request/index.ts';
 import { getComputed, listComputed } from './computed.ts';
-import { create } from './create.ts';
+import { create, wipe } from './create.ts';
 import { deletedStatus, remove, warnOfOrphans } from './delete.ts';
 import { get, list } from './list.ts';
 import { respondList, respondView, respondWritten } from './object-answers.ts';
@@ -26,6 +26,7 @@ import {
   decodeWrite,
   deleteOptions,
   offerOf,
+  REVIEW_GROUPS,
   type ResourceRequest,
   rendering,
   representationOf,
@@ -83,7 +84,7 @@ export async function createOne(asked: ResourceRequest, scope: Scope): Promise<R
   const options = writeOptions(asked, 'CreateOptions');
   const representation = representationOf(asked, scope);
   const object = decodeWrite(asked, scope, options);
-  if (NOT_STORED.has(resource.group)) {
+  if (REVIEW_GROUPS.has(resource.group)) {
     placeReview(object, scope);
     await admitReview(scope, object, options);
   }
@@ -91,20 +92,16 @@ export async function createOne(asked: ResourceRequest, scope: Scope): Promise<R
   if (answer) {
     const given = clone(object);
     const reviewed = answered(scope, given, await answer, options);
-    const { as } = representation;
-    // There is nothing to make a row of.
-    if (as !== undefined && as !== 'PartialObjectMetadata') throw notAcceptable();
+    if (representation.as === 'PartialObjectMetadataList') throw notAcceptable();
     const view = { object: reviewed, bytes: Buffer.from(jsonText(reviewed)) };
     return respondView(asked, scope, 201, view, representation);
   }
   return respondWritten(asked, scope, await create(scope, object, options), representation);
 }
 
-/** Groups of reviews. */
-const NOT_STORED: ReadonlySet<string> = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
-
 /** A review is of the namespace that it was sent to, or of none. */
 function placeReview({ metadata }: KubeObject, { namespace }: Scope): void {
+  wipe(metadata);
   if (namespace === '') delete metadata.namespace;
   else if ((metadata.namespace ?? namespace) !== namespace) throw otherNamespace();
   else metadata.namespace = namespace;
@@ -147,7 +144,11 @@ function answered(scope: Scope, given: KubeObject, answer: KubeObject, options: 
   // The one review that is about the asker has a time, since its storage sets one. Of what is made anew, nobody manages a field.
   const isSelf = scope.resource.kind === 'SelfSubjectReview';
   const isAnew = isSelf || scope.resource.kind === 'SelfSubjectRulesReview';
-  const managedFields = isAnew ? undefined : track(scope, given, undefined, options).metadata.managedFields;
+  // Whoever tells the answer beforehand has set it, as far as the record goes.
+  const { resource } = scope;
+  const strategy = { ...resource.strategy, resetFields: { main: {}, status: {} } };
+  const whole: Scope = { ...scope, resource: { ...resource, strategy } };
+  const managedFields = isAnew ? undefined : track(whole, given, undefined, options).metadata.managedFields;
   const metadata = {
     creationTimestamp: isSelf ? formatTime(scope.server.runtime.clock.now()) : null,
     ...answer.metadata,
@@ -214,7 +215,7 @@ export async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<R
   const removeOne = async ({ object }: View): Promise<void> => {
     const { namespace = '', name = '' } = object.metadata;
     try {
-      await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options);
+      await remove({ ...scope, namespace: scope.resource.namespaced ? namespace : '' }, name, options, '');
     } catch (error) {
       // Whoever was faster has done what was asked for.
       if (!hasCode(error, 404)) throw error;

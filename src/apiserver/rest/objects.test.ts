@@ -238,15 +238,21 @@ describe('objects', () => {
     expect(strict.body).toMatchObject({
       code: 400,
       message:
-        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "dat", duplicate field "data.k"',
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: duplicate field "data.k", unknown field "dat"',
     });
     const warned = await call('POST', MAPS, text, json);
     expect(warned.status).toBe(201);
     expect(warned.headers.warning).toBe(
-      '299 - "unknown field \\"dat\\"", 299 - "duplicate field \\"data.k\\""',
+      '299 - "duplicate field \\"data.k\\"", 299 - "unknown field \\"dat\\""',
     );
     const ignored = await call('POST', `${MAPS}?fieldValidation=Ignore`, text.replace('"a"', '"b"'), json);
     expect(ignored.headers.warning).toBeUndefined();
+    const order =
+      '{"metadata":{"name":"a","foo":1},"dat":{},"data":{"k":"1","k":"2"},"data":{"k":"3"},"dat":1}';
+    const inOrder = await call('POST', `${MAPS}?fieldValidation=Strict`, order, json);
+    expect(inOrder.body.message).toContain(
+      'unknown field "metadata.foo", unknown field "dat", duplicate field "data.k", duplicate field "data"',
+    );
     const patched = await merge(`${MAPS}/a?fieldValidation=Strict`, { nonsense: 1 });
     expect(patched.body.code).toBe(422);
     expect(patched.body.message).toContain('strict decoding error: unknown field "nonsense"');

@@ -10,6 +10,7 @@ import {
 } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/index.ts';
 import {
+  appliedProblems,
   applyObject,
   formatConflicts,
   formatErrors,
@@ -388,6 +389,9 @@ function checkApplied(scope: Scope, applied: JsonObject, name: string): void {
   if (problem !== undefined) throw badRequest(problem);
   const metadata = isObject(applied.metadata) ? applied.metadata : {};
   const given = metadata.name;
+  // What is no text is no name, and cannot be applied.
+  if (isNamed(applied) && typeof given !== 'string')
+    throw failure(500, '', formatErrors(applied, appliedProblems(applied, resource.type)));
   if (isNamed(applied) && given !== name)
     throw badRequest(
       `the name of the object (${plainText(given)}) does not match the name on the URL (${name})`,

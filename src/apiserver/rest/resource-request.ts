@@ -77,10 +77,15 @@ export function representationOf(asked: ResourceRequest, scope: Scope): Represen
   return negotiate(asked.request.headers, asked.info.query, offerOf(scope));
 }
 
+/** Groups of questions, which are answered and not stored. */
+export const REVIEW_GROUPS: ReadonlySet<string> = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
+
 /** Custom objects have no protobuf form, but their scale and their metadata have. */
 export function offerOf({ resource, subresource }: Scope): Offer {
   const { group = resource.group, version = resource.version, kind = resource.kind } = subresource ?? {};
-  return { views: true, protobuf: () => hasProtobufForm(formatApiVersion(group, version), kind) };
+  // There is nothing to make a row of.
+  const tables = !REVIEW_GROUPS.has(resource.group);
+  return { views: true, tables, protobuf: () => hasProtobufForm(formatApiVersion(group, version), kind) };
 }
 
 export function rendering(asked: ResourceRequest, representation: Representation): Rendering {

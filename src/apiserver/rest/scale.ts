@@ -150,8 +150,9 @@ export async function writeScale(
       const applied = objectBody(body, 'Scale');
       checkFields(resource, applied);
       const replicas = checkScale(resource, name, applied, live);
-      // Who says nothing of replicas owns none.
-      const said = at(applied, 'spec', 'replicas') === undefined ? undefined : replicas;
+      // Who says nothing of replicas owns none; who owned them by an applied Scale wants none from then on.
+      const isSaid = at(applied, 'spec', 'replicas') !== undefined;
+      const said = isSaid || hasApplied(live, keys, options.fieldManager) ? replicas : undefined;
       const decision = withoutScaleTimes(applyReplicas(scope, live, keys, said, force, options));
       // Other servers apply a Scale to a custom resource as far as to its conflicts.
       if (resource.custom)
@@ -234,6 +235,8 @@ export function setReplicas(subresource: Subresource, object: KubeObject, replic
 }
 
 const SCALE_VERSION = 'autoscaling/v1';
+/** What a Scale calls the replicas, whatever its object calls them. */
+const REPLICAS_PATH = '.spec.replicas';
 const UNTYPED: TypeSchema = { schema: {}, resolve: () => undefined };
 
 const SCALE = 'io.k8s.api.autoscaling.v1.Scale';
@@ -282,7 +285,9 @@ function applyReplicas(
     // Managers of replicas through a Scale own them in its version.
     const { message, causes } = formatConflicts(
       result.conflicts.map((conflict) =>
-        conflict.subresource === 'scale' ? { ...conflict, apiVersion: SCALE_VERSION } : conflict,
+        conflict.subresource === 'scale'
+          ? { ...conflict, apiVersion: SCALE_VERSION, path: REPLICAS_PATH }
+          : { ...conflict, path: REPLICAS_PATH },
       ),
     );
     throw failure(409, 'Conflict', message, { causes: [...causes] });
@@ -294,6 +299,18 @@ function applyReplicas(
 function isOwned(object: KubeObject, keys: readonly string[]): boolean {
   const path = keys.map((key) => `f:${key}`);
   return (object.metadata.managedFields ?? []).some((entry) => at(entry, 'fieldsV1', ...path) !== undefined);
+}
+
+/** Whether a manager owns the field at `keys` because it applied a Scale. */
+function hasApplied(object: KubeObject, keys: readonly string[], manager: string): boolean {
+  const path = keys.map((key) => `f:${key}`);
+  return (object.metadata.managedFields ?? []).some(
+    (entry) =>
+      entry.manager === manager &&
+      entry.operation === 'Apply' &&
+      entry.subresource === 'scale' &&
+      at(entry, 'fieldsV1', ...path) !== undefined,
+  );
 }
 
 /** The managers of an object, without what they own at `keys`. */
@@ -359,7 +376,9 @@ function checkScale(resource: Resource, name: string, value: JsonObject, live: K
     );
   if (kind !== undefined && kind !== 'Scale')
     throw badRequest(
-      `${plainText(kind)} in version "v1" cannot be handled as a Scale: converting (v1.${plainText(kind)}) to (autoscaling.Scale): unknown conversion`,
+      resource.custom
+        ? 'no kind is registered for the type v1.Scale in scheme "pkg/api/legacyscheme/scheme.go:30"'
+        : `${plainText(kind)} in version "v1" cannot be handled as a Scale: converting (v1.${plainText(kind)}) to (autoscaling.Scale): unknown conversion`,
     );
   const metadata = isObject(value.metadata) ? value.metadata : {};
   const given = metadata.name;

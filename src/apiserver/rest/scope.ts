@@ -98,6 +98,11 @@ export interface Admission {
   mutate(request: AdmissionRequest): Promise<void> | undefined;
   /** Checks it. */
   validate(request: AdmissionRequest): Promise<void> | undefined;
+  /**
+   * Asked again at the moment at which an object is made, where somebody outside was asked before: throws where there is no place for
+   * it any more.
+   */
+  place?(scope: Scope, name: string): void;
   /** The last word, at the moment of the write: takes what the object costs of what is left. */
   charge(request: AdmissionRequest): Charge | undefined;
   /** Whether anybody outside might have to be asked about writes of this scope. */
@@ -193,6 +198,7 @@ export function strategyContext(scope: Scope, now: number): StrategyContext {
     now,
     user: name,
     groups,
+    warn: scope.warn,
     ...(scope.server.disabledAdmission ? { disabledAdmission: scope.server.disabledAdmission } : {}),
     ...(uid === undefined ? {} : { uid }),
     ...(extra === undefined ? {} : { extra }),

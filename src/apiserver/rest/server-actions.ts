@@ -1,13 +1,20 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
-import { clone, isObject, listAt } from '../../schema/json.ts';
+import { hasCode, notFound } from '../../kube/status-error.ts';
+import { clone, deepEqual, isObject, listAt } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
 import type { NamespaceActions, ObjectActions } from '../controllers/actions.ts';
-import { type CleanupActions, decideOnDefinition } from '../crd/index.ts';
+import {
+  type CleanupActions,
+  DEFINITIONS_GROUP,
+  DEFINITIONS_RESOURCE,
+  decideOnDefinition,
+} from '../crd/index.ts';
+import type { Resource } from '../resource.ts';
 import { clusterPrefix, objectKey, parseKey } from '../store/key.ts';
 import { remove } from './delete.ts';
 import type { RestServer, Scope, WriteOptions } from './scope.ts';
 import { changeLive } from './special-subresources.ts';
+import { track } from './tracking.ts';
 
 /** As whom the server's own controllers act. */
 export const CONTROLLER_USER: UserInfo = {
@@ -17,12 +24,36 @@ export const CONTROLLER_USER: UserInfo = {
 
 const OPTIONS: WriteOptions = { fieldManager: 'atoll', fieldValidation: 'Ignore', dryRun: false };
 
+/** What an API server does itself, and no controller beside it, is owned by it, as in other clusters. */
+function optionsFor({ group }: Resource): WriteOptions {
+  return group === 'apiregistration.k8s.io' ? { ...OPTIONS, fieldManager: 'kube-apiserver' } : OPTIONS;
+}
+
 /** The scope of a stored object; `undefined` when its resource is no longer served. */
 function scopeOf(server: RestServer, key: string): { scope: Scope; name: string } | undefined {
   const { group, resource: plural, cluster, namespace, name } = parseKey(key);
   const resource = server.resources(cluster).stored(group, plural);
   if (!resource) return undefined;
   return { scope: { server, cluster, resource, namespace, user: CONTROLLER_USER, warn: () => {} }, name };
+}
+
+/**
+ * Removes an object whose resource is not served. Its finalizers count as long as there is a definition, which may serve it again;
+ * where there is none nobody could ever take them off.
+ */
+async function removeUnserved(server: RestServer, key: string, uid: string): Promise<void> {
+  const { group, resource, cluster, name } = parseKey(key);
+  const definition = `${resource}.${group}`;
+  const isDefined =
+    server.store.get(objectKey(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster, '', definition)) !==
+    undefined;
+  const { metadata } = server.store.get(key)?.object ?? {};
+  if (metadata?.uid !== uid || (isDefined && metadata.finalizers?.length)) return;
+  const write = server.store.write(key, (current) => {
+    if (current?.object.metadata.uid !== uid) throw notFound(group, resource, name);
+    return null;
+  });
+  await unlessGone(write);
 }
 
 /** Waits for a write whose object may be gone by now. */
@@ -36,6 +67,8 @@ async function unlessGone(write: Promise<unknown>): Promise<void> {
 
 /** What the server's controllers do, through the pipeline that serves requests. */
 export function serverActions(server: RestServer): NamespaceActions & ObjectActions & CleanupActions {
+  const deciding = new Map<string, KubeObject>();
+
   async function change(
     key: string,
     edit: (object: KubeObject) => KubeObject | undefined,
@@ -46,7 +79,7 @@ export function serverActions(server: RestServer): NamespaceActions & ObjectActi
     const { scope, name } = found;
     const target: Scope =
       subresource === undefined ? scope : { ...scope, subresource: { name: subresource, verbs: [] } };
-    await unlessGone(changeLive(target, name, OPTIONS, edit));
+    await unlessGone(changeLive(target, name, optionsFor(scope.resource), edit));
   }
   const namespaceKey = (cluster: string, name: string): string =>
     objectKey('', 'namespaces', cluster, '', name);
@@ -55,7 +88,7 @@ export function serverActions(server: RestServer): NamespaceActions & ObjectActi
     change,
     async delete(key, uid, propagation, revision) {
       const found = scopeOf(server, key);
-      if (!found) return;
+      if (!found) return removeUnserved(server, key, uid);
       const record = server.store.get(key);
       if (!record || record.object.metadata.uid !== uid) return;
       await unlessGone(
@@ -113,7 +146,7 @@ export function serverActions(server: RestServer): NamespaceActions & ObjectActi
       const { cluster, namespace, name } = parseKey(record.key);
       const { group, names } = definition.spec;
       const resource = server.resources(cluster).stored(group, names.plural);
-      if (!resource) return;
+      if (!resource) return removeUnserved(server, record.key, record.object.metadata.uid ?? '');
       const scope: Scope = { server, cluster, resource, namespace, user: CONTROLLER_USER, warn: () => {} };
       await unlessGone(
         remove(scope, name, {
@@ -124,34 +157,48 @@ export function serverActions(server: RestServer): NamespaceActions & ObjectActi
         }),
       );
     },
-    changeDefinition: (key, edit) => changeDefinition(server, key, edit),
+    changeDefinition: (key, edit) => changeDefinition(server, deciding, key, edit),
   };
 }
 
+/** Who owns what the server's own controllers write into the status of definitions, as in other servers. */
+const DEFINITION_OWNER: WriteOptions = { ...OPTIONS, fieldManager: 'kube-apiserver' };
+
 /**
  * Definitions are changed below the pipeline: what it does to status belongs to their strategy, and this is the
- * controller that owns it.
+ * controller that owns it. `deciding` are those that are decided on and not stored yet: two at once get no name both.
  */
 async function changeDefinition(
   server: RestServer,
+  deciding: Map<string, KubeObject>,
   key: string,
   edit: (object: KubeObject) => KubeObject | undefined,
 ): Promise<void> {
   const found = scopeOf(server, key);
   if (!found) return;
   const { cluster, resource } = found.scope;
-  await server.store.write(key, (current) => {
+  const status: Scope = { ...found.scope, subresource: { name: 'status', verbs: [] } };
+  let decided: KubeObject | undefined;
+  const write = server.store.write(key, (current) => {
     if (!current) return undefined;
     const object = edit(clone(current.object));
     if (object === undefined) return undefined;
+    const all = server.store.list(clusterPrefix(resource.group, resource.resource, cluster)).records;
     decideOnDefinition(
       object,
-      server.store
-        .list(clusterPrefix(resource.group, resource.resource, cluster))
-        .records.map(({ object }) => object),
+      all.map((record) => deciding.get(record.key) ?? record.object),
       server.runtime.clock.now(),
     );
     const finalizers = object.metadata.finalizers?.length ?? 0;
-    return object.metadata.deletionTimestamp !== undefined && finalizers === 0 ? null : object;
+    if (object.metadata.deletionTimestamp !== undefined && finalizers === 0) return null;
+    if (deepEqual(object, current.object)) return undefined;
+    decided = track(status, object, current.object, DEFINITION_OWNER);
+    deciding.set(key, decided);
+    return decided;
   });
+  try {
+    await write;
+  } finally {
+    if (decided !== undefined && deciding.get(key) === decided) deciding.delete(key);
+  }
 }

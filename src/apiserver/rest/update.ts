@@ -123,9 +123,9 @@ export function prepareUpdate(
     if (!status) allocate(scope, updated, live, options.dryRun);
     tidyMetadata(updated);
     validateUpdate(resource, updated, live, subresource?.name, scope.warn);
+    // Of a write of the status nothing is said of the rest.
+    if (!status) for (const text of strategy.warnings?.(updated, live) ?? []) scope.warn(text);
     const decide = (): Decision => {
-      // Of a write of the status nothing is said of the rest.
-      if (!status) for (const text of strategy.warnings?.(updated, live) ?? []) scope.warn(text);
       if (!resource.custom) bringIntoForm(asJson(updated), resource.type, true);
 
       if (live.metadata.resourceVersion !== undefined)

@@ -53,4 +53,45 @@ describe('a watch that flows', () => {
     expect(chunks).toEqual([]);
     await server.close();
   });
+
+  it('[V20] ends where an event cannot be told, rather than go on without it', async () => {
+    const { watch, post, runtime, server } = await startServer({ controllers: false });
+    const stream = await watch(
+      `${MAPS}?watch=1&labelSelector=a%3Db&resourceVersion=${server.store.revision}`,
+    );
+    await post(MAPS, { metadata: { name: 'a', labels: { a: 'b' } } });
+    // No client can store this.
+    const labels = null as unknown as Record<string, string>;
+    const write = server.store.write('/core/configmaps/root/default/odd', () => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'odd', namespace: 'default', labels },
+    }));
+    await Promise.all([write, runtime.clock.settle()]);
+    expect((await stream.rest()).map(({ type }) => type)).toEqual(['ADDED', 'ERROR']);
+    await server.close();
+  });
+
+  it('[V21] leaves no timer behind when a bookmark finds that nobody reads', async () => {
+    const { admin, runtime, server } = await startServer({ controllers: false });
+    await runtime.clock.advance(600_000);
+    const before = runtime.clock.pending();
+    const response = await admin({
+      method: 'GET',
+      path: `${MAPS}?watch=1&allowWatchBookmarks=1&resourceVersion=${server.store.revision}`,
+      headers: {},
+    });
+    if (response.body instanceof Uint8Array || !isFlowing(response.body)) throw new Error('it does not flow');
+    const flow = response.body.flow(
+      () => {
+        flow.stop();
+        return false;
+      },
+      () => {},
+    );
+    expect(runtime.clock.pending()).toBeGreaterThan(before);
+    await runtime.clock.advance(61_000);
+    expect(runtime.clock.pending()).toBe(before);
+    await server.close();
+  });
 });

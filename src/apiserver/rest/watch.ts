@@ -6,7 +6,7 @@ import { jsonText } from '../../schema/json-text.ts';
 import { PROTOBUF } from '../protobuf/index.ts';
 import { expired, type IncludeObject, type ListQuery, type Representation } from '../request/index.ts';
 import { Compacted, type StoreEvent, type StoreRecord, type Watch } from '../store/store.ts';
-import { scopedView } from './cluster-view.ts';
+import { lastView, scopedView } from './cluster-view.ts';
 import { mayBeForeign, readied } from './conversion.ts';
 import { eventLines, joined, lineForm, loneEvent, rowWriter } from './event-line.ts';
 import type { FlushTurns } from './flush-turns.ts';
@@ -111,6 +111,8 @@ export async function watch(
       const index = timers.length;
       timers[index] = clock.after(delayMs, () => {
         bookmark(false);
+        // Whom it was sent to may have gone, or have left too much unread.
+        if (queue.ended) return;
         timers.splice(index, 1);
         schedule(BOOKMARK_EVERY_MS);
       });
@@ -172,10 +174,23 @@ interface EventWriter {
 /** Writes events as they come. Those that must be converted first are held, and all behind them, so that order is kept. */
 function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter {
   const { scope } = writer;
+  const fail = (error: unknown): void => {
+    scope.server.runtime.log.error('a watch ends, since an event cannot be told', {
+      resource: scope.resource.resource,
+      error: errorText(error),
+    });
+    end(error instanceof StatusError ? error.status : internalError(errorText(error)).status);
+  };
   const write = (events: readonly StoreEvent[]): void => {
     const { form, matches, push } = writer;
-    if (form !== undefined && matches === undefined) push(sharedChunk(writer, form, events));
-    else for (const event of events) writeEvent(writer, event);
+    try {
+      if (form !== undefined && matches === undefined) push(sharedChunk(writer, form, events));
+      else for (const event of events) writeEvent(writer, event);
+    } catch (error) {
+      // Whoever went on would have missed what happened, and would never learn of it.
+      fail(error);
+      return;
+    }
     writer.flush(events);
   };
   if (!mayBeForeign(scope)) return { write, isHolding: () => false };
@@ -191,9 +206,7 @@ function eventWriter(writer: Writer, end: (error?: Status) => void): EventWriter
       }
       const own: Promise<void> = Promise.all([tail, pending])
         .then(() => write(events))
-        .catch((error: unknown) => {
-          end(error instanceof StatusError ? error.status : internalError(errorText(error)).status);
-        })
+        .catch(fail)
         .finally(() => {
           if (tail === own) tail = undefined;
         });
@@ -224,12 +237,16 @@ function sharedChunk(writer: Writer, form: string, events: readonly StoreEvent[]
     return known.chunk;
   const lines: Uint8Array[] = [];
   for (const event of events) {
-    const view = scopedView(scope, event.record);
+    const view = eventView(scope, event);
     if (view) lines.push(line(ofChange(event), view));
   }
   const chunk = joined(lines);
   sharedChunks.set(events, { scope, form, chunk });
   return chunk;
+}
+
+function eventView(scope: Scope, { type, record }: StoreEvent): View | undefined {
+  return scopedView(scope, record) ?? (type === 'deleted' ? lastView(scope, record) : undefined);
 }
 
 function ofChange({ type }: StoreEvent): EventType {
@@ -238,7 +255,7 @@ function ofChange({ type }: StoreEvent): EventType {
 
 function writeEvent(writer: Writer, event: StoreEvent): void {
   const { scope, matches } = writer;
-  const view = scopedView(scope, event.record);
+  const view = eventView(scope, event);
   if (!view) return;
   if (!matches) {
     write(writer, ofChange(event), view);

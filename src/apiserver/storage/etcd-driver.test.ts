@@ -80,7 +80,11 @@ describe.skipIf(binary === undefined)('etcd driver', { timeout: 20_000 }, () => 
     await client.close();
     const successor = make();
     expect((await successor.open()).revision).toBe(2);
+    expect(driver.broken?.()).toBeUndefined();
     await expect(driver.commit(HISTORY.slice(1, 2))).rejects.toThrow('was lost to another process');
+    // Whoever looks after the process hears of it, and starts it anew.
+    expect(driver.broken?.()).toContain('was lost to another process');
+    expect(successor.broken?.()).toBeUndefined();
     await successor.commit(HISTORY.slice(1));
     await expect(driver.compact(3)).rejects.toThrow('was lost to another process');
     expect(plain(await all(successor.changesSince(0)))).toEqual(plain(HISTORY));

@@ -222,6 +222,7 @@ export function etcdDriver(runtime: Runtime, options: EtcdOptions): StorageDrive
     changesSince,
     commit,
     compact,
+    broken: () => session?.broken?.message,
     async close() {
       const held = session;
       if (held === undefined) return;

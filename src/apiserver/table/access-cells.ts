@@ -89,11 +89,14 @@ function selectorStructure(ref: unknown): string {
 const policyBinding: Cells = (object, now) => {
   const ref = at(object, 'spec', 'paramRef');
   const namespace = textAt(ref, 'namespace');
+  const name = textAt(ref, 'name');
   return [
     nameOf(object),
     textAt(object, 'spec', 'policyName'),
     ref
-      ? `${namespace === '' ? '' : `${namespace}/`}${orElse(textAt(ref, 'name'), selectorStructure(ref))}`
+      ? name === ''
+        ? selectorStructure(ref)
+        : `${namespace === '' ? '' : `${namespace}/`}${name}`
       : UNSET,
     age(object, now),
   ];

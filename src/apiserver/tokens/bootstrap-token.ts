@@ -74,6 +74,7 @@ export function bootstrapTokenAuthenticator(
     const token = bootstrapTokenOf(secret);
     if (token === undefined || !sameSecret(token.secret, value)) return undefined;
     if (!token.authenticates || token.groups === undefined || isExpired(token, clock.now())) return undefined;
-    return { user: { name: `system:bootstrap:${id}`, groups: token.groups }, audiences };
+    const user = { name: `system:bootstrap:${id}`, groups: token.groups, within: cluster };
+    return { user, audiences };
   };
 }

@@ -139,8 +139,8 @@ function bound(
   const name = stringAt(reference, 'name') ?? '';
   const what = `${group}/${version}, Kind=${kind}`;
   const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
-  const isCore = group === '' && (version === 'v1' || version === '');
-  if (known === undefined || !isCore) throw badRequest(`cannot bind token to object of type ${what}`);
+  // Any version of the core group will do.
+  if (known === undefined || group !== '') throw badRequest(`cannot bind token to object of type ${what}`);
   if (name === '') throw badRequest('Name parameter required.');
   const namespace = known.namespaced ? scope.namespace : '';
   const object = find(scope, known.resource, namespace, name);

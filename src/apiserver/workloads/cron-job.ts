@@ -1,6 +1,6 @@
 import { hasCode } from '../../kube/status-error.ts';
 import { formatTime, parseTime } from '../../runtime/index.ts';
-import { localTimeOf, nextTime, parseCron } from './cron-schedule.ts';
+import { latestTime, localTimeOf, nextTime, parseCron } from './cron-schedule.ts';
 import { isJobOver } from './job.ts';
 import type { CronJob, Job } from './kinds.ts';
 import { controllerOf, controllerReference, isDeleting, keyOf, splitKey } from './owner.ts';
@@ -49,14 +49,12 @@ async function reconcileCron(world: World, cron: CronJob): Promise<{ requeueAfte
       `unusable schedule or time zone: ${cron.spec.schedule}`,
     );
   } else if (cron.spec.suspend !== true) {
+    // The clock was wrong when this was written: waiting for it to come true could take years.
+    if (lastScheduled !== undefined && lastScheduled > now + MISSED_MS) lastScheduled = now;
     const since = lastScheduled ?? parseTime(cron.metadata.creationTimestamp) ?? now;
     const deadline = cron.spec.startingDeadlineSeconds;
     const earliest = Math.max(since, now - (deadline === undefined ? MISSED_MS : deadline * 1_000));
-    let due: number | undefined;
-    for (let time = nextTime(schedule, local, earliest); time !== undefined && time <= now; ) {
-      due = time;
-      time = nextTime(schedule, local, time);
-    }
+    const due = latestTime(schedule, local, earliest, now);
     if (due !== undefined && (await begin(world, cron, mine, due))) lastScheduled = due;
     const next = nextTime(schedule, local, now);
     if (next !== undefined) waitMs = Math.min(LONGEST_WAIT_MS, next - now);

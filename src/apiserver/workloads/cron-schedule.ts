@@ -160,6 +160,25 @@ export function nextTime(
   return undefined;
 }
 
+/** The last time after `afterMs` and up to `untilMs` that matches. Looked for from the end: a year has many minutes. */
+export function latestTime(
+  schedule: CronSchedule,
+  local: LocalTime,
+  afterMs: number,
+  untilMs: number,
+): number | undefined {
+  for (let window = 2 * MINUTE_MS; ; window *= 8) {
+    const from = Math.max(afterMs, untilMs - window);
+    let latest: number | undefined;
+    let time = nextTime(schedule, local, from, untilMs - from);
+    while (time !== undefined && time <= untilMs) {
+      latest = time;
+      time = nextTime(schedule, local, time, untilMs - time);
+    }
+    if (latest !== undefined || from <= afterMs) return latest;
+  }
+}
+
 function matchesDay(schedule: CronSchedule, day: number, weekday: number): boolean {
   const byDay = schedule.days.has(day);
   const byWeekday = schedule.weekdays.has(weekday);

@@ -149,7 +149,7 @@ function judge(job: Job, ledger: Ledger, pods: readonly Pod[], now: number): Ver
     };
   const done =
     job.spec.completionMode === 'Indexed'
-      ? indexesOf(pods, 'Succeeded').size >= (job.spec.completions ?? 1)
+      ? completedOf(job, pods).size >= (job.spec.completions ?? 1)
       : job.spec.completions === undefined
         ? succeededOf(ledger) > 0 && !pods.some(isActive)
         : succeededOf(ledger) >= job.spec.completions;
@@ -174,6 +174,17 @@ function indexesOf(pods: readonly Pod[], phase?: string): Set<number> {
     if (phase === undefined ? !isActive(pod) : pod.status?.phase !== phase) continue;
     const index = Number(pod.metadata.annotations?.[INDEX] ?? Number.NaN);
     if (Number.isInteger(index)) out.add(index);
+  }
+  return out;
+}
+
+/** Indexes that are completed. Those that the status tells of stay so, though their pods may be gone. */
+function completedOf(job: Job, pods: readonly Pod[]): Set<number> {
+  const out = indexesOf(pods, 'Succeeded');
+  for (const range of (job.status?.completedIndexes ?? '').split(',')) {
+    const [from, to = from] = range.split('-').map(Number);
+    const last = Math.min(to ?? -1, (job.spec.completions ?? 1) - 1);
+    if (range !== '') for (let index = from ?? 0; index <= last; index++) out.add(index);
   }
   return out;
 }
@@ -214,7 +225,7 @@ async function supply(
 }
 
 function freeIndexes(job: Job, mine: readonly Pod[], count: number): number[] {
-  const taken = indexesOf(mine).union(indexesOf(mine, 'Succeeded'));
+  const taken = indexesOf(mine).union(completedOf(job, mine));
   const out: number[] = [];
   for (let index = 0; index < (job.spec.completions ?? 1) && out.length < count; index++)
     if (!taken.has(index)) out.push(index);
@@ -300,9 +311,7 @@ function statusOf(
     failed: positive(failedOf(ledger)),
     startTime: suspended && !over ? undefined : (job.status?.startTime ?? time),
     ...(completed ? { completionTime: time } : {}),
-    ...(job.spec.completionMode === 'Indexed'
-      ? { completedIndexes: rangesOf(indexesOf(mine, 'Succeeded')) }
-      : {}),
+    ...(job.spec.completionMode === 'Indexed' ? { completedIndexes: rangesOf(completedOf(job, mine)) } : {}),
     uncountedTerminatedPods: {},
     conditions: conditions.length > 0 ? conditions : undefined,
   } as JobStatus;

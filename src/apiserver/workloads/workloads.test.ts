@@ -230,6 +230,50 @@ describe('Jobs', () => {
     await sim.workloads.stop();
   });
 
+  it('[V83] do not lose the indexes of pods that somebody deletes', async () => {
+    const sim = await startSimulation();
+    await sim.create(
+      workload(
+        'Job',
+        'shards',
+        { completions: 2, parallelism: 1, completionMode: 'Indexed' },
+        { spec: never, annotations: { [RUN_FOR]: '10s' } },
+      ),
+    );
+    await sim.runtime.clock.advance(13_000);
+    expect((await get<Job>(sim, known.jobs, 'shards')).status).toMatchObject({ completedIndexes: '0' });
+    const [first] = (await sim.pods()).filter(
+      ({ status }) => (status as Pod['status'])?.phase === 'Succeeded',
+    );
+    await sim.now(sim.client.delete(known.pods, 'shop', first?.metadata.name ?? ''));
+    await sim.runtime.clock.advance(30_000);
+    expect((await get<Job>(sim, known.jobs, 'shards')).status).toMatchObject({
+      succeeded: 2,
+      completedIndexes: '0,1',
+    });
+    await sim.workloads.stop();
+  });
+
+  it('[V83] are started by CronJobs also when the clock was years ahead before', async () => {
+    const sim = await startSimulation();
+    const job = {
+      spec: { template: { spec: { ...never, containers: [{ name: 'main', image: 'shop/app:1' }] } } },
+    };
+    await sim.create({
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'tick' },
+      spec: { schedule: '* * * * *', jobTemplate: job },
+    });
+    const status = { lastScheduleTime: '2036-01-01T00:00:00Z' };
+    await sim.now(
+      sim.client.patch(known.cronJobs, 'shop', 'tick', 'merge', { status }, { subresource: 'status' }),
+    );
+    await sim.runtime.clock.advance(150_000);
+    expect((await sim.now(sim.client.list(known.jobs, 'shop'))).items).toHaveLength(2);
+    await sim.workloads.stop();
+  });
+
   it('[V83] are started by CronJobs at their times', async () => {
     const sim = await startSimulation();
     await sim.create({

@@ -35,6 +35,8 @@ export interface WorkspaceControllerOptions {
   deleteCluster(name: string): Promise<boolean>;
   /** The uid of the Workspace that a logical cluster was made for; `undefined` where there is none. */
   ownerOf(cluster: string): string | undefined;
+  /** The logical clusters that there are. */
+  clusters(): readonly string[];
 }
 
 const PREFIX = resourcePrefix(TENANCY_GROUP, WORKSPACES);
@@ -212,6 +214,14 @@ export function startWorkspaceController(
   }
 
   for (const { key } of store.list(PREFIX).records) controller.enqueue(key);
+  // A Workspace that went with the logical cluster around it was seen to go by nobody, if the server ended just then.
+  const present = new Set(options.clusters());
+  for (const child of present) {
+    const colon = child.lastIndexOf(':');
+    const parent = child.slice(0, Math.max(colon, 0));
+    if (colon > 0 && !present.has(parent) && options.ownerOf(child) !== undefined)
+      controller.enqueue(objectKey(TENANCY_GROUP, WORKSPACES, parent, '', child.slice(colon + 1)));
+  }
 
   return {
     stop() {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Answer, type Fixture, startServer } from '../server.fixture.ts';
-import { memoryDriver } from '../storage/index.ts';
+import { contentsOf, memoryDriver } from '../storage/index.ts';
 
 const GROUP = '/apis/atoll.dev/v1alpha1';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -166,6 +166,32 @@ describe('a workspace', () => {
     expect((await call('GET', `/clusters/a${MAPS}`, undefined, as('system:anonymous'))).status).toBe(403);
   });
 
+  it('[V80] goes with the cluster that held it, also when the server ended between the two', async () => {
+    const storage = memoryDriver();
+    const fixture = await start(storage);
+    await fixture.post(`${GROUP}/workspaces`, workspace('team'));
+    await fixture.post(`/clusters/team${GROUP}/workspaces`, workspace('web'));
+    await fixture.post(`/clusters/team:web${MAPS}`, { metadata: { name: 'a' } });
+    await fixture.server.close();
+    open.splice(0);
+    const { present, revision } = await contentsOf(storage);
+    const inTeam = present.filter(
+      ({ key }) => key.includes('/team/') || key.endsWith('/workspaces/root/-/team'),
+    );
+    await storage.commit(
+      inTeam.map(({ key, value, createRevision }, index) => ({
+        key,
+        value: null,
+        createRevision,
+        previous: value,
+        revision: revision + index + 1,
+      })),
+    );
+    const again = await start(storage);
+    expect(again.server.clusters()).toEqual(['root']);
+    expect(again.server.store.count('/core/configmaps/team:web/')).toBe(0);
+  });
+
   it('[V80] waits for a type that comes later, and goes on at the next start', async () => {
     const storage = memoryDriver();
     const fixture = await start(storage);
@@ -237,6 +263,29 @@ describe('an export of APIs', () => {
     expect((await get(`/clusters/maker/consumers${THINGS}`)).body.items).toEqual([]);
   });
 
+  it('[V81] can be given back with its objects when its definition has gone', async () => {
+    const fixture = await start();
+    const { get, post, delete: remove, runtime, server } = fixture;
+    for (const name of ['maker', 'user']) await post(`${GROUP}/workspaces`, workspace(name));
+    await post(`/clusters/maker${CRDS}`, definition);
+    await post(`/clusters/maker${GROUP}/apiexports`, {
+      metadata: { name: 'things' },
+      spec: { definitions: ['things.example.com'] },
+    });
+    await post(`/clusters/user${GROUP}/apibindings`, {
+      metadata: { name: 'things' },
+      spec: { export: { cluster: 'maker', name: 'things' } },
+    });
+    expect((await post(`/clusters/user${THINGS}`, { metadata: { name: 'a' } })).status).toBe(201);
+    await remove(`/clusters/maker${CRDS}/things.example.com`);
+    await runtime.clock.advance(2000);
+    expect((await get(`/clusters/user${THINGS}`)).status).toBe(404);
+    await remove(`/clusters/user${GROUP}/apibindings/things`);
+    await runtime.clock.advance(3000);
+    expect((await get(`/clusters/user${GROUP}/apibindings/things`)).status).toBe(404);
+    expect(server.store.count('/example.com/things/')).toBe(0);
+  });
+
   it('[V81] is what workspaces of a type begin with', async () => {
     const { get, post } = await start();
     await post(CRDS, definition);
@@ -265,5 +314,30 @@ describe('an export of APIs', () => {
     );
     expect(refused.status).toBe(403);
     expect(refused.body.message).toContain('service accounts mean nothing in other logical clusters');
+  });
+
+  it('[V77] is nothing for whom somebody impersonates in another logical cluster', async () => {
+    const fixture = await start();
+    const { post, runtime, server } = fixture;
+    for (const name of ['maker', 'user']) await post(`${GROUP}/workspaces`, workspace(name));
+    await post(`/clusters/maker${GROUP}/apiexports`, { metadata: { name: 'x' }, spec: {} });
+    await grant(fixture, '/clusters/maker', 'friend', rule('apiexports', 'bind', 'x'));
+    await grant(fixture, '/clusters/user', 'dev', { apiGroups: ['*'], resources: ['*'], verbs: ['*'] });
+    await grant(fixture, '/clusters/user', 'friend', { apiGroups: ['*'], resources: ['*'], verbs: ['*'] });
+    const bindAs = async (name: string, headers: Record<string, string>): Promise<number> => {
+      const answer = server.as({ name, groups: [] })({
+        method: 'POST',
+        path: `/clusters/user${GROUP}/apibindings`,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: Buffer.from(
+          JSON.stringify({ metadata: { name: 'x' }, spec: { export: { cluster: 'maker', name: 'x' } } }),
+        ),
+      });
+      await runtime.clock.settle();
+      return (await answer).status;
+    };
+    expect(await bindAs('dev', as('friend'))).toBe(403);
+    expect(await bindAs('dev', { ...as('x'), 'impersonate-group': 'system:masters' })).toBe(403);
+    expect(await bindAs('friend', {})).toBe(201);
   });
 });

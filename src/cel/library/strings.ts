@@ -9,7 +9,7 @@ import {
   UNKNOWN_SIZE,
 } from '../check/cost-range.ts';
 import { quoteText } from '../syntax/quoted-literal.ts';
-import { DYN, INT, listType, STRING } from '../types/type.ts';
+import { DYN, INT, listType, STRING, type Type } from '../types/type.ts';
 import { List } from '../values/list.ts';
 import { costSize, textLength } from '../values/size.ts';
 import { CelError, type Value } from '../values/value.ts';
@@ -214,10 +214,24 @@ const joiningTexts: Pick<Overload, 'cost' | 'resultCost' | 'estimate'> = {
   },
 };
 
+/** More than the longest text of a number. */
+const SCALAR_TEXT = 400;
+
+function isScalar(type: Type | undefined): boolean {
+  return type?.kind === 'bool' || type?.kind === 'int' || type?.kind === 'uint' || type?.kind === 'double';
+}
+
 const formatting: Pick<Overload, 'cost' | 'resultCost' | 'estimate'> = {
   cost: () => 0,
   resultCost: (result) => Math.ceil(costSize(result) * TEXT_FACTOR),
-  estimate: () => ({ cost: { min: 0, max: UNBOUNDED }, resultSize: UNKNOWN_SIZE }),
+  estimate: ([template, values]) => {
+    const element = values?.elementType;
+    // Texts can be of any size; of all else it is known how much room it takes at most.
+    if (template === undefined || values === undefined || !isScalar(element))
+      return { cost: { min: 0, max: UNBOUNDED }, resultSize: UNKNOWN_SIZE };
+    const max = template.size.max + values.size.max * SCALAR_TEXT;
+    return { cost: scale({ min: 0, max }, TEXT_FACTOR), resultSize: { min: 0, max } };
+  },
 };
 
 function declare(name: string, ...overloads: Overload[]): FunctionDeclaration {

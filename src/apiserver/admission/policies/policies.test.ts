@@ -114,6 +114,18 @@ describe('validating admission policies', () => {
     expect((await server.merge(`${MAPS}/excluded`, { data: { a: 'b' } })).status).toBe(200);
   });
 
+  it('hear of a collection that is deleted without the names in it', async () => {
+    const server = await startServer();
+    await server.post(MAPS, map('kept'));
+    const matchConstraints = { resourceRules: [rule(['configmaps'], { operations: ['DELETE'] })] };
+    const validations = [{ expression: "oldObject.metadata.name != 'kept'", message: 'stays' }];
+    await validating(server, { matchConstraints, validations });
+    expect((await server.delete(`${MAPS}/kept`)).body.details.name).toBe('kept');
+    const refused = await server.delete(`${MAPS}?fieldSelector=metadata.name=kept`);
+    expect(refused.body.message).toContain('configmaps "Unknown" is forbidden');
+    expect((await server.get(`${MAPS}/kept`)).status).toBe(200);
+  });
+
   it('[V53] take parameters by name and by selector, each by itself', async () => {
     const server = await startServer();
     const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };

@@ -145,5 +145,6 @@ function denied(
 ): StatusError {
   const by = binding === undefined ? '' : ` with binding '${binding.name}'`;
   const why = `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${denial.message}`;
-  return policyRefusal(scope.resource, name, denial.reason || 'Invalid', why);
+  // Of a collection nobody is told which object it was.
+  return policyRefusal(scope.resource, name || 'Unknown', denial.reason || 'Invalid', why);
 }

@@ -77,6 +77,7 @@ export function quotaLedger(store: Store): QuotaLedger {
       const next = type === 'deleted' ? undefined : record.object;
       if (book && !isSameQuota(book, record.key, next))
         books.set(id, open(cluster, namespace, book.reservations));
+      if (next === undefined && books.get(id)?.accounts.length === 0) close(id);
     }
     tell(changed);
   });

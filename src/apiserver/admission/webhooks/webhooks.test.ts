@@ -193,6 +193,71 @@ describe('mutating webhooks', () => {
     expect(put.body.message).toContain('the object has been modified');
   });
 
+  it('[V17] [V44] make nothing whose namespace or definition has gone while they think', async () => {
+    let meddle: (() => Promise<unknown>) | undefined;
+    const server = await withWebhooks({
+      slow: async (review) => {
+        await meddle?.();
+        return reply(review, { allowed: true });
+      },
+    });
+    await server.post('/api/v1/namespaces', { metadata: { name: 'shop' } });
+    await server.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+      metadata: { name: 'things.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Cluster',
+        names: { plural: 'things', kind: 'Thing' },
+        versions: [
+          { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } },
+        ],
+      },
+    });
+    const rule = { apiVersions: ['*'], operations: ['CREATE'] };
+    const rules = [
+      { ...rule, apiGroups: [''], resources: ['configmaps'] },
+      { ...rule, apiGroups: ['example.com'], resources: ['things'] },
+    ];
+    await register(server, 'Validating', [webhook('slow', { rules })]);
+    const { store } = server.server;
+    meddle = () => store.write('/core/namespaces/root/-/shop', () => null);
+    expect((await server.post('/api/v1/namespaces/shop/configmaps', map('m'))).status).toBe(404);
+    expect(store.count('/core/configmaps/root/shop/')).toBe(0);
+
+    meddle = () =>
+      store.write('/apiextensions.k8s.io/customresourcedefinitions/root/-/things.example.com', () => null);
+    expect((await server.post('/apis/example.com/v1/things', { metadata: { name: 't' } })).status).toBe(404);
+    expect(store.count('/example.com/things/')).toBe(0);
+  });
+
+  it('[V77] let nothing into another logical cluster that got the name while they think', async () => {
+    let meddle: (() => Promise<unknown>) | undefined;
+    const server = await withWebhooks({
+      slow: async (review) => {
+        await meddle?.();
+        return reply(review, { allowed: true });
+      },
+    });
+    const { post, runtime } = server;
+    const begin = async (): Promise<void> => {
+      await Promise.all([server.server.createCluster('a'), runtime.clock.settle()]);
+    };
+    await begin();
+    await post(`/clusters/a${CONFIGURATIONS}/validatingwebhookconfigurations`, {
+      metadata: { name: 'hooks' },
+      webhooks: [webhook('slow')],
+    });
+    meddle = async () => {
+      meddle = undefined;
+      await server.server.deleteCluster('a');
+      await server.server.createCluster('a');
+    };
+    const answer = await post(`/clusters/a${MAPS}`, map('m'));
+    expect(answer.status, answer.text).toBe(404);
+    expect(server.server.clusters()).toContain('a');
+    expect(server.server.store.get('/core/configmaps/a/default/m')).toBeUndefined();
+  });
+
   it('[V52] cannot change deletions, names, or parts that the request does not write', async () => {
     const server = await withWebhooks({
       remove: patching({ op: 'add', path: '/metadata/labels', value: {} }),
