@@ -158,7 +158,7 @@ export interface Oracle {
   /** How a group is rolled out was changed: what is under way begins anew with stages that nothing may be new in. */
   noteManner(group: string): void;
   /** Somebody told a rollout what to do. */
-  noteWord(group: string): void;
+  noteWord(group: string, action: string): void;
   wasTold(group: string): boolean;
   /** What is not as it should be after everything healed and came to rest. It is not noted. */
   judgement(): readonly string[];
@@ -391,7 +391,15 @@ export function createOracle(fleet: SimulatedFleet, { alive, reachable }: Sight)
     },
     noteJump: () => awaySince.clear(),
     noteManner: (group) => void fresh.add(group),
-    noteWord: (group) => void told.add(group),
+    noteWord(group, action) {
+      told.add(group);
+      if (action !== 'Rollback') return;
+      // Whoever goes back to an earlier content takes away what came since.
+      for (const { metadata } of storedBelow(fleet.hub, 'core/configmaps/shop'))
+        if (metadata.labels?.['group'] === group)
+          for (const spoke of fleet.spokes)
+            unwantedAt.set(`${spoke.name}/${metadata.name ?? ''}`, fleet.runtime.clock.monotonic());
+    },
     wasTold: (group) => told.has(group),
     forgetPositions(spoke): void {
       disturbed = true;

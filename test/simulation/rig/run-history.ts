@@ -198,7 +198,7 @@ function createRun(
           client.patch(PROPAGATIONS, 'shop', step.group, 'merge', { spec: mannerOf(step.manner) }),
         );
       case 'say':
-        oracle.noteWord(step.group);
+        oracle.noteWord(step.group, step.action);
         return say(step.group, step.action);
       case 'rival':
         return challenge(step.group, step.priority);
