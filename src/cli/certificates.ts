@@ -10,12 +10,15 @@ import {
   issueCertificate,
   type KeyPair,
 } from '../kube/pki.ts';
+import { formatTime, type Timer } from '../runtime/clock.ts';
+import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { writePrivate } from './fleet-directory.ts';
 
 const DAY_MS = 86_400_000;
 const LIFETIME_MS = 365 * DAY_MS;
 const RENEW_BEFORE_MS = 60 * DAY_MS;
+const LOOK_MS = DAY_MS / 2;
 
 /** Keys and certificates of one embedded API server, in its own directory. Each server has its own authority. */
 export interface ServerCertificates {
@@ -96,6 +99,44 @@ export async function linkCertificates(
     isSignedBy(certificate, authority.certificate),
   );
   return { authority, server, names };
+}
+
+/**
+ * Servers run for longer than their certificates last: asks `read` again and again, and hands on what it renewed. Returns what
+ * stops that.
+ */
+export function followCertificate(
+  runtime: Runtime,
+  first: KeyPair,
+  read: () => Promise<KeyPair>,
+  onRenewed: (renewed: KeyPair) => void,
+): () => void {
+  let current = first;
+  let timer: Timer;
+  let stopped = false;
+  async function look(): Promise<void> {
+    const now = await read();
+    if (stopped || now.certificate === current.certificate) return;
+    onRenewed(now);
+    current = now;
+    runtime.log.info('a certificate was renewed', {
+      names: certificateIdentity(now.certificate).commonNames,
+      until: formatTime(certificateIdentity(now.certificate).notAfter),
+    });
+  }
+  const lookLater = (): void => {
+    timer = runtime.clock.after(LOOK_MS, () => {
+      lookLater();
+      look().catch((error: unknown) =>
+        runtime.log.error('a certificate could not be renewed', { why: errorText(error) }),
+      );
+    });
+  };
+  lookLater();
+  return () => {
+    stopped = true;
+    timer.cancel();
+  };
 }
 
 /** By what the server makes extension API servers believe what it says of users. Its authority vouches for nothing else. */

@@ -78,13 +78,19 @@ export async function leadHub(
 export function keepOut(
   listener: Pick<TunnelListener, 'links' | 'disconnect'>,
 ): (name: string, cluster: SpokeCluster | undefined) => void {
+  const uids = new Map<string, string>();
   return (name, cluster) => {
     const decision = admits(cluster, name);
-    if (decision.allowed) return;
+    const uid = cluster?.metadata.uid ?? '';
+    const before = uids.get(name) ?? uid;
+    if (cluster === undefined) uids.delete(name);
+    else uids.set(name, uid);
+    // Another cluster of the same name: who was let in as the one before is looked at again.
+    if (decision.allowed && before === uid) return;
     // A cluster that the hub reaches by itself is reached through the replica that leads: that link is no spoke's to lose.
     const mayDial = cluster === undefined || cluster.spec.credential.type === 'tunnel';
     if (mayDial || listener.links.get(name)?.state.reason === 'Connected')
-      listener.disconnect(name, decision.message);
+      listener.disconnect(name, decision.allowed ? `SpokeCluster ${name} was made anew` : decision.message);
   };
 }
 

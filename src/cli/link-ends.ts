@@ -13,13 +13,10 @@ import {
   type TunnelListener,
 } from '../link/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { linkCertificates } from './certificates.ts';
+import { followCertificate, linkCertificates } from './certificates.ts';
 import { type JoinedHub, tokenFor } from './join/join-file.ts';
 import { type CredentialPlace, spokeKeys } from './key-store.ts';
 import type { Links } from './links.ts';
-
-/** A spoke that was off for less than this comes back with its ended certificate, to have it renewed and for nothing else. */
-const RENEW_EXPIRED_FOR_MS = 30 * 86_400_000;
 
 export interface ListenOptions {
   readonly name: string;
@@ -43,31 +40,39 @@ export async function listenForSpokes(
   options: ListenOptions,
 ): Promise<TunnelListener> {
   // A spoke needs none of this code.
-  const [{ hubIdentity }, { admitsSpoke, decideEnrolment, linkAuthority, publishLinkNotice }] =
-    await Promise.all([import('../hub/dispatch/identity.ts'), import('../hub/join/index.ts')]);
+  const [{ hubIdentity }, joining] = await Promise.all([
+    import('../hub/dispatch/identity.ts'),
+    import('../hub/join/index.ts'),
+  ]);
+  const { admitsSpoke, certificatesFrom, decideEnrolment, linkAuthority, publishLinkNotice } = joining;
   const { name, host = '127.0.0.1', addresses = [] } = options;
   const reached = host === '0.0.0.0' || host === '::' ? hostname() : host;
   const hosts = [...new Set([...addresses.map(hostOf), ...(reached === '127.0.0.1' ? [] : [reached])])];
-  const { authority, server, names } = await linkCertificates(
-    runtime,
-    join(options.directory, 'pki'),
-    name,
-    hosts,
-    (own) => linkAuthority(client, own),
-  );
+  const certificates = (): ReturnType<typeof linkCertificates> =>
+    linkCertificates(runtime, join(options.directory, 'pki'), name, hosts, (own) =>
+      linkAuthority(client, own),
+    );
+  const { authority, server, names } = await certificates();
   const listener = await startTunnelListener(runtime, {
     host,
     port: options.port,
     certificate: server.certificate,
     key: server.key,
     linkCa: authority,
-    renewExpiredForMs: RENEW_EXPIRED_FOR_MS,
+    renewExpiredForMs: joining.RENEW_EXPIRED_FOR_MS,
     verifySpoke: ({ spoke }) => admitsSpoke(client, spoke),
+    certificatesFrom: (spoke) => certificatesFrom(client, spoke),
     consumeJoinToken: (spoke, token, keyDigest, request) =>
       decideEnrolment(runtime, client, { spoke, token, keyDigest, request }),
     onLink: (link) => links.add(link),
     ...(options.peers === undefined ? {} : { peers: options.peers }),
   });
+  const stopRenewing = followCertificate(
+    runtime,
+    server,
+    async () => (await certificates()).server,
+    ({ certificate, key }) => listener.setCertificate(certificate, key),
+  );
   if (options.peers !== undefined) links.onDirect(listener.share);
   links.onForget((spoke) => listener.disconnect(spoke, 'its SpokeCluster was deleted'));
   options.joins?.onRefused((spoke, why) => listener.disconnect(spoke, why));
@@ -80,7 +85,13 @@ export async function listenForSpokes(
     ca: authority.certificate,
     trust: { lineage, publicKey },
   });
-  return listener;
+  return {
+    ...listener,
+    close(): Promise<void> {
+      stopRenewing();
+      return listener.close();
+    },
+  };
 }
 
 export interface DialOptions {

@@ -19,7 +19,12 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { GraphSettings } from '../spoke/graphs/index.ts';
 import { hubDoor } from '../spoke/hub-door.ts';
 import { processAmbient } from './ambient.ts';
-import { serverCertificates, serviceAccountKey } from './certificates.ts';
+import {
+  followCertificate,
+  type ServerCertificates,
+  serverCertificates,
+  serviceAccountKey,
+} from './certificates.ts';
 import { type Engine, startEngine } from './engine.ts';
 import { writePrivate } from './fleet-directory.ts';
 import { type JoinedHub, readJoin } from './join/join-file.ts';
@@ -63,7 +68,9 @@ const ENGINE_USER = { name: 'atoll:engine', groups: ['system:masters', 'system:a
 export async function startMember(runtime: Runtime, options: MemberOptions): Promise<Member> {
   const { log } = runtime;
   mkdirSync(options.directory, { recursive: true, mode: 0o700 });
-  const certificates = await serverCertificates(runtime, join(options.directory, 'pki'), options.name);
+  const readCertificates = (): Promise<ServerCertificates> =>
+    serverCertificates(runtime, join(options.directory, 'pki'), options.name);
+  let certificates = await readCertificates();
   const links = createLinks(runtime);
   const server = await createApiServer({
     runtime,
@@ -95,7 +102,27 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     if (several) await server.createCluster(cluster);
     await startCluster(cluster, several ? `/clusters/${cluster}` : '');
   }
-  writeMemberKubeconfig(join(options.directory, 'kubeconfig'), options.clusters, https.port, certificates);
+  const tellHow = (): void =>
+    writeMemberKubeconfig(join(options.directory, 'kubeconfig'), options.clusters, https.port, certificates);
+  tellHow();
+  const { server: serving } = certificates;
+  stops.push(
+    followCertificate(
+      runtime,
+      serving,
+      async () => {
+        const { admin } = certificates;
+        certificates = await readCertificates();
+        // It may be renewed on another day than that of the server.
+        if (certificates.admin.certificate !== admin.certificate) tellHow();
+        return certificates.server;
+      },
+      ({ certificate, key }) => {
+        https.setCertificate(certificate, key);
+        tellHow();
+      },
+    ),
+  );
   const linkPort = options.linkPort === undefined ? undefined : await listen(options.linkPort);
   if (hubs.length > 0) {
     for (const cluster of options.clusters) {

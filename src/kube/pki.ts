@@ -35,6 +35,8 @@ export interface CertificateOptions extends Subject {
   readonly ipAddresses?: readonly string[];
   readonly usage: 'client' | 'server' | 'client-and-server';
   readonly lifetimeMs: number;
+  /** It does not begin before this, milliseconds since the epoch; by default a little before now. */
+  readonly notBefore?: number;
 }
 
 /** What a certificate says of its holder. Attributes are exact values, not text that would have to be split again. */
@@ -62,7 +64,7 @@ export class PkiError extends Error {
 }
 
 /** Certificates count from a little before now, so that a verifier whose clock is behind accepts a new one. */
-const BACKDATE_MS = 5 * 60_000;
+export const BACKDATE_MS: number = 5 * 60_000;
 const AUTHORITY_LIFETIME_MS = 10 * 365 * 86_400_000;
 const KEY_ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNATURE_ALGORITHM = { name: 'ECDSA', hash: 'SHA-256' } as const;
@@ -260,7 +262,7 @@ async function sign(
     serialNumber: serialNumber(runtime),
     subject: new x509.Name(nameOf(options)),
     issuer: issuer.subjectName,
-    notBefore: new Date(Math.max(now - BACKDATE_MS, issuer.notBefore.getTime())),
+    notBefore: new Date(Math.max(now - BACKDATE_MS, issuer.notBefore.getTime(), options.notBefore ?? 0)),
     notAfter: new Date(notAfter),
     signingAlgorithm: SIGNATURE_ALGORITHM,
     publicKey,

@@ -44,6 +44,11 @@ export interface AdmissionOptions {
     keyDigest: string,
     request: string,
   ) => Promise<boolean | SpokeDecision>;
+  /**
+   * When certificates of a spoke begin at the earliest, milliseconds since the epoch: those that begin before are void, and none is
+   * made that does. Asked when `verifySpoke` is. By default all are good.
+   */
+  readonly certificatesFrom?: (spoke: string) => number | undefined | Promise<number | undefined>;
   /** Of link certificates; never above 24 h, which is the default. */
   readonly certificateLifetimeMs?: number;
   /**
@@ -164,11 +169,13 @@ export function spokeAdmission(
   }
 
   async function certify(spoke: string, request: string): Promise<string> {
+    const notBefore = await options.certificatesFrom?.(spoke);
     try {
       return await signRequest(runtime, options.linkCa, request, {
         ...spokeSubject(spoke),
         usage: 'client',
         lifetimeMs,
+        ...(notBefore === undefined ? {} : { notBefore }),
       });
     } catch (error) {
       throw new Refused('BadEnrolment', errorText(error));
@@ -191,8 +198,16 @@ export function spokeAdmission(
     const { fingerprint, serial, notAfter } = identity;
     for (let seen = -1; seen !== connections.revocations; ) {
       seen = connections.revocations;
-      const decision = await options.verifySpoke({ spoke, fingerprint, serial, notAfter });
+      const [decision, from = 0] = await Promise.all([
+        options.verifySpoke({ spoke, fingerprint, serial, notAfter }),
+        options.certificatesFrom?.(spoke),
+      ]);
       if (!decision.allowed) throw new Refused('NotAuthorized', decision.message);
+      if (identity.notBefore < from)
+        throw new Refused(
+          'NotAuthorized',
+          `the link certificate is void: the hub let a spoke named ${spoke} go since it was made; join anew, with a new token`,
+        );
     }
     return spoke;
   }

@@ -1,5 +1,6 @@
 import { performServerHandshake, type ServerHttp2Stream } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createCertificateAuthority, issueCertificate } from '../kube/pki.ts';
@@ -19,6 +20,7 @@ import {
   startHub,
   startSpoke,
 } from './tunnel.fixture.ts';
+import { askWebSocket } from './web-socket-stream.ts';
 
 const runtime = systemRuntime();
 afterEach(cleanUp);
@@ -229,6 +231,61 @@ describe('a spoke that means harm', () => {
     await hub.up('bad');
     for (let i = 0; i < 20; i++) expect(await ask(good, `/${i}`)).toBe(`GET /${i} `);
     expect(paths).toEqual(['/link/accepted']);
+  });
+});
+
+describe('who comes in a WebSocket', () => {
+  /** The outer TLS, and a stream for the inner one. */
+  async function webSocket(port: number): Promise<{ outer: TLSSocket; stream: Duplex }> {
+    const outer = await tls(port, { ALPNProtocols: ['http/1.1'] });
+    const stream = await askWebSocket(outer, 'hub', runtime.random, new AbortController().signal);
+    return { outer, stream: stream.on('error', () => {}) };
+  }
+  const within = (socket: Duplex): ConnectionOptions => ({
+    socket,
+    ca: hubCa.certificate,
+    host: '127.0.0.1',
+    ALPNProtocols: ['atoll-link/1'],
+  });
+
+  it('keeps its place until it is let in, as anybody does, and loses it as one who says nothing', async () => {
+    const hub = await startHub({ maxAdmissions: 1, unprovenMs: 50 });
+    const silences = [
+      async () => (await webSocket(hub.port)).outer,
+      async () => {
+        const { outer, stream } = await webSocket(hub.port);
+        await new Promise((resolve) =>
+          connectTls(within(stream), () => resolve(undefined)).on('error', () => {}),
+        );
+        return outer;
+      },
+    ];
+    for (const [index, silence] of silences.entries()) {
+      const outer = await silence();
+      const spoke = `spoke-${index}`;
+      startSpoke(hub.port, { keyStore: await enrolled(spoke), spoke });
+      await closed(outer);
+      await hub.up(spoke);
+    }
+  });
+
+  it('gives its place up when it is let in, and where what is inside is no link', async () => {
+    // Nobody is given up for others here.
+    const hub = await startHub({ maxAdmissions: 1, unprovenMs: HOUR });
+    const { stream } = await webSocket(hub.port);
+    const { key, certificate: cert = '' } = (await enrolled('inside')).stored ?? { key: '' };
+    const inner = connectTls({ ...within(stream), key, cert }).on('error', () => {});
+    await new Promise((resolve) => inner.once('secureConnect', resolve));
+    afterwards(() => inner.destroy());
+    performServerHandshake(inner).on('stream', (answer) =>
+      answer.respond({ ':status': 204 }, { endStream: true }),
+    );
+    await hub.up('inside');
+    const other = await webSocket(hub.port);
+    other.stream.write('no TLS at all, whatever it is');
+    await closed(other.outer);
+    startSpoke(hub.port, { keyStore: await enrolled('next'), spoke: 'next' });
+    await hub.up('next');
   });
 });
 

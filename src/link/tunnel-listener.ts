@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ClientHttp2Session } from 'node:http2';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -56,6 +57,8 @@ export interface TunnelListener {
   disconnect(spoke: string, message: string): void;
   /** Lets the other replicas reach a spoke by a link of this one that is no tunnel. Returns what ends that. */
   share(link: Link): () => void;
+  /** For a renewed certificate; connections that exist keep theirs. */
+  setCertificate(certificate: string, key: string): void;
   close(): Promise<void>;
 }
 
@@ -136,26 +139,31 @@ export async function startTunnelListener(
   secure.on('tlsClientError', (error) =>
     runtime.log.debug('a TLS handshake failed', { error: errorText(error) }),
   );
+  /** The place at the gate of the connection that a WebSocket came by: what is inside it has no address of its own. */
+  const outside = new AsyncLocalStorage<string>();
   secure.on('secureConnection', (socket) => {
     socket.on('error', ignoreError);
-    const key = connectionKey(socket);
+    const inside = outside.getStore();
+    const key = inside ?? connectionKey(socket);
     const leave = (): void => {
       if (key !== undefined) gate.leave(key);
     };
     if (stopping.signal.aborted) socket.destroy();
-    else if (socket.alpnProtocol === TUNNEL_PROTOCOL) void admit(socket, key).finally(leave);
+    else if (socket.alpnProtocol === TUNNEL_PROTOCOL)
+      void admit(socket, key, inside !== undefined).finally(leave);
     else if (socket.alpnProtocol === PEER_PROTOCOL) {
       serveReplica(socket);
       leave();
-    } else if (key === undefined)
+    } else if (key === undefined || inside !== undefined)
       // What came in a WebSocket is a link, and not another WebSocket.
       socket.destroy();
-    else void unwrap(socket).finally(leave);
+    else void unwrap(socket, key);
   });
 
-  async function admit(socket: TLSSocket, key: string | undefined): Promise<void> {
-    const address =
-      key === undefined ? 'a WebSocket' : `${socket.remoteAddress ?? 'unknown'}:${socket.remotePort ?? 0}`;
+  async function admit(socket: TLSSocket, key: string | undefined, isInside: boolean): Promise<void> {
+    const address = isInside
+      ? 'a WebSocket'
+      : `${socket.remoteAddress ?? 'unknown'}:${socket.remotePort ?? 0}`;
     const session = connectHttp2(runtime, socket);
     const deadline = new AbortController();
     const timer = runtime.clock.after(ADMISSION_TIMEOUT_MS, () =>
@@ -178,8 +186,11 @@ export async function startTunnelListener(
     }
   }
 
-  /** The outer TLS may be a stranger's; what is inside is a connection as any other, with TLS of its own. */
-  async function unwrap(outer: TLSSocket): Promise<void> {
+  /**
+   * The outer TLS may be a stranger's; what is inside is a connection as any other, with TLS of its own. The place at the gate is
+   * kept for it, and given up at the latest when the outer socket is closed.
+   */
+  async function unwrap(outer: TLSSocket, key: string): Promise<void> {
     const deadline = new AbortController();
     const timer = runtime.clock.after(ADMISSION_TIMEOUT_MS, () =>
       deadline.abort(new Error('admission took too long')),
@@ -187,10 +198,11 @@ export async function startTunnelListener(
     try {
       const inner: Duplex = await answerWebSocket(outer, deadline.signal);
       inner.on('error', ignoreError);
-      secure.emit('connection', inner);
+      outside.run(key, () => secure.emit('connection', inner));
     } catch (error) {
       runtime.log.debug('a connection that is no link was closed', { error: errorText(error) });
       outer.destroy();
+      gate.leave(key);
     } finally {
       timer.cancel();
     }
@@ -236,7 +248,11 @@ export async function startTunnelListener(
         minVersion: 'TLSv1.3',
       }),
     };
+  }
+
+  function renewOwnLater(): void {
     renewal = runtime.clock.after(PEER_CERTIFICATE_RENEWAL_MS, () => {
+      renewOwnLater();
       renewOwn().catch((error: unknown) =>
         runtime.log.error('the certificate for other replicas could not be renewed', {
           error: errorText(error),
@@ -245,7 +261,10 @@ export async function startTunnelListener(
     });
   }
 
-  if (options.peers !== undefined) await renewOwn();
+  if (options.peers !== undefined) {
+    await renewOwn();
+    renewOwnLater();
+  }
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port: options.port, host: options.host ?? '127.0.0.1' }, () => {
@@ -277,6 +296,13 @@ export async function startTunnelListener(
       peers?.disconnect(spoke, message);
     },
     share: connections.share,
+    setCertificate: (certificate, key) =>
+      secure.setSecureContext({
+        cert: certificate,
+        key,
+        ca: options.linkCa.certificate,
+        minVersion: 'TLSv1.3',
+      }),
     async close(): Promise<void> {
       stopping.abort(new Error('the link listener was closed'));
       renewal?.cancel();

@@ -435,5 +435,67 @@ describe('identity', () => {
     const removed = await startHub({ linkCa: pastCa, renewExpiredForMs: 2 * HOUR });
     removed.revoked.add('one');
     await startSpoke(removed.port, { keyStore: memoryStore(pair) }).until(refusedWith('NotAuthorized'));
+
+    const anew = await startHub({
+      linkCa: pastCa,
+      renewExpiredForMs: 2 * HOUR,
+      certificatesFrom: () => Date.now() - HOUR,
+    });
+    const old = memoryStore(pair);
+    await startSpoke(anew.port, { keyStore: old }).until(refusedWith('NotAuthorized'));
+    expect(old.saves).toBe(0);
+  });
+
+  it('takes and renews no certificate that begins before those of its name may, and makes none', async () => {
+    const from = Math.floor(Date.now() / 1_000) * 1_000 - 30_000;
+    let isLetGo = false;
+    const hub = await startHub({
+      certificatesFrom(spoke): number | undefined {
+        isLetGo ||= hub.listener.links.get('one')?.up === true;
+        return spoke === 'one' && isLetGo ? from : undefined;
+      },
+    });
+    hub.tokens.set('one', 'T');
+    startSpoke(hub.port, { keyStore: await enrolled('other'), spoke: 'other' });
+    const other = await hub.up('other');
+    // Less than a fifth of its life is left from the start: it is up, and to be renewed at once.
+    const old = await enrolled('one', 60_000);
+    const first = startSpoke(hub.port, { keyStore: old });
+    const { message } = await first.until(refusedWith('NotAuthorized'));
+    expect(message).toContain('is void');
+    expect(first.states.filter(({ phase }) => phase === 'up')).toHaveLength(1);
+    expect(old.saves).toBe(0);
+    await first.dialer.close();
+    const fresh = memoryStore();
+    startSpoke(hub.port, { keyStore: fresh, joinToken: () => 'T' });
+    await hub.up('one');
+    expect(certificateIdentity(fresh.stored?.certificate ?? '').notBefore).toBe(from);
+    expect(other.up).toBe(true);
+  });
+
+  it('serves with a renewed certificate without cutting anybody', async () => {
+    const hub = await startHub();
+    const one = startSpoke(hub.port, { keyStore: await enrolled('one') });
+    const link = await hub.up('one');
+    const renewed = await issueCertificate(runtime, hubCa, {
+      commonName: 'renewed',
+      ipAddresses: ['127.0.0.1'],
+      usage: 'server',
+      lifetimeMs: HOUR,
+    });
+    hub.listener.setCertificate(renewed.certificate, renewed.key);
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: hub.port,
+      ca: hubCa.certificate,
+      ALPNProtocols: ['atoll-link/1'],
+    });
+    afterwards(() => socket.destroy());
+    await new Promise((resolve) => socket.once('secureConnect', resolve));
+    expect(socket.getPeerCertificate().subject.CN).toBe('renewed');
+    startSpoke(hub.port, { keyStore: await enrolled('two'), spoke: 'two' });
+    await hub.up('two');
+    expect(link.up).toBe(true);
+    expect(one.states.filter(({ phase }) => phase === 'up')).toHaveLength(1);
   });
 });

@@ -3,7 +3,7 @@ import { memoryDriver } from '../../src/apiserver/index.ts';
 import { detachCluster, handOver, joinedHub, joinWord } from '../../src/cli/join/index.ts';
 import { foundOn, recoveryPlan } from '../../src/cli/recover/index.ts';
 import { hubIdentity } from '../../src/hub/dispatch/identity.ts';
-import type { LinkNotice } from '../../src/hub/join/index.ts';
+import { certificatesFrom, type LinkNotice } from '../../src/hub/join/index.ts';
 import { deployments } from '../../src/kube/well-known.ts';
 import { readTrust } from '../../src/spoke/trust.ts';
 import {
@@ -203,6 +203,7 @@ describe('detaching', () => {
     expect(fleet.runtime.clock.monotonic() - began).toBeLessThan(60_000);
     expect(stored(fleet.hub, 'core.oam.dev/spokeclusters/default/a')).toBeUndefined();
     await ready(fleet, 1);
+    expect(await fleet.run(certificatesFrom(fleet.hub.client, 'a'))).toBeGreaterThan(0);
     expect(storedBelow(fleet.hub, 'atoll.dev/retractions/-')).toEqual([]);
     await expect(detach('a', {})).rejects.toThrow('the hub has no SpokeCluster a');
     expect(await fleet.run(fleet.hub.client.list(SPOKE_CLUSTERS, ''))).toMatchObject({ items: [{}] });

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   type ApiServer,
   clientCertificateAuthenticator,
@@ -28,12 +28,14 @@ import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
 import { type ApiServerFiles, apiServerFiles } from '../api-server-files.ts';
 import {
+  followCertificate,
   frontProxyCertificates,
   type ServerCertificates,
   serverCertificates,
   serviceAccountKey,
 } from '../certificates.ts';
 import { writePrivate } from '../fleet-directory.ts';
+import { addToKubeconfig } from '../member-kubeconfig.ts';
 import { parseTokenFile, type TokenEntry } from '../token-file.ts';
 
 /** Options of `atoll apiserver`. */
@@ -125,7 +127,9 @@ async function start(
 ): Promise<{ text: string; stop(): Promise<void> }> {
   const { host } = options;
   const emulatedVersion = releaseOf(options.emulatedVersion);
-  const certificates = await serverCertificates(runtime, join(directory, 'pki'), NAME, host);
+  const readCertificates = (): Promise<ServerCertificates> =>
+    serverCertificates(runtime, join(directory, 'pki'), NAME, host);
+  let certificates = await readCertificates();
   const tokens = tokensOf(options);
   const files = apiServerFiles(runtime.log, options);
   // The address is part of what the server tells of itself, and a free port is known only once it listens.
@@ -175,14 +179,28 @@ async function start(
     // Those of earlier starts are still there.
     const contexts = opened.clusters().filter((cluster) => cluster !== ROOT_CLUSTER);
     const kubeconfig = join(directory, 'kubeconfig');
-    const text = `${JSON.stringify(kubeconfigOf(`https://${address}`, contexts, certificates), null, 2)}\n`;
-    for (const path of [
-      kubeconfig,
-      ...(options.kubeconfigOut === undefined ? [] : [options.kubeconfigOut]),
-    ]) {
-      mkdirSync(dirname(resolve(path)), { recursive: true });
-      writePrivate(resolve(path), text);
-    }
+    const tellHow = (): void => {
+      const config = kubeconfigOf(`https://${address}`, contexts, certificates);
+      writePrivate(kubeconfig, `${JSON.stringify(config, null, 2)}\n`);
+      if (options.kubeconfigOut !== undefined) addToKubeconfig(resolve(options.kubeconfigOut), config);
+    };
+    tellHow();
+    const stopRenewing = followCertificate(
+      runtime,
+      certificates.server,
+      async () => {
+        const { admin } = certificates;
+        certificates = await readCertificates();
+        // It may be older than that of the server, who has one for each address.
+        if (certificates.admin.certificate !== admin.certificate) tellHow();
+        return certificates.server;
+      },
+      ({ certificate, key }) => {
+        https.setCertificate(certificate, key);
+        tellHow();
+      },
+    );
+    stops.push(async () => stopRenewing());
     server = opened;
     return {
       text: howToUse(`https://${address}`, resolve(options.kubeconfigOut ?? kubeconfig), options),

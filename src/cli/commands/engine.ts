@@ -15,6 +15,7 @@ import type { CredentialOptions } from '../../hub/credential/index.ts';
 import { linkAuthority } from '../../hub/join/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Request } from '../../kube/exchange.ts';
+import type { KeyPair } from '../../kube/pki.ts';
 import type { TunnelListener } from '../../link/index.ts';
 import { errorText } from '../../runtime/log.ts';
 import { PROCESS_TITLE } from '../../runtime/pid-file.ts';
@@ -28,7 +29,7 @@ import { HUB_USER } from '../../spoke/hub-access.ts';
 import { hubDoor, hubDoorUpgrade } from '../../spoke/hub-door.ts';
 import { ensureSpokeNamespace } from '../../spoke/trust.ts';
 import { processAmbient } from '../ambient.ts';
-import { linkCertificates, serverCertificates } from '../certificates.ts';
+import { followCertificate, linkCertificates, serverCertificates } from '../certificates.ts';
 import { checkEngagedFlags, type EngagedFlags, startEngaged } from '../engaged.ts';
 import { type Engine, startEngine } from '../engine.ts';
 import { keepOut, type LeaseTiming, leadHub, peersAt } from '../hub-replicas.ts';
@@ -344,15 +345,17 @@ async function listenForPeople(
   const given = options.accessAddress;
   // Replicas have one authority: whoever believes one believes the others.
   const isShared = options.peer !== undefined || given !== undefined;
-  const { authority, server } = isShared
-    ? await linkCertificates(
-        runtime,
-        directory,
-        name,
-        [reached, ...(given === undefined ? [] : [hostOf(given)])],
-        (own) => linkAuthority(client, own),
-      )
-    : await serverCertificates(runtime, directory, name, reached);
+  const certificates = (): Promise<{ readonly authority: KeyPair; readonly server: KeyPair }> =>
+    isShared
+      ? linkCertificates(
+          runtime,
+          directory,
+          name,
+          [reached, ...(given === undefined ? [] : [hostOf(given)])],
+          (own) => linkAuthority(client, own),
+        )
+      : serverCertificates(runtime, directory, name, reached);
+  const { authority, server } = await certificates();
   const clientCa = await publishedClientCa(client);
   const listener = await startAccessListener(runtime, {
     client,
@@ -363,6 +366,12 @@ async function listenForPeople(
     key: server.key,
     ...(clientCa === undefined ? {} : { clientCa }),
   });
+  const stopRenewing = followCertificate(
+    runtime,
+    server,
+    async () => (await certificates()).server,
+    ({ certificate, key }) => listener.setCertificate(certificate, key),
+  );
   const own = `${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
   const notice = { server: `https://${given ?? own}`, ca: authority.certificate };
   const told = accessNotice(client, options.peer !== undefined);
@@ -374,6 +383,7 @@ async function listenForPeople(
   });
   return {
     async close(): Promise<void> {
+      stopRenewing();
       // An address that all replicas share stays.
       if (options.peer !== undefined && given === undefined)
         await told

@@ -248,7 +248,8 @@ export async function enrol(
         namespace: INVENTORY_NAMESPACE,
         accepted: true,
       });
-      if (!enrolled) tokens[cluster] = token;
+      // One that has a certificate shows the token where that is not believed any more.
+      tokens[cluster] = token;
     }
     const file: JoinFile = { version: 2, hubs: [joinedHub(notice, { tokens })] };
     mkdirSync(directory.home(member.name), { recursive: true, mode: 0o700 });

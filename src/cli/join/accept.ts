@@ -3,6 +3,7 @@ import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import {
   decideRequest,
   pendingRequests,
+  requestsOf,
   revokeJoinToken,
   setAccepted,
   spokeClusterNamed,
@@ -58,7 +59,8 @@ export async function decideOn(
 ): Promise<AcceptReport> {
   const cluster = await spokeClusterNamed(client, name);
   if (!cluster) throw new Error(`the hub has no SpokeCluster ${name}; who asks to join: atoll accept`);
-  const pending = (await pendingRequests(client, name)).map(({ metadata }) => metadata.name ?? '');
+  const requests = await requestsOf(client, name);
+  const pending = requests.pending.map(({ metadata }) => metadata.name ?? '');
   const chosen = request === undefined ? pending : pending.filter((item) => item === request);
   if (request !== undefined && chosen.length === 0)
     throw new Error(`${name} has no request ${request} that waits; it has: ${pending.join(', ') || 'none'}`);
@@ -66,6 +68,12 @@ export async function decideOn(
   if (!deny && chosen.length > 1)
     throw new Error(
       `${chosen.length} requests wait under the name ${name}: ${chosen.join(', ')}. Choose the one that is the spoke's with --request, or deny all`,
+    );
+  // Whoever has a token for many may ask in the place of the spoke that had the name, or was denied it.
+  const isKnown = wasThere(cluster) || requests.decided.length > 0;
+  if (!deny && request === undefined && isKnown && chosen.length > 0)
+    throw new Error(
+      `the name ${name} was connected, accepted or denied before, and a request with another key waits under it: ${chosen.join(', ')}. A spoke that waits says in its log which request is its own; where it is this one: atoll accept ${name} --request ${chosen.join(', ')}`,
     );
   if (deny) await setAccepted(client, cluster, false);
   for (const item of chosen)
@@ -79,6 +87,11 @@ export async function decideOn(
   if (deny) await revokeJoinToken(client, name);
   else await setAccepted(client, cluster, true);
   return { cluster: name, accepted: !deny, decided: chosen };
+}
+
+/** Whether a spoke has the name, or had it. */
+function wasThere({ spec, status }: SpokeCluster): boolean {
+  return spec.hubAcceptsClient !== false || status?.clusterInfo?.lastSyncedTime !== undefined;
 }
 
 async function waitingSpokes(client: Client): Promise<Waiting[]> {

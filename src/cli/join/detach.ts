@@ -2,7 +2,13 @@ import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import { DETACH_FINALIZER } from '../../hub/inventory/index.ts';
-import { JOINED_LABEL, pendingRequests, revokeJoinToken, spokeClusterNamed } from '../../hub/join/index.ts';
+import {
+  JOINED_LABEL,
+  pendingRequests,
+  recordLetGo,
+  revokeJoinToken,
+  spokeClusterNamed,
+} from '../../hub/join/index.ts';
 import { RETRACTION, type Retraction } from '../../hub/propagate/retractions.ts';
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
@@ -116,6 +122,7 @@ export async function detachCluster(
   if (gone || force) await forget(hub, name);
   if (gone) return { cluster: name, policy, outcome: 'gone', residues: [] };
   if (!force) return { cluster: name, policy, outcome: 'waiting', residues };
+  await recordLetGo(runtime, hub, name);
   await dropFinalizer(hub, cluster);
   gone = await untilGone(runtime, hub, cluster, FORCED_WAIT_MS, async () => undefined);
   return { cluster: name, policy, outcome: gone ? 'forced' : 'waiting', residues };

@@ -6,7 +6,10 @@ import { type ApiServer, createApiServer, memoryDriver } from '../../apiserver/i
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { followedMembers } from '../../hub/access/index.ts';
+import { createFleet } from '../../hub/fleet.ts';
+import { DETACH_FINALIZER, type Inventory, startInventory } from '../../hub/inventory/index.ts';
 import {
+  certificatesFrom,
   createBootstrapToken,
   decideEnrolment,
   decideRequest,
@@ -14,6 +17,8 @@ import {
   type Joins,
   pendingRequests,
   readLinkNotice,
+  spokeClusterNamed,
+  tunnelCluster,
 } from '../../hub/join/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { installKinds, resourceIdOf } from '../../kube/custom-resource.ts';
@@ -36,14 +41,16 @@ import {
 } from '../../link/index.ts';
 import { type Runtime, systemRuntime } from '../../runtime/index.ts';
 import { readTrust } from '../../spoke/trust.ts';
+import { enrol } from '../commands/up.ts';
+import { fleetDirectory, type Member } from '../fleet-directory.ts';
 import { keepOut } from '../hub-replicas.ts';
-import type { CredentialPlace, KeptCredentials } from '../key-store.ts';
-import { dialHub, listenForSpokes } from '../link-ends.ts';
+import { type CredentialPlace, fileCredentials, type KeptCredentials } from '../key-store.ts';
+import { dialHub, linkFileName, listenForSpokes } from '../link-ends.ts';
 import { createLinks, type Links } from '../links.ts';
 import { decideOn } from './accept.ts';
 import { expectSpoke, joinedHub } from './expect-spoke.ts';
 import { joinDirectly } from './join-directly.ts';
-import { type JoinedHub, joinWord } from './join-file.ts';
+import { type JoinedHub, joinWord, readJoin } from './join-file.ts';
 import { pinFirst, startSpokeLink } from './spoke-link.ts';
 import { handOver } from './takeover.ts';
 
@@ -281,6 +288,124 @@ describe('a spoke that was expected', () => {
   });
 });
 
+describe('a SpokeCluster that is made anew', () => {
+  let inventory: Inventory;
+  beforeEach(() => {
+    inventory = startInventory(runtime, client, createFleet(runtime), links, {
+      resolve: async () => [],
+      rules: {},
+    });
+  });
+  afterEach(() => inventory.stop());
+
+  /** By its finalizer, and the next one is made at once. */
+  async function letGo(name: string, namespace = 'default'): Promise<void> {
+    const over = new AbortController();
+    const changes = client.watch<SpokeCluster>(SPOKE_CLUSTERS, namespace, {
+      fieldSelector: `metadata.name=${name}`,
+      signal: over.signal,
+    });
+    let asked = false;
+    for await (const change of changes) {
+      if (change.type === 'DELETED') break;
+      if (asked || change.type === 'ERROR' || change.type === 'BOOKMARK') continue;
+      if (!change.object.metadata.finalizers?.includes(DETACH_FINALIZER)) continue;
+      asked = true;
+      await client.delete(SPOKE_CLUSTERS, namespace, name);
+    }
+    over.abort();
+  }
+
+  it('is the new machine’s: the old one is cut and stays out, until it joins anew', async () => {
+    const first = await tokenFor('edge');
+    const old = dial('edge', await hubWith({ edge: first }));
+    const link = await isUp('edge');
+    const { key = '' } = old.place.kept ?? {};
+    await letGo('edge');
+    const token = await tokenFor('edge');
+    expect(link.up).toBe(false);
+    const fresh = dial('edge', await hubWith({ edge: token }));
+    await fresh.until(({ phase }) => phase === 'up');
+    await old.until(refused('is void: the hub let a spoke named edge go'));
+    // Nor by the token that it used, with the key that it used it for.
+    const { request } = await createSigningRequest(runtime, spokeSubject('edge'), key);
+    const keyDigest = await requestKeyDigest(request);
+    expect(await decideEnrolment(runtime, client, { spoke: 'edge', token: first, keyDigest, request })).toBe(
+      false,
+    );
+
+    // A listener that starts, or any other replica, says the same, and the new one needs nothing.
+    const { port } = listener;
+    await listener.close();
+    const count = fresh.states.length;
+    listener = await listenForSpokes(runtime, client, links, { name: 'hub', port, directory, joins });
+    await holds(() => fresh.states.slice(count).find(({ phase }) => phase === 'up'));
+    expect(old.states.filter(({ phase }) => phase === 'up')).toHaveLength(1);
+
+    await Promise.all(dialers.splice(0).map((dialer) => dialer.close()));
+    const back = dial('edge', await hubWith({ edge: await tokenFor('edge') }), old.place);
+    await back.until(({ phase }) => phase === 'up');
+  });
+
+  it('is nobody’s whose key was approved for the one before, however often and fast that goes', async () => {
+    const hub = await hubWith({ '*': await bootstrapToken({ approved: true }) });
+    const { request, key } = await createSigningRequest(runtime, spokeSubject('edge'));
+    dial('edge', hub, place({ key }));
+    await isUp('edge');
+    await Promise.all(dialers.splice(0).map((dialer) => dialer.close()));
+    const digests = { request, keyDigest: await requestKeyDigest(request) };
+    const token = hub.tokens['*'] ?? '';
+    const froms = new Set<number | undefined>();
+    for (let count = 0; count < 3; count += 1) {
+      if (count > 0) await tokenFor('edge', false);
+      await letGo('edge');
+      froms.add(await certificatesFrom(client, 'edge'));
+      const decision = await decideEnrolment(runtime, client, { spoke: 'edge', token, ...digests });
+      expect(decision).toMatchObject({ message: expect.stringContaining('waits for approval') });
+    }
+    expect(froms.size).toBe(3);
+  });
+
+  it('has its machine join anew where that is of a fleet that is started again', async () => {
+    const fleet = fleetDirectory(join(directory, 'fleet'));
+    const member = (name: string): Member => ({ name, role: 'spoke', clusters: [name], port: 1 });
+    const start = async (): Promise<JoinedHub> => {
+      await enrol(runtime, fleet, client, { ...member('hub'), role: 'hub' }, [member('edge')]);
+      const [hub] = readJoin(fleet.joinFile('edge')).hubs;
+      if (!hub) throw new Error('no hub to join');
+      return hub;
+    };
+    const hub = await start();
+    const file = linkFileName('edge', hub.trust.lineage);
+    const credentials = fileCredentials(join(fleet.home('edge'), 'link'), file);
+    const upWith = async (joined: JoinedHub): Promise<void> => {
+      await dial('edge', joined, { ...credentials, kept: undefined }).until(({ phase }) => phase === 'up');
+      await Promise.all(dialers.splice(0).map((dialer) => dialer.close()));
+    };
+    await upWith(hub);
+    await upWith(await start());
+    const [namespace = ''] = (await client.list(SPOKE_CLUSTERS, '')).items.map(
+      (item) => item.metadata.namespace,
+    );
+    await letGo('edge', namespace);
+    await upWith(await start());
+  });
+
+  it('takes nothing away from the one that has the name, where it is another of that name', async () => {
+    const spoke = dial('edge', await hubWith({ edge: await tokenFor('edge') }));
+    const link = await isUp('edge');
+    await client.create(SPOKE_CLUSTERS, {
+      ...tunnelCluster({ name: 'edge', namespace: 'atoll-system', accepted: true }),
+    });
+    // Of the same second either may be the older one.
+    const owner = await spokeClusterNamed(client, 'edge');
+    await letGo('edge', owner?.metadata.namespace === 'default' ? 'atoll-system' : 'default');
+    expect(await certificatesFrom(client, 'edge')).toBeUndefined();
+    expect(link.up).toBe(true);
+    expect(spoke.states.filter(({ phase }) => phase === 'up')).toHaveLength(1);
+  });
+});
+
 describe('a spoke that knows two hubs', () => {
   it('is the first one’s, is with the second while that is away, and is handed over only by its owner', async () => {
     const [own, other] = await Promise.all(
@@ -426,6 +551,28 @@ describe('a spoke that comes with a token for many', () => {
     await spoke.until(refused('denied the request'));
   });
 
+  it('is let in by the name of its request only, under a name that was denied, or that a spoke has', async () => {
+    const hub = await hubWith({ '*': await bootstrapToken() });
+    const denied = dial('edge', hub);
+    await denied.until(refused('waits for approval'));
+    await decideOn(runtime, client, 'edge', { deny: true });
+    await denied.until(refused('denied the request'));
+    await tokenFor('core');
+    for (const name of ['edge', 'core']) {
+      const other = dial(name, hub);
+      const said = await other.until(refused('waits for approval'));
+      const [waits] = await pendingRequests(client, name);
+      const request = waits?.metadata.name ?? '';
+      expect(said.phase === 'waiting' && said.message).toContain(`the request ${request} to join as ${name}`);
+      await expect(decideOn(runtime, client, name)).rejects.toThrow(
+        `atoll accept ${name} --request ${request}`,
+      );
+      expect(await pendingRequests(client, name)).toHaveLength(1);
+      await decideOn(runtime, client, name, { request });
+      await other.until(({ phase }) => phase === 'up');
+    }
+  });
+
   it('[S16] adds no request where ten wait', async () => {
     const token = await bootstrapToken();
     for (let count = 0; count < 12; count += 1) {
@@ -439,6 +586,26 @@ describe('a spoke that comes with a token for many', () => {
     }
     expect(await pendingRequests(client, 'edge')).toHaveLength(10);
     await expect(decideOn(runtime, client, 'edge')).rejects.toThrow('10 requests wait under the name edge');
+  });
+
+  it('is not let in by an approval of long ago, which may be of another machine’s time', async () => {
+    const day = 86_400_000;
+    const options = { namespace: 'default', lifetimeMs: 90 * day, names: ['*'], approved: false };
+    const token = await createBootstrapToken(runtime, client, options);
+    const { request } = await createSigningRequest(runtime, spokeSubject('edge'));
+    const enrolment = { spoke: 'edge', token, request, keyDigest: await requestKeyDigest(request) };
+    const in31Days = runtime.clock.now() + 31 * day;
+    const later: Runtime = { ...runtime, clock: { ...runtime.clock, now: () => in31Days } };
+    await decideEnrolment(runtime, client, enrolment);
+    expect(await decideEnrolment(later, client, enrolment)).toMatchObject({
+      message: expect.stringContaining('waits for approval'),
+    });
+    await decideOn(runtime, client, 'edge');
+    expect(await decideEnrolment(runtime, client, enrolment)).toEqual({ allowed: true });
+    expect(await decideEnrolment(later, client, enrolment)).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('is too old; at the hub: kubectl delete csr link-edge-'),
+    });
   });
 
   it('is not let in by the approval of another key under the name of its request', async () => {

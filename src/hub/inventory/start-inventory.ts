@@ -9,6 +9,7 @@ import { hasCode } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { type CredentialOptions, credentials as openCredentials } from '../credential/index.ts';
 import type { Fleet } from '../fleet.ts';
+import { recordLetGo } from '../join/index.ts';
 import { followTaintPolicies } from '../placement/taint-policies.ts';
 import { type ClusterProvider, createProvisioning } from '../provision/index.ts';
 import { gatewayRegistration } from './gateway-registration.ts';
@@ -187,8 +188,14 @@ export function startInventory(
     if (spoke.metadata.finalizers?.includes(DETACH_FINALIZER) !== true) return;
     await looking.release(spoke);
     if (isTakenAway(spoke)) await provisioning?.remove(spoke);
-    if (await setFinalizers(spoke, (finalizer) => finalizer !== DETACH_FINALIZER))
-      transitions.detached(spoke, spoke.spec.deletionPolicy === 'orphan' ? 'orphaned' : 'released');
+    const { name = '', namespace = '', uid } = spoke.metadata;
+    // One that never had the name gives nothing up.
+    const isOwner = known.ownerOf(name)?.metadata.uid === uid;
+    // Once the finalizer is gone the name is free, and may be another machine's at once.
+    if (isOwner) await recordLetGo(runtime, client, name);
+    const was = await setFinalizers(spoke, (finalizer) => finalizer !== DETACH_FINALIZER);
+    if (isOwner) looking.forget(name, namespace);
+    if (was) transitions.detached(spoke, spoke.spec.deletionPolicy === 'orphan' ? 'orphaned' : 'released');
   }
 
   /** Whether it was there to be changed. */

@@ -5,12 +5,13 @@ import { requestKeyDigest } from '../../kube/pki.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { certificateSigningRequests } from '../../kube/well-known.ts';
 import type { SpokeDecision } from '../../link/index.ts';
-import { formatTime } from '../../runtime/clock.ts';
+import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
 import { createSpokeCluster, spokeClusterNamed, spokeClustersNamed, tunnelCluster } from './acceptance.ts';
 import { type BootstrapToken, isBootstrapToken, mayBeNamed, readBootstrapToken } from './bootstrap-token.ts';
 import { consumeJoinToken } from './join-token.ts';
+import { certificatesFrom, RENEW_EXPIRED_FOR_MS } from './letting-go.ts';
 
 /** Who signs certificates of links. Approving its requests is a right of its own (`approve` on this name). */
 export const LINK_SIGNER = 'atoll.dev/spoke-link';
@@ -44,10 +45,15 @@ export async function decideEnrolment(
   if (!allowed) return false;
   if (!mayBeNamed(allowed, spoke))
     return refuse(`the token is for spokes named ${allowed.names.join(', ')}: choose another --name`);
-  const name = requestName(spoke, keyDigest);
+  const letGo = await certificatesFrom(client, spoke);
+  const name = requestName(spoke, keyDigest, letGo);
   const present = await readRequest(client, name);
-  if (present === undefined) return ask(runtime, client, enrolment, name, allowed);
-  return decided(present, keyDigest, spoke);
+  if (present === undefined)
+    return ask(runtime, client, enrolment, name, {
+      ...allowed,
+      approved: allowed.approved && letGo === undefined,
+    });
+  return decided(runtime, present, keyDigest, spoke);
 }
 
 async function ask(
@@ -74,7 +80,7 @@ async function ask(
   // have come to different namespaces, or replicas.
   const approved = accepted && isNew && (await isTheOnlyOne(client, spoke));
   runtime.log.info('a spoke asks to join', { spoke, request: name, token: token.id, approved });
-  if (!approved) return waiting(spoke);
+  if (!approved) return waiting(spoke, name);
   await decideRequest(runtime, client, name, 'Approved', `its token ${token.id} is approved`);
   return { allowed: true };
 }
@@ -83,18 +89,30 @@ async function isTheOnlyOne(client: Client, spoke: string): Promise<boolean> {
   return (await spokeClustersNamed(client, spoke)).length === 1;
 }
 
-async function decided(present: KubeObject, keyDigest: string, spoke: string): Promise<SpokeDecision> {
-  const conditions = listAt(present, 'status', 'conditions').map((item) => stringAt(item, 'type'));
+async function decided(
+  { clock }: Pick<Runtime, 'clock'>,
+  present: KubeObject,
+  keyDigest: string,
+  spoke: string,
+): Promise<SpokeDecision> {
+  const name = present.metadata.name ?? '';
+  const all = listAt(present, 'status', 'conditions');
+  const conditions = all.map((item) => stringAt(item, 'type'));
   if (conditions.includes('Denied') || conditions.includes('Failed'))
-    return refuse(`the hub denied the request ${present.metadata.name ?? ''}`);
-  if (!conditions.includes('Approved')) return waiting(spoke);
+    return refuse(`the hub denied the request ${name}`);
+  if (!conditions.includes('Approved')) return waiting(spoke, name);
+  const approved = all.find((item) => stringAt(item, 'type') === 'Approved');
+  // By then nobody knows any more whether the name was let go since.
+  const at = stringAt(approved, 'lastUpdateTime') ?? present.metadata.creationTimestamp;
+  if (clock.now() - (parseTime(at) ?? 0) > RENEW_EXPIRED_FOR_MS)
+    return refuse(`the approval of the request ${name} is too old; at the hub: kubectl delete csr ${name}`);
   const asked = Buffer.from(stringAt(present, 'spec', 'request') ?? '', 'base64').toString('utf8');
   // Whoever may make requests can take the name of one: what was approved is the key in it.
   if (
     stringAt(present, 'spec', 'signerName') !== LINK_SIGNER ||
     (await requestKeyDigest(asked)) !== keyDigest
   )
-    return refuse(`the request ${present.metadata.name ?? ''} at the hub is for another key`);
+    return refuse(`the request ${name} at the hub is for another key`);
   return { allowed: true };
 }
 
@@ -108,7 +126,16 @@ export async function linkRequests(client: Client): Promise<KubeObject[]> {
 
 /** Those of one spoke that nobody has decided on. */
 export async function pendingRequests(client: Client, spoke: string): Promise<KubeObject[]> {
-  return (await linkRequests(client)).filter((item) => isOf(item, spoke) && !isDecided(item));
+  return (await requestsOf(client, spoke)).pending;
+}
+
+/** Those of one spoke, by whether somebody has decided on them. */
+export async function requestsOf(
+  client: Client,
+  spoke: string,
+): Promise<{ readonly pending: KubeObject[]; readonly decided: KubeObject[] }> {
+  const own = (await linkRequests(client)).filter((item) => isOf(item, spoke));
+  return { pending: own.filter((item) => !isDecided(item)), decided: own.filter(isDecided) };
 }
 
 export async function decideRequest(
@@ -152,9 +179,10 @@ function signingRequestObject(name: string, spoke: string, request: string, toke
   };
 }
 
-/** Stands for the spoke and the key, so that an approval is of both. */
-function requestName(spoke: string, keyDigest: string): string {
-  const digest = createHash('sha256').update(`${spoke}\n${keyDigest}`).digest('hex');
+/** Stands for the spoke and the key, so that an approval is of both, and for when the name was let go, so that it ends then. */
+function requestName(spoke: string, keyDigest: string, letGo: number | undefined): string {
+  const of = letGo === undefined ? [spoke, keyDigest] : [spoke, keyDigest, letGo];
+  const digest = createHash('sha256').update(of.join('\n')).digest('hex');
   return `${prefixOf(spoke)}${digest.slice(0, 32)}`;
 }
 
@@ -171,8 +199,11 @@ function isDecided(request: KubeObject): boolean {
   return listAt(request, 'status', 'conditions').length > 0;
 }
 
-function waiting(spoke: string): SpokeDecision {
-  return refuse(`the request to join as ${spoke} waits for approval; at the hub: atoll accept ${spoke}`);
+/** With the name of the request, by which a person tells it from others under the name of the spoke. */
+function waiting(spoke: string, request: string): SpokeDecision {
+  return refuse(
+    `the request ${request} to join as ${spoke} waits for approval; at the hub: atoll accept ${spoke}`,
+  );
 }
 
 function refuse(message: string): SpokeDecision {

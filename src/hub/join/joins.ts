@@ -6,10 +6,12 @@ import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
+import type { Timer } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { admits, ageKey } from './acceptance.ts';
+import { dropOldRecords } from './letting-go.ts';
 
 /** On Secrets that `atoll join` made for a cluster of this name: others are never touched. */
 export const JOINED_LABEL = 'atoll.dev/joined';
@@ -22,6 +24,7 @@ export interface Joins {
 }
 
 const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
+const TIDY_MS = 3_600_000;
 
 /** Follows the SpokeClusters: who is no longer accepted, and whose credential goes with them (K18). */
 export function followJoins(runtime: Runtime, client: Client): Joins {
@@ -60,9 +63,23 @@ export function followJoins(runtime: Runtime, client: Client): Joins {
     }
   });
 
+  let tidying: Timer;
+  const tidyLater = (): void => {
+    tidying = runtime.clock.after(TIDY_MS, () => {
+      tidyLater();
+      dropOldRecords(runtime, client).catch((error: unknown) =>
+        runtime.log.warn('what is recorded of spokes that were let go long ago cannot be dropped', {
+          why: errorText(error),
+        }),
+      );
+    });
+  };
+  tidyLater();
+
   return {
     onRefused: (listener) => void listeners.push(listener),
     async stop(): Promise<void> {
+      tidying.cancel();
       clusters.stop();
       await credentials.stop();
     },

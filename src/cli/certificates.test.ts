@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { certificateIdentity, isSignedBy, type KeyPair } from '../kube/pki.ts';
+import { virtualRuntime } from '../runtime/index.ts';
+import { followCertificate, linkCertificates } from './certificates.ts';
+
+const DAY = 86_400_000;
+
+it('the certificate of a hub that runs is renewed long before it ends, whatever failed in between', async () => {
+  const runtime = virtualRuntime(1);
+  const { clock } = runtime;
+  const directory = mkdtempSync(join(tmpdir(), 'atoll-certificates-'));
+  try {
+    const read = (): ReturnType<typeof linkCertificates> => linkCertificates(runtime, directory, 'hub');
+    const { authority, server } = await read();
+    const renewed: KeyPair[] = [];
+    let tell: (pair: KeyPair) => void = () => {};
+    const first = new Promise<KeyPair>((resolve) => {
+      tell = resolve;
+    });
+    let fails = false;
+    const stop = followCertificate(
+      runtime,
+      server,
+      async () => {
+        if (fails) throw new Error('the disk is full');
+        return (await read()).server;
+      },
+      (pair) => {
+        renewed.push(pair);
+        tell(pair);
+      },
+    );
+    const ends = certificateIdentity(server.certificate).notAfter;
+    await clock.advance(ends - clock.now() - 62 * DAY);
+    expect(renewed).toEqual([]);
+    fails = true;
+    await clock.advance(10 * DAY);
+    expect(renewed).toEqual([]);
+    fails = false;
+    await clock.advance(DAY / 2);
+    const pair = await first;
+    expect(isSignedBy(pair.certificate, authority.certificate)).toBe(true);
+    expect(certificateIdentity(pair.certificate).notAfter).toBeGreaterThan(ends + 250 * DAY);
+    expect(clock.now()).toBeLessThan(ends - 45 * DAY);
+    stop();
+    await clock.advance(400 * DAY);
+    expect(renewed).toHaveLength(1);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
