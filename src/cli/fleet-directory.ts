@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** A process of the fleet on this machine, and the clusters that it serves. */
@@ -90,6 +90,13 @@ export function writeFleet(directory: FleetDirectory, fleet: FleetFile): void {
 /** Writes a file for its owner only, whole or not at all. */
 export function writePrivate(path: string, content: string): void {
   const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, content, { mode: 0o600, flush: true });
-  renameSync(draft, path);
+  // One that is there already may be readable, or a link made by, somebody else.
+  rmSync(draft, { force: true });
+  try {
+    writeFileSync(draft, content, { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }

@@ -200,7 +200,7 @@ program
     '--no-anonymous-auth',
     'refuse requests without credentials; by default they are system:anonymous, as in any Kubernetes',
   )
-  .option('--kubeconfig-out <file>', "where else to write the administrator's kubeconfig")
+  .option('--kubeconfig-out <file>', "a kubeconfig to add the administrator's to")
   .option('--log-level <level>', 'debug, info, warn or error', 'warn')
   .action(async (options) => {
     const started = keepYoungGenerationSmall();

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { contextKubeconfig } from '../kube/context-kubeconfig.ts';
 import {
   emptyKubeconfig,
@@ -7,6 +8,7 @@ import {
   mergeKubeconfigs,
   parseKubeconfig,
 } from '../kube/kubeconfig.ts';
+import { errorText } from '../runtime/log.ts';
 import type { ServerCertificates } from './certificates.ts';
 import { writePrivate } from './fleet-directory.ts';
 
@@ -28,7 +30,7 @@ export function writeMemberKubeconfig(
     })),
   );
   // JSON is YAML: a member need not load a YAML library for it.
-  writePrivate(path, `${JSON.stringify(config, null, 2)}\n`);
+  writePrivate(path, jsonText(config));
 }
 
 /**
@@ -41,6 +43,35 @@ export function mergeMemberKubeconfigs(paths: readonly string[], into: string): 
     if (existsSync(path)) merged = mergeKubeconfigs(merged, parseKubeconfig(readFileSync(path, 'utf8')));
   const first = merged.contexts[0]?.name ?? '';
   writePrivate(into, formatKubeconfig({ ...withHubContexts(merged, first), 'current-context': first }));
+}
+
+/**
+ * Writes a kubeconfig into a file of the user: entries of the same name are replaced, the others stay, and its context becomes the
+ * current one. Throws an Error and leaves the file alone where it holds something else.
+ */
+export function addToKubeconfig(path: string, config: Kubeconfig): void {
+  mkdirSync(dirname(path), { recursive: true });
+  // What a link leads to is written, not the link.
+  const file = existsSync(path) ? realpathSync(path) : path;
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  writePrivate(file, text.trim() === '' ? jsonText(config) : mergedText(path, text, config));
+}
+
+function mergedText(path: string, text: string, config: Kubeconfig): string {
+  let present: Kubeconfig;
+  try {
+    present = parseKubeconfig(text);
+  } catch (error) {
+    throw new Error(`${path} is left alone, as it is no kubeconfig: ${errorText(error)}`, { cause: error });
+  }
+  return formatKubeconfig({
+    ...mergeKubeconfigs(present, config),
+    'current-context': config['current-context'],
+  });
+}
+
+function jsonText(config: Kubeconfig): string {
+  return `${JSON.stringify(config, null, 2)}\n`;
 }
 
 /** Adds `<spoke>@<hub>` for every other context. */
