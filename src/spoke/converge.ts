@@ -21,7 +21,7 @@ import { type Held, type LocalState, noteReturned, standsBy } from './held.ts';
 import type { Holdings } from './holdings.ts';
 import { marked, originOf } from './marks.ts';
 import type { SpokeMemory } from './memory.ts';
-import { type PruneOptions, prune } from './prune.ts';
+import { type PruneOptions, prune, unnotedUid } from './prune.ts';
 import { clearForReplacement } from './replace.ts';
 import { replicasOf, retentionOf } from './retention.ts';
 import type { Rules } from './rules.ts';
@@ -437,6 +437,13 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     };
   }
 
+  async function noteUnnoted(current: Held, key: string): Promise<void> {
+    const claimed = current.owned.get(key);
+    if (claimed?.uid !== '' || claimed.finished !== undefined) return;
+    const uid = await unnotedUid(pruning(current), claimed);
+    if (uid !== undefined) current.owned.set(key, { ...claimed, uid });
+  }
+
   async function removeOrdered(current: Held): Promise<void> {
     const removed = new Set(current.removed.map(refKey));
     const open = current.accepted.tombstones.filter((tombstone) => !removed.has(refKey(tombstone.ref)));
@@ -444,6 +451,9 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const { name, owned } = current;
     await Promise.allSettled(open.map(({ ref }) => turns.get(refKey(ref))));
     const keys = open.map(({ ref }) => refKey(ref)).filter((key) => owned.has(key));
+    // Whoever takes over what it made knows it by its UID.
+    await Promise.all(keys.map((key) => noteUnnoted(current, key)));
+    if (holdings.get(name) !== current) return;
     const handed = new Map(await holdings.handOver(current, keys));
     if (clock.monotonic() < current.acceptedAt + RELEASE_GRACE_MS)
       for (const key of keys) if (!handed.has(key)) handed.set(key, 'another dispatch may want it');

@@ -8,7 +8,7 @@ import { configMaps, namespaces, pods } from '../kube/well-known.ts';
 import { type VirtualRuntime, virtualRuntime } from '../runtime/runtime.ts';
 import { type Applied, type ApplyRequest, applyOwned } from './apply.ts';
 import { fingerprintOf, wholeFingerprintOf } from './fingerprint.ts';
-import { type Pruned, prune } from './prune.ts';
+import { type Pruned, prune, unnotedUid } from './prune.ts';
 
 let runtime: VirtualRuntime;
 let server: ApiServer;
@@ -66,6 +66,15 @@ describe('pruning', () => {
     await make({ [DISPATCH_LABEL]: 'd' });
     expect((await pruneNow(new Map())).done).toEqual([ref]);
     expect(await isThere()).toBe(true);
+  });
+
+  it('finds the UID that was not noted of what it made, for whoever takes it over', async () => {
+    const uidOf = (dispatch: string): Promise<string | undefined> =>
+      run(unnotedUid({ client, clock: runtime.clock, dispatch }, { ref, uid: '' }));
+    expect(await uidOf('d')).toBeUndefined();
+    const uid = await make({ [DISPATCH_LABEL]: 'd' });
+    expect(await uidOf('d')).toBe(uid);
+    expect(await uidOf('another')).toBeUndefined();
   });
 
   it('deletes what it made anew and could not note before it stopped, but no copy of it', async () => {

@@ -178,6 +178,20 @@ async function removeOnce(
   return { ref, message: holdingText(left), word: 'WaitingForRemoval' };
 }
 
+/** The UID of an object that a spoke made and stopped before it noted that; undefined where there is none. */
+export async function unnotedUid(
+  { client, clock, dispatch }: Pick<PruneOptions, 'client' | 'clock' | 'dispatch'>,
+  claimed: OwnedObject,
+): Promise<string | undefined> {
+  try {
+    const { live } = await within(clock, DEADLINE_MS, (signal) => find(client, claimed.ref, signal));
+    return isMade(live, claimed, dispatch) ? live.metadata.uid : undefined;
+  } catch (error) {
+    if (hasCode(error, 404)) return undefined;
+    throw error;
+  }
+}
+
 /** Whether somebody else lives in a namespace, or what it waits for until that is known. */
 async function inhabitedBy(
   { client, dispatch, patient, ownerOf = byMark }: PruneOptions,
