@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -41,6 +41,32 @@ describe('files of an API server', () => {
     const { read, close } = apiServerFiles(log, { auditLogPath: join(directory, 'none', 'audit.log') });
     read.audit?.({ auditID: 'a' } as AuditEvent);
     await close();
+  });
+
+  it('[V69] are written again once they can be', async () => {
+    const told: string[] = [];
+    const telling = {
+      ...log,
+      error: (message: string) => void told.push(message),
+      warn: (message: string) => void told.push(message),
+    };
+    const auditLogPath = join(directory, 'later', 'audit.log');
+    const { read, close } = apiServerFiles(telling, { auditLogPath });
+    read.audit?.({ auditID: 'a' } as AuditEvent);
+    await expect.poll(() => told.length).toBe(2);
+    mkdirSync(join(directory, 'later'));
+    read.audit?.({ auditID: 'b' } as AuditEvent);
+    read.audit?.({ auditID: 'c' } as AuditEvent);
+    await close();
+    expect(readFileSync(auditLogPath, 'utf8').trim().split('\n')).toEqual([
+      '{"auditID":"b"}',
+      '{"auditID":"c"}',
+    ]);
+    expect(told.toSorted()).toEqual([
+      'events are missing in the audit log',
+      'the audit log cannot be written',
+      'the audit log is written again',
+    ]);
   });
 
   it('[V52] are credentials for webhooks, with the files that they name', () => {

@@ -1,4 +1,4 @@
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream, readFileSync, type WriteStream } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type ApiServerOptions, type AuditSink, parseAuditPolicy } from '../apiserver/index.ts';
 import { type Kubeconfig, type KubeconfigUser, parseKubeconfig } from '../kube/kubeconfig.ts';
@@ -123,23 +123,44 @@ function auditFile(log: Logger, path: string): { sink: AuditSink; close(): Promi
       sink: (event) => process.stdout.write(`${JSON.stringify(event)}\n`),
       close: () => Promise.resolve(),
     };
-  const stream = createWriteStream(path, { flags: 'a', mode: 0o600 });
   let dropped = 0;
+  let failing = false;
+  let closed = false;
   // A full disk must not stop the API.
-  stream.on('error', (error) =>
-    log.error('the audit log cannot be written', { path, error: errorText(error) }),
-  );
+  function open(): WriteStream {
+    const opened = createWriteStream(path, { flags: 'a', mode: 0o600 });
+    opened.on('error', (error) => {
+      if (!failing) log.error('the audit log cannot be written', { path, error: errorText(error) });
+      failing = true;
+    });
+    return opened;
+  }
+  let stream = open();
+  function drop(): void {
+    if (dropped === 0) log.error('events are missing in the audit log', { path });
+    dropped += 1;
+  }
   return {
     sink(event) {
+      // Nor is it full for ever. What was written last may have been cut off in the middle of its line.
+      const again = stream.destroyed && !closed;
+      if (again) stream = open();
       if (stream.destroyed || stream.writableLength > MAX_WAITING_BYTES) {
-        if (dropped === 0) log.error('events are missing in the audit log', { path });
-        dropped += 1;
+        drop();
         return;
       }
-      stream.write(`${JSON.stringify(event)}\n`);
+      stream.write(`${again ? '\n' : ''}${JSON.stringify(event)}\n`, (error) => {
+        if (error) drop();
+        else if ((failing || dropped > 0) && stream.writableLength === 0) {
+          log.warn('the audit log is written again', { path, missing: dropped });
+          failing = false;
+          dropped = 0;
+        }
+      });
     },
     close: () =>
       new Promise((resolve) => {
+        closed = true;
         if (stream.destroyed) resolve();
         else stream.end(() => resolve()).once('error', () => resolve());
       }),

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { certificateIdentity, isSignedBy, type KeyPair } from '../kube/pki.ts';
 import { virtualRuntime } from '../runtime/index.ts';
-import { followCertificate, linkCertificates } from './certificates.ts';
+import {
+  followCertificate,
+  frontProxyCertificates,
+  linkCertificates,
+  serverCertificates,
+} from './certificates.ts';
 
 const DAY = 86_400_000;
 
@@ -48,6 +53,30 @@ it('the certificate of a hub that runs is renewed long before it ends, whatever 
     stop();
     await clock.advance(400 * DAY);
     expect(renewed).toHaveLength(1);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+it('what an authority has signed is made anew when the authority is', async () => {
+  const runtime = virtualRuntime(1);
+  const directory = mkdtempSync(join(tmpdir(), 'atoll-certificates-'));
+  try {
+    const before = await serverCertificates(runtime, directory, 'atoll');
+    const proxyBefore = await frontProxyCertificates(runtime, directory);
+    expect(await serverCertificates(runtime, directory, 'atoll')).toEqual(before);
+    expect(await frontProxyCertificates(runtime, directory)).toEqual(proxyBefore);
+    for (const name of ['ca', 'front-proxy-ca'])
+      for (const part of ['crt', 'key']) rmSync(join(directory, `${name}.${part}`));
+    const { authority, server, admin } = await serverCertificates(runtime, directory, 'atoll');
+    const proxy = await frontProxyCertificates(runtime, directory);
+    expect(authority.certificate).not.toBe(before.authority.certificate);
+    for (const [{ certificate }, by] of [
+      [server, authority.certificate],
+      [admin, authority.certificate],
+      [proxy.client, proxy.authority],
+    ] as const)
+      expect(isSignedBy(certificate, by)).toBe(true);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -40,23 +40,25 @@ export async function serverCertificates(
   const known = ['127.0.0.1', '::1', 'localhost', name].includes(host);
   // A certificate for each host, so that one that was made for another is not taken for this one.
   const file = known ? 'server' : `server-${host.replace(/[^A-Za-z0-9.-]/g, '_')}`;
-  const server = await certificateIn(runtime, directory, file, () =>
+  // The authority may be a new one: what another has signed is of no more use.
+  const isOurs = (certificate: string): boolean => isSignedBy(certificate, authority.certificate);
+  const makeServer = (): Promise<KeyPair> =>
     issueCertificate(runtime, authority, {
       commonName: name,
       dnsNames: ['localhost', name, ...(known || isIP(host) !== 0 ? [] : [host])],
       ipAddresses: ['127.0.0.1', '::1', ...(known || isIP(host) === 0 ? [] : [host])],
       usage: 'server',
       lifetimeMs: LIFETIME_MS,
-    }),
-  );
-  const admin = await certificateIn(runtime, directory, 'admin', () =>
+    });
+  const server = await certificateIn(runtime, directory, file, makeServer, isOurs);
+  const makeAdmin = (): Promise<KeyPair> =>
     issueCertificate(runtime, authority, {
       commonName: 'admin',
       organizations: ['system:masters'],
       usage: 'client',
       lifetimeMs: LIFETIME_MS,
-    }),
-  );
+    });
+  const admin = await certificateIn(runtime, directory, 'admin', makeAdmin, isOurs);
   return { authority, server, admin };
 }
 
@@ -145,12 +147,14 @@ export async function frontProxyCertificates(
   directory: string,
 ): Promise<{ authority: string; client: KeyPair }> {
   const authority = await authorityIn(runtime, directory, 'front-proxy-ca', 'atoll front proxy');
-  const client = await certificateIn(runtime, directory, 'front-proxy-client', () =>
+  const make = (): Promise<KeyPair> =>
     issueCertificate(runtime, authority, {
       commonName: FRONT_PROXY_NAME,
       usage: 'client',
       lifetimeMs: LIFETIME_MS,
-    }),
+    });
+  const client = await certificateIn(runtime, directory, 'front-proxy-client', make, (certificate) =>
+    isSignedBy(certificate, authority.certificate),
   );
   return { authority: authority.certificate, client };
 }

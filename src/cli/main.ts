@@ -213,6 +213,13 @@ program
   .option('--dir <directory>', 'write programs there that run on this Node')
   .action(async (options) => (await import('./commands/envtest.ts')).printEnvtest(options.dir));
 
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // Whoever reads it has seen enough, such as `head`.
+  if (error.code === 'EPIPE') process.exit();
+  process.stderr.write(`atoll: the output cannot be written: ${errorText(error)}\n`);
+  process.exit(1);
+});
+
 try {
   if (!(await standIn())) await program.parseAsync();
 } catch (error) {

@@ -14,7 +14,7 @@ import type { Client } from '../kube/client.ts';
 import { prefixedHandler } from '../kube/exchange.ts';
 import { createClient } from '../kube/rest-client.ts';
 import { handlerUpgrader } from '../kube/wire/index.ts';
-import { errorText } from '../runtime/log.ts';
+import { errorText, type Logger } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { GraphSettings } from '../spoke/graphs/index.ts';
 import { hubDoor } from '../spoke/hub-door.ts';
@@ -83,7 +83,7 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
     disableAdmissionPlugins: ['ServiceAccount'],
     spaces: (path) => engines.get(options.name)?.access()?.spaces(path),
     simulatedMetrics: options.simulate,
-    ...(options.auditFile === undefined ? {} : { audit: auditLog(options.auditFile) }),
+    ...(options.auditFile === undefined ? {} : { audit: auditLog(log, options.auditFile) }),
   });
   const engines = new Map<string, Engine>();
   const hubs = hubsOf(options.joinFile);
@@ -220,14 +220,17 @@ function portProblem(error: unknown, port: number): unknown {
 }
 
 /** Writes by anyone but the engine itself, one JSON line each. */
-function auditLog(path: string): (event: AuditEvent) => void {
+function auditLog(log: Logger, path: string): (event: AuditEvent) => void {
+  let failing = false;
   return (event) => {
     if (event.user.username === ENGINE_USER.name || ['get', 'list', 'watch'].includes(event.verb)) return;
     try {
       appendFileSync(path, `${JSON.stringify(event)}\n`, { mode: 0o600 });
+      failing = false;
     } catch (error) {
       // A full disk must not stop the API; the process log says so.
-      process.stderr.write(`audit log ${path}: ${errorText(error)}\n`);
+      if (!failing) log.error('events are missing in the audit log', { path, error: errorText(error) });
+      failing = true;
     }
   };
 }

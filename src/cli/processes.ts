@@ -77,15 +77,24 @@ export async function stopMember(
 ): Promise<'stopped' | 'killed' | 'absent'> {
   const pid = runningPid(directory, member);
   if (pid === undefined) return 'absent';
-  process.kill(pid, 'SIGTERM');
+  signalTo(pid, 'SIGTERM');
   const deadline = clock.monotonic() + STOP_TIMEOUT_MS;
   while (clock.monotonic() < deadline) {
     if (!isAlive(pid)) return 'stopped';
     await sleep(clock, 25);
   }
-  process.kill(pid, 'SIGKILL');
+  signalTo(pid, 'SIGKILL');
   while (isAlive(pid)) await sleep(clock, 25);
   return 'killed';
+}
+
+/** One that has just ended needs none. */
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** The last lines of a member's log, for messages about members that did not come up. */

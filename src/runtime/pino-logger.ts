@@ -3,8 +3,14 @@ import type { LogFields, Logger } from './log.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
+/** Of lines that cannot be written at the moment; more are dropped. */
+const MAX_WAITING_CHARACTERS = 256 * 1024;
+
 /** JSON lines on standard output. Field names that could hold secrets are masked whatever their depth one level down. */
 export function pinoLogger(level: LogLevel, base: LogFields = {}): Logger {
+  const output = pino.destination({ fd: 1, sync: true, maxLength: MAX_WAITING_CHARACTERS });
+  // A disk that is full, or a reader that has gone, costs lines of the log and not the process: nobody could be told of it either.
+  output.on('error', () => {});
   const root = pino(
     {
       level,
@@ -21,7 +27,7 @@ export function pinoLogger(level: LogLevel, base: LogFields = {}): Logger {
         '*.privateKey',
       ],
     },
-    pino.destination({ fd: 1, sync: true }),
+    output,
   );
   return wrap(root as unknown as Logged);
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Response } from '../../kube/exchange.ts';
 import type { OutboundRequest, OutboundTarget } from '../outbound/index.ts';
 import { type Fixture, startServer } from '../server.fixture.ts';
+import { userHeaders } from './front-proxy.ts';
 import { FRONT_PROXY_NAME } from './index.ts';
 
 const SERVICES = '/apis/apiregistration.k8s.io/v1/apiservices';
@@ -95,6 +96,32 @@ describe('an extension API server', () => {
     expect((await get('/openapi/v3')).body.paths).not.toHaveProperty('apis/metrics.example.com/v1');
     expect((await get(PATH)).status).toBe(404);
     expect((await get('/apis')).body.groups.at(-1).name).not.toBe('metrics.example.com');
+  });
+
+  it('[V67] is asked for nothing but what was authorized, however a path is written', async () => {
+    const { get, post, calls } = await start(() => json(200, RESOURCES));
+    await post(SERVICES, apiService());
+    calls.splice(0);
+    const mine = `${PATH}/namespaces/mine/nodes`;
+    for (const path of [
+      `${mine}/../../other/nodes/a`,
+      `${mine}/%2e%2E/../other`,
+      `${mine}\\..\\..\\other`,
+      `${mine}/.\t./x`,
+      `${mine}?a#&fieldSelector=metadata.name=b`,
+    ])
+      expect((await get(path)).status, path).toBe(400);
+    expect(calls).toEqual([]);
+    expect((await get(`${mine}/a.b?labelSelector=a%3D..`)).status).toBe(200);
+  });
+
+  it('[V67] learns names of users in UTF-8', () => {
+    expect(userHeaders({ name: 'Zoë', groups: ['日本'] })).toEqual([
+      'x-remote-user',
+      Buffer.from('Zoë').toString('latin1'),
+      'x-remote-group',
+      Buffer.from('日本').toString('latin1'),
+    ]);
   });
 
   it('[V67] learns the user from the front proxy, and never a credential', async () => {

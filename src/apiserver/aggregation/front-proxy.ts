@@ -1,10 +1,11 @@
 import type { Request, Response } from '../../kube/exchange.ts';
 import type { KeyPair } from '../../kube/pki.ts';
-import { failure, StatusError } from '../../kube/status-error.ts';
+import { badRequest, failure, StatusError } from '../../kube/status-error.ts';
 import { errorText } from '../../runtime/index.ts';
 import type { ResolveService } from '../admission/index.ts';
 import type { UserInfo } from '../auth/index.ts';
 import type { Outbound, OutboundTarget } from '../outbound/index.ts';
+import { isPlainPath } from '../request/index.ts';
 import { ROOT_CLUSTER } from '../server-options.ts';
 import { forwardedHeaders } from '../space.ts';
 import type { RemoteService } from './remote-service.ts';
@@ -60,6 +61,9 @@ export function remoteAsker({ outbound, resolveService, frontProxy }: RemoteHand
   }
 
   return async (remote, request, user) => {
+    // It was authorized for what it says as it stands; on its way it would come to mean something else.
+    if (!isPlainPath(request.path))
+      throw badRequest(`${JSON.stringify(request.path)} is no path of an API: . and .. lead elsewhere`);
     let response: Response;
     try {
       response = await outbound.send(targetOf(remote, request.path), {
@@ -98,13 +102,18 @@ async function drop(response: Response): Promise<void> {
 /** Names and values in turn; each group is a header of its own. */
 export function userHeaders({ name, uid, groups, extra = {} }: UserInfo): string[] {
   return [
-    ...['x-remote-user', name],
-    ...(uid === undefined ? [] : ['x-remote-uid', uid]),
-    ...groups.flatMap((group) => ['x-remote-group', group]),
+    ...['x-remote-user', headerText(name)],
+    ...(uid === undefined ? [] : ['x-remote-uid', headerText(uid)]),
+    ...groups.flatMap((group) => ['x-remote-group', headerText(group)]),
     ...Object.entries(extra).flatMap(([key, values]) =>
-      values.flatMap((value) => [`x-remote-extra-${headerKey(key)}`, value]),
+      values.flatMap((value) => [`x-remote-extra-${headerKey(key)}`, headerText(value)]),
     ),
   ];
+}
+
+/** A header is sent character by character as bytes: so that these are UTF-8, as servers in Go have it. */
+function headerText(text: string): string {
+  return Buffer.from(text).toString('latin1');
 }
 
 /** A key of an extra as part of a header's name: what may not be there is percent-encoded. */

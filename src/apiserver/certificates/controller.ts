@@ -92,7 +92,7 @@ export function startCertificateController(
       reason: 'AutoApproved',
       message: 'The requester may have client certificates of kubelets.',
     };
-    await actions.change(key, (object) => withCondition(object, condition), 'approval');
+    await actions.change(key, (object) => withCondition(object, request, condition), 'approval');
   }
 
   async function sign(key: string, request: KubeObject, by: KeyPair): Promise<void> {
@@ -133,11 +133,17 @@ export function startCertificateController(
         reason: 'SignerValidationFailure',
         message: error.message,
       };
-      await actions.change(key, (object) => withCondition(object, condition), 'status');
+      await actions.change(key, (object) => withCondition(object, request, condition), 'status');
     }
   }
 
-  function withCondition(object: KubeObject, condition: JsonObject): KubeObject | undefined {
+  /** `judged` is the request that the condition is about: another one may have its name by now. */
+  function withCondition(
+    object: KubeObject,
+    judged: KubeObject,
+    condition: JsonObject,
+  ): KubeObject | undefined {
+    if (object.metadata.uid !== judged.metadata.uid) return undefined;
     const type = String(condition.type) as 'Approved' | 'Failed';
     if (conditionOf(object, type) || (type === 'Approved' && !isPending(object))) return undefined;
     const status = isObject(object.status) ? object.status : {};

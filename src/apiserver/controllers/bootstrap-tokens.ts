@@ -40,10 +40,11 @@ export function startBootstrapTokens(
   });
 
   async function expire(key: string): Promise<void> {
-    const secret = store.get(key)?.object;
-    const token = secret && bootstrapTokenOf(secret);
+    const record = store.get(key);
+    const token = record && bootstrapTokenOf(record.object);
     if (!token || !isExpired(token, clock.now())) return;
-    await actions.delete(key, secret.metadata.uid ?? '', 'Background');
+    // Somebody may be prolonging it at this moment.
+    await actions.delete(key, record.object.metadata.uid ?? '', 'Background', record.revision);
   }
 
   async function sign(key: string): Promise<void> {

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Request, Response } from '../../kube/exchange.ts';
 import { certificateIdentity, createCertificateAuthority, issueCertificate } from '../../kube/pki.ts';
 import { failure } from '../../kube/status-error.ts';
-import { systemRuntime } from '../../runtime/index.ts';
+import { type Runtime, systemRuntime } from '../../runtime/index.ts';
 import { authenticate, clientCertificateAuthenticator } from '../auth/index.ts';
 import { type Connection, type HttpsServer, serveHttps } from './index.ts';
 
@@ -376,6 +376,55 @@ describe('serveHttps', () => {
     expect(produced).toBeLessThan(40);
     stream.resume();
     expect(await reset).not.toBe(0);
+  });
+
+  it('closes a connection that has answers but whose next request never comes whole, also one that is refused an upgrade', async () => {
+    const timers: { ms: number; ring: () => void; cancelled: boolean }[] = [];
+    const clock: Runtime['clock'] = {
+      ...runtime.clock,
+      after(ms, ring) {
+        const timer = { ms, ring, cancelled: false };
+        timers.push(timer);
+        return {
+          cancel: () => {
+            timer.cancelled = true;
+          },
+        };
+      },
+    };
+    const server = await serveHttps(
+      { ...runtime, clock },
+      {
+        port: 0,
+        certificate: serving.certificate,
+        key: serving.key,
+        clientCa: clientCa.certificate,
+        handle: async () => ({ status: 200, headers: {}, body: Buffer.from('ok') }),
+      },
+    );
+    cleanups.push(() => server.close(0));
+    const socket = await rawTls(server);
+    const answered = new Promise((resolve) => socket.once('data', resolve));
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await answered;
+    const pending = () => timers.filter(({ cancelled, ms }) => !cancelled && ms >= 30_000);
+    await expect.poll(() => pending().length).toBe(1);
+    socket.write('GET / HT');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    for (const { ring } of pending()) ring();
+    await closed;
+
+    // It stays half open: the client does not end its side.
+    const stubborn = await rawTls(server);
+    stubborn.allowHalfOpen = true;
+    const gone = new Promise((resolve) => stubborn.once('close', resolve));
+    stubborn.on('data', () => {});
+    stubborn.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    stubborn.once('end', () => {
+      const chatter = setInterval(() => stubborn.write('x'), 5);
+      stubborn.once('close', () => clearInterval(chatter));
+    });
+    await gone;
   });
 
   it('survives what is no HTTP', async () => {

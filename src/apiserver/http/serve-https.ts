@@ -13,7 +13,7 @@ import {
   MAX_HEADER_BYTES,
   openSession,
 } from '../../kube/wire/index.ts';
-import { errorText, type Runtime } from '../../runtime/index.ts';
+import { errorText, type Runtime, type Timer } from '../../runtime/index.ts';
 import { isUpgrade } from './upgrade-asked.ts';
 
 export interface HttpsOptions extends Http2SessionOptions {
@@ -41,6 +41,9 @@ export interface HttpsServer {
 
 /** A connection that has not sent a first request by then is closed. */
 const FIRST_REQUEST_MS = 30_000;
+/** The same between requests over HTTP/1.1, however busily the head of the next one trickles in. Silent ones are closed before. */
+const NEXT_REQUEST_MS = 120_000;
+const KEEP_ALIVE_MS = 90_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /**
@@ -55,7 +58,10 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
   let closing = false;
 
   /** HTTP/1.1 sockets with what is under way on them, so that idle ones can be closed at once. */
-  const http1Sockets = new Map<Socket, { requests: number; onRequest: () => void }>();
+  const http1Sockets = new Map<
+    Socket,
+    { requests: number; awaitRequest: (withinMs: number | undefined) => void }
+  >();
   let http1: Promise<Http1Server> | undefined;
 
   /** Made for the first client of the kind: HTTP/1.1 takes memory. */
@@ -70,12 +76,12 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
     const { upgradeWire } = await import('./upgrade.ts');
     const made = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
-      keepAliveTimeout: 90_000,
+      keepAliveTimeout: KEEP_ALIVE_MS,
       shouldUpgradeCallback: isUpgrade,
     });
     made.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       const connection = connections.get(socket) ?? {};
-      http1Sockets.get(request.socket)?.onRequest();
+      http1Sockets.get(request.socket)?.awaitRequest(undefined);
       http1Sockets.delete(request.socket);
       void exchanges.serve(upgradeWire(request, socket, head), (asked) => options.handle(asked, connection));
     });
@@ -85,10 +91,12 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
       const state = http1Sockets.get(socket);
       if (state !== undefined) {
         state.requests += 1;
-        state.onRequest();
+        state.awaitRequest(undefined);
         response.once('close', () => {
           state.requests -= 1;
-          if (closing && state.requests === 0) socket.end();
+          if (state.requests > 0) return;
+          if (closing) socket.end();
+          else state.awaitRequest(NEXT_REQUEST_MS);
         });
       }
       if (closing) response.setHeader('connection', 'close');
@@ -132,8 +140,16 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
     socket.on('error', (error) => runtime.log.debug('a connection failed', { error: errorText(error) }));
     const connection = connectionOf(socket);
     connections.set(socket, connection);
-    const idle = runtime.clock.after(FIRST_REQUEST_MS, () => socket.destroy());
-    socket.once('close', () => idle.cancel());
+    let idle: Timer | undefined;
+    const awaitRequest = (withinMs: number | undefined): void => {
+      idle?.cancel();
+      idle =
+        withinMs === undefined || socket.destroyed
+          ? undefined
+          : runtime.clock.after(withinMs, () => socket.destroy());
+    };
+    awaitRequest(FIRST_REQUEST_MS);
+    socket.once('close', () => awaitRequest(undefined));
     if (socket.alpnProtocol === 'h2') {
       const session = openSession(
         runtime,
@@ -142,11 +158,11 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
         (request) => options.handle(request, connection),
         options,
       );
-      session.once('stream', () => idle.cancel());
+      session.once('stream', () => awaitRequest(undefined));
       sessions.set(session, socket);
       session.once('close', () => sessions.delete(session));
     } else {
-      http1Sockets.set(socket, { requests: 0, onRequest: () => idle.cancel() });
+      http1Sockets.set(socket, { requests: 0, awaitRequest });
       socket.once('close', () => http1Sockets.delete(socket));
       overHttp1(socket).catch((error: unknown) => {
         runtime.log.error('HTTP/1.1 cannot be served', { error: errorText(error) });

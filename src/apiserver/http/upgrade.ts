@@ -8,7 +8,8 @@ export function upgradeWire(request: IncomingMessage, socket: Duplex, head: Uint
   response.shouldKeepAlive = false;
   // It is written to a socket, whatever the type of the event says; `close` of that is `close` of the response.
   response.assignSocket(request.socket);
-  response.once('finish', () => socket.end());
+  // Nobody waits for the client's end: one that never comes would hold the connection for ever.
+  response.once('finish', () => request.socket.destroySoon());
   // Read by whoever takes over; until then a failure of the connection must not end the process.
   socket.on('error', () => {});
   return {

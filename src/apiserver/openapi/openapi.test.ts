@@ -294,6 +294,7 @@ describe('OpenAPI v2', () => {
     );
     expect(binary?.headers.etag).not.toBe(plain?.headers.etag);
     expect(respond('/openapi/v2', PROTOBUF, binary!.headers.etag)?.status).toBe(304);
+    expect(respond('/openapi/v2', 'constructor')?.status).toBe(406);
     expect(respond('/openapi/v2', PROTOBUF)?.body).toEqual(binary?.body);
     expect(respond('/openapi/v2', 'text/html')?.status).toBe(406);
   });

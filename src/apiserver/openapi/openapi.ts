@@ -95,7 +95,7 @@ export function createOpenApi(
   };
 
   function respondV2(accept: string | undefined, ifNoneMatch: string | undefined): Response {
-    const range = mediaRanges(accept).find((item) => V2_FORMS[item.type] !== undefined);
+    const range = mediaRanges(accept).find(({ type }) => Object.hasOwn(V2_FORMS, type));
     const form = range && V2_FORMS[range.type];
     if (!range || !form) return notAcceptable();
     const all = createHash('sha512').update(form);

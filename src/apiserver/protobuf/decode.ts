@@ -1,6 +1,6 @@
 import { formatMicroTime, formatTime } from '../../runtime/clock.ts';
+import { parseJsonBody } from '../../schema/decode.ts';
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
-import { parseJson } from '../../schema/json-text.ts';
 import {
   EMIT_EMPTY,
   INLINE,
@@ -23,6 +23,10 @@ const MAX_DEPTH = 100;
  * known.
  */
 export function decodeProtobuf(body: Uint8Array): JsonObject {
+  return decodeEnvelope(body, 0);
+}
+
+function decodeEnvelope(body: Uint8Array, depth: number): JsonObject {
   if (!hasMagic(body)) throw new ProtobufError('it does not begin with the magic bytes of Kubernetes');
   let apiVersion = '';
   let kind = '';
@@ -48,7 +52,7 @@ export function decodeProtobuf(body: Uint8Array): JsonObject {
     throw new ProtobufError(
       `the kind ${JSON.stringify(kind)} of ${JSON.stringify(apiVersion)} has no known protobuf form; send it as application/json`,
     );
-  return { apiVersion, kind, ...(decodeMessage(table, message, raw, 0) as JsonObject) };
+  return { apiVersion, kind, ...(decodeMessage(table, message, raw, depth) as JsonObject) };
 }
 
 function hasMagic(bytes: Uint8Array): boolean {
@@ -86,9 +90,10 @@ function readField(
   const [, name, type, flags] = field;
   if (type === 'map') {
     const [key, value] = readEntry(table, field, reader.bytes(), depth);
+    // As in JSON: JavaScript objects cannot hold it safely.
+    if (key === '__proto__') throw new ProtobufError('the key "__proto__" is not allowed');
     const map = (out[name] ?? {}) as JsonObject;
-    // A plain property, whatever its name: `__proto__` must not reach the prototype.
-    Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
+    map[key] = value;
     out[name] = map;
     return;
   }
@@ -188,9 +193,18 @@ function decodeSpecial(
   depth: number,
 ): JsonValue {
   const fields = readAll(bytes);
-  const number = (field: number): bigint =>
-    BigInt.asIntN(64, (fields.get(field)?.at(-1) as bigint | undefined) ?? 0n);
-  const blob = (field: number): Uint8Array | undefined => fields.get(field)?.at(-1) as Uint8Array | undefined;
+  const number = (field: number): bigint => {
+    const value = fields.get(field)?.at(-1) ?? 0n;
+    if (typeof value !== 'bigint') throw new ProtobufError(`field ${field} is no number`);
+    return BigInt.asIntN(64, value);
+  };
+  const bytesOf = (field: number, value: bigint | Uint8Array): Uint8Array => {
+    if (typeof value === 'bigint') throw new ProtobufError(`field ${field} is a number`);
+    return value;
+  };
+  const blobs = (field: number): Uint8Array[] | undefined =>
+    fields.get(field)?.map((value) => bytesOf(field, value));
+  const blob = (field: number): Uint8Array | undefined => blobs(field)?.at(-1);
   const nested = (field: number, value: Uint8Array): JsonValue => {
     const type = table.messages[index]?.find((item) => item[0] === field)?.[2];
     return typeof type === 'number' ? decodeMessage(table, type, value, depth + 1) : text(value);
@@ -201,11 +215,11 @@ function decodeSpecial(
     case 'int-or-string':
       return number(1) === 1n ? text(blob(3) ?? new Uint8Array()) : Number(BigInt.asIntN(32, number(2)));
     case 'time':
-      return bytes.byteLength === 0 ? null : formatTime(Number(number(1)) * 1000);
+      return bytes.byteLength === 0 ? null : formatTime(milliseconds(number(1)));
     case 'micro-time': {
       if (bytes.byteLength === 0) return null;
       const micros = Math.floor(Number(number(2)) / 1000);
-      return formatMicroTime(Number(number(1)) * 1000).replace(
+      return formatMicroTime(milliseconds(number(1))).replace(
         /\.\d{6}Z$/,
         `.${String(micros).padStart(6, '0')}Z`,
       );
@@ -215,30 +229,45 @@ function decodeSpecial(
     case 'raw-json': {
       const raw = blob(1);
       if (raw === undefined || raw.byteLength === 0) return null;
-      return hasMagic(raw) ? decodeProtobuf(raw) : parseJson(text(raw));
+      return hasMagic(raw) ? decodeEnvelope(raw, depth + 1) : jsonOf(raw);
     }
     case 'array':
-      return (fields.get(1) ?? []).map((item) => nested(1, item as Uint8Array));
+      return (blobs(1) ?? []).map((item) => nested(1, item));
     case 'schema-or-bool': {
       const schema = blob(2);
       return schema === undefined ? number(1) !== 0n : nested(2, schema);
     }
     case 'schema-or-array': {
-      const list = fields.get(2);
+      const list = blobs(2);
       const schema = blob(1);
       return list !== undefined
-        ? list.map((item) => nested(2, item as Uint8Array))
+        ? list.map((item) => nested(2, item))
         : schema === undefined
           ? null
           : nested(1, schema);
     }
     case 'schema-or-string-array': {
       const schema = blob(1);
-      return schema === undefined
-        ? (fields.get(2) ?? []).map((item) => text(item as Uint8Array))
-        : nested(1, schema);
+      return schema === undefined ? (blobs(2) ?? []).map((item) => text(item)) : nested(1, schema);
     }
   }
+}
+
+/** The JSON within a message, by the rules for a body of JSON. */
+function jsonOf(raw: Uint8Array): JsonValue {
+  const decoded = parseJsonBody(raw);
+  if (!decoded.ok) throw new ProtobufError(decoded.message);
+  return decoded.value;
+}
+
+const FIRST_SECOND = -62_135_596_800n;
+const LAST_SECOND = 253_402_300_799n;
+
+/** Of seconds since the epoch, in the years that a text of RFC 3339 can tell. */
+function milliseconds(seconds: bigint): number {
+  if (seconds < FIRST_SECOND || seconds > LAST_SECOND)
+    throw new ProtobufError('a time is not in the years 1 to 9999');
+  return Number(seconds) * 1000;
 }
 
 function readAll(bytes: Uint8Array): Map<number, (bigint | Uint8Array)[]> {

@@ -69,6 +69,27 @@ describe('decodeProtobuf', () => {
     expect(() => decodeProtobuf(definition)).toThrow(ProtobufError);
   });
 
+  it('[V3] takes no JSON within that it would not take as a body, no number for a text, and no time that no text can tell', () => {
+    const revision = (raw: Buffer): Buffer =>
+      body('apps/v1', 'ControllerRevision', [message(2, [message(1, [raw])])]);
+    const json = (content: string): Buffer =>
+      body('apps/v1', 'ControllerRevision', [message(2, [text(1, content)])]);
+    expect(decodeProtobuf(json('{"a":1}'))).toMatchObject({ data: { a: 1 } });
+    let nested: Buffer = json('{}');
+    for (let depth = 0; depth < 2_000; depth++) nested = revision(nested);
+    const far = message(8, [Buffer.from([1 << 3, ...Array<number>(8).fill(0xff), 0x7f])]);
+    for (const bad of [
+      json('{"__proto__":{"x":1}}'),
+      json(`${'['.repeat(2_000)}${']'.repeat(2_000)}`),
+      json('{'),
+      body('apps/v1', 'ControllerRevision', [message(2, [number(1, 5)])]),
+      body('v1', 'ConfigMap', [message(2, [text(1, '__proto__'), text(2, 'x')])]),
+      body('v1', 'ConfigMap', [message(1, [far])]),
+      nested,
+    ])
+      expect(() => decodeProtobuf(bad)).toThrow(ProtobufError);
+  });
+
   it('prints durations as Go does', () => {
     expect(
       [0n, 1n, 1_500n, 2_500_000n, 1_500_000_000n, 3_600_000_000_000n, -90_000_000_000n].map(goDuration),

@@ -78,13 +78,17 @@ function decode(segment: string): string {
 }
 
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+/** Readers of URLs drop these, or what follows them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const DROPPED = /[#\u0000-\u001f\u007f]/;
 
 /**
- * Whether a path (with query) is read in one way only: servers and what stands before them differ in what they make of `..`, and of an
- * address in the place of a path.
+ * Whether a path (with query) is read in one way only: servers and what stands before them differ in what they make of `..`, of a
+ * backslash, and of an address in the place of a path.
  */
 export function isPlainPath(path: string): boolean {
-  return path.startsWith('/') && !DOT_SEGMENT.test(path.split('?', 1)[0] ?? '');
+  const [way = ''] = path.split('?', 1);
+  return path.startsWith('/') && !DROPPED.test(path) && !way.includes('\\') && !DOT_SEGMENT.test(way);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { Request, Response } from '../../kube/exchange.ts';
+import { gatherBytes } from '../../kube/wire/index.ts';
 import type { Clock, Timer } from '../../runtime/index.ts';
 import { CLOSE_CODES, type Frame, frameHead, frameReader, OPCODES, WebSocketViolation } from './frame.ts';
 import { webSocketHandshake } from './handshake.ts';
@@ -129,7 +130,8 @@ function webSocketOver(
             return;
           }
           if (frame.opcode === OPCODES.ping) {
-            if (!closing) write(OPCODES.pong, frame.payload);
+            // Who pings and does not read is read no further.
+            if (!closing && !write(OPCODES.pong, frame.payload)) await roomIn(socket);
           } else if (frame.opcode !== OPCODES.pong) {
             const message = assemble(frame);
             if (message !== undefined && !closing) yield message;
@@ -185,8 +187,7 @@ function roomIn(socket: Duplex): Promise<void> {
 /** Puts the fragments of a message together; a frame that ends none gives nothing. */
 function messageAssembler(limit: number): (frame: Frame) => WebSocketMessage | undefined {
   let kind: WebSocketMessage['kind'] | undefined;
-  let parts: Uint8Array[] = [];
-  let size = 0;
+  let gathered = gatherBytes();
   return ({ opcode, payload, final }) => {
     const continues = opcode === OPCODES.continuation;
     if (continues !== (kind !== undefined))
@@ -195,15 +196,14 @@ function messageAssembler(limit: number): (frame: Frame) => WebSocketMessage | u
         continues ? 'a fragment continues nothing' : 'a message begins within another',
       );
     kind ??= opcode === OPCODES.text ? 'text' : 'binary';
-    size += payload.byteLength;
-    if (size > limit) throw new WebSocketViolation(CLOSE_CODES.tooBig, `a message exceeds ${limit} bytes`);
-    parts.push(payload);
+    gathered.add(payload);
+    if (gathered.byteLength > limit)
+      throw new WebSocketViolation(CLOSE_CODES.tooBig, `a message exceeds ${limit} bytes`);
     if (!final) return undefined;
-    const data = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts, size);
+    const data = gathered.whole();
     const message: WebSocketMessage = { kind, data };
     kind = undefined;
-    parts = [];
-    size = 0;
+    gathered = gatherBytes();
     if (message.kind === 'text') checkText(data);
     return message;
   };

@@ -16,10 +16,13 @@ export function selects(
 /**
  * The objects that belong to an owner: those it manages already, and those that nobody manages and its selector
  * selects, which it adopts. What it manages and no longer selects is released.
+ *
+ * Nothing is adopted for an owner that is deleted by now: who orphans what it had wants to keep that, and it would go with its owner.
  */
-export async function claim<T extends KubeObject>(
+export async function claim<T extends KubeObject, O extends KubeObject>(
   mirror: Mirror<T>,
-  owner: KubeObject,
+  owners: Pick<Mirror<O>, 'stands'>,
+  owner: O,
   selector: LabelSelector,
 ): Promise<T[]> {
   const mine = mirror.ownedBy(owner.metadata.uid ?? '');
@@ -39,9 +42,16 @@ export async function claim<T extends KubeObject>(
     });
     changed = true;
   }
-  for (const orphan of mirror.ownedBy('')) {
-    if (orphan.metadata.namespace !== owner.metadata.namespace || isDeleting(orphan)) continue;
-    if (!matchesSelector(parsed, orphan.metadata.labels ?? {})) continue;
+  const orphans = mirror
+    .ownedBy('')
+    .filter(
+      (orphan) =>
+        orphan.metadata.namespace === owner.metadata.namespace &&
+        !isDeleting(orphan) &&
+        matchesSelector(parsed, orphan.metadata.labels ?? {}),
+    );
+  const mayAdopt = orphans.length > 0 && (await owners.stands(owner));
+  for (const orphan of mayAdopt ? orphans : []) {
     const references = [...(orphan.metadata.ownerReferences ?? []), controllerReference(owner)];
     await mirror.patch(orphan, { metadata: { ownerReferences: references.map((each) => ({ ...each })) } });
     changed = true;

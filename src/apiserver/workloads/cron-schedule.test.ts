@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { localTimeOf, nextTime, parseCron } from './cron-schedule.ts';
+import { latestTime, localTimeOf, nextTime, parseCron } from './cron-schedule.ts';
 
 function times(text: string, from: string, count: number, zone?: string): string[] {
   const schedule = parseCron(text);
@@ -43,3 +43,23 @@ it.each(['', '* * * *', '60 * * * *', '* * * * mons', '5-1 * * * *', '*/0 * * * 
     expect(parseCron(text)).toBeUndefined();
   },
 );
+
+it.each([
+  ['* * * * *', '2016-01-01T00:00:00Z', '2026-01-01T00:00'],
+  ['0 12 1 3 *', '2024-01-01T00:00:00Z', '2025-03-01T12:00'],
+  ['*/15 * * * *', '2025-12-31T23:50:00Z', '2026-01-01T00:00'],
+  ['*/15 * * * *', '2026-01-01T00:00:00Z', undefined],
+  ['0 12 * * *', '2025-12-31T12:00:00Z', undefined],
+])('finds the latest time of %s since %s, without a look at all of them', (text, after, expected) => {
+  const schedule = parseCron(text);
+  const local = localTimeOf('UTC');
+  if (!schedule || !local) throw new Error('unusable');
+  let looks = 0;
+  const counted: typeof local = (time) => {
+    looks += 1;
+    return local(time);
+  };
+  const found = latestTime(schedule, counted, Date.parse(after), Date.parse('2026-01-01T00:00:30Z'));
+  expect(found === undefined ? found : new Date(found).toISOString().slice(0, 16)).toBe(expected);
+  expect(looks).toBeLessThan(3_000);
+});

@@ -47,7 +47,7 @@ export function startDaemonSets(world: World): void {
 async function reconcileSet(world: World, set: DaemonSet): Promise<{ requeueAfterMs: number } | undefined> {
   const { pods, nodes } = world;
   if (isDeleting(set)) return undefined;
-  await claim(pods, set, set.spec.selector);
+  await claim(pods, world.daemonSets, set, set.spec.selector);
   const revisions = await syncRevisions(world, set);
   const eligible = nodes.list().filter((node) => mayRun(set, node));
   await act(world, set, revisions, eligible);

@@ -65,7 +65,7 @@ async function reconcileDeployment(
   deployment: Deployment,
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const { replicaSets } = world;
-  let all = byAge(await claim(replicaSets, deployment, deployment.spec.selector));
+  let all = byAge(await claim(replicaSets, world.deployments, deployment, deployment.spec.selector));
   if (!isDeleting(deployment)) {
     if (!(await resized(world, deployment, all)) && deployment.spec.paused !== true) {
       await rollOut(world, deployment, all);

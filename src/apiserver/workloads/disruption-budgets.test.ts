@@ -59,4 +59,28 @@ describe('disruption budgets', () => {
     expect(await statusOf(sim)).toMatchObject({ currentHealthy: 3, disruptionsAllowed: 1 });
     await sim.workloads.stop();
   });
+
+  it('count a pod again that was let go and has stayed', async () => {
+    const sim = await startSimulation();
+    await sim.create(deployment('web', 2), budget({ minAvailable: 1 }));
+    await sim.runtime.clock.advance(10_000);
+    const [pod] = await sim.pods('app=web');
+    const now = new Date(sim.runtime.clock.now()).toISOString().replace('.000', '');
+    const status = { disruptionsAllowed: 0, disruptedPods: { [pod?.metadata.name ?? '']: now } };
+    await sim.now(
+      sim.client.patch(
+        known.podDisruptionBudgets,
+        'shop',
+        'web',
+        'merge',
+        { status },
+        { subresource: 'status' },
+      ),
+    );
+    await sim.runtime.clock.advance(60_000);
+    expect(await statusOf(sim)).toMatchObject({ currentHealthy: 1, disruptionsAllowed: 0 });
+    await sim.runtime.clock.advance(62_000);
+    expect(await statusOf(sim)).toMatchObject({ currentHealthy: 2, disruptionsAllowed: 1 });
+    await sim.workloads.stop();
+  });
 });

@@ -20,7 +20,7 @@ export function startDisruptionBudgets(world: World): void {
     writes: [disruptionBudgets],
     reconcile: async (key) => {
       const budget = disruptionBudgets.get(...splitKey(key));
-      if (budget && !isDeleting(budget)) await reconcileBudget(world, budget);
+      return budget && !isDeleting(budget) ? reconcileBudget(world, budget) : undefined;
     },
   });
   disruptionBudgets.onChange(({ type, object }) => {
@@ -38,16 +38,24 @@ function selects(budget: DisruptionBudget, pod: Pod): boolean {
   return matchesSelector(selectorFromObject(budget.spec.selector).selector, pod.metadata.labels);
 }
 
-async function reconcileBudget(world: World, budget: DisruptionBudget): Promise<void> {
+async function reconcileBudget(
+  world: World,
+  budget: DisruptionBudget,
+): Promise<{ requeueAfterMs: number } | undefined> {
   const { disruptionBudgets, pods, runtime } = world;
   const now = runtime.clock.now();
   const chosen = pods
     .list(budget.metadata.namespace ?? '')
     .filter((pod) => selects(budget, pod) && !isOver(pod));
   const { expected, desired } = wanted(world, budget, chosen);
+  let leftMs = Number.POSITIVE_INFINITY;
   const disrupted = Object.entries(budget.status?.disruptedPods ?? {}).filter(([name, since]) => {
     const pod = chosen.find((each) => each.metadata.name === name);
-    return pod && !isDeleting(pod) && now - (parseTime(since) ?? 0) < DISRUPTED_MS;
+    const age = now - (parseTime(since) ?? 0);
+    // One of a time to come was written when the clock was wrong.
+    if (!pod || isDeleting(pod) || Math.abs(age) >= DISRUPTED_MS) return false;
+    leftMs = Math.min(leftMs, DISRUPTED_MS - age);
+    return true;
   });
   const gone = new Set(disrupted.map(([name]) => name));
   const healthy = chosen.filter(
@@ -77,6 +85,8 @@ async function reconcileBudget(world: World, budget: DisruptionBudget): Promise<
     expectedPods: expected,
     observedGeneration: generation,
   });
+  // Nothing else tells of a pod that was let go and stayed.
+  return Number.isFinite(leftMs) ? { requeueAfterMs: leftMs } : undefined;
 }
 
 function isOver(pod: Pod): boolean {

@@ -69,7 +69,7 @@ async function reconcileJob(
   if (isDeleting(job)) return undefined;
   const now = runtime.clock.now();
   if (isJobOver(job)) return expire(world, job, now);
-  if (job.spec.selector) await claim(pods, job, job.spec.selector);
+  if (job.spec.selector) await claim(pods, jobs, job, job.spec.selector);
   const uid = job.metadata.uid ?? '';
   let mine = pods.ownedBy(uid);
   let ledger = ledgers.get(uid);

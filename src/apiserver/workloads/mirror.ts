@@ -17,6 +17,8 @@ export interface Mirror<T extends KubeObject> {
   list(namespace?: string): T[];
   /** Objects managed by the owner of this uid; those managed by nobody for ''. */
   ownedBy(uid: string): T[];
+  /** Whether the server has the object now, and it is not being deleted: the copy may be behind. */
+  stands(object: T): Promise<boolean>;
   onChange(listener: (change: Change<T>) => void): void;
   create(object: T): Promise<T>;
   /** Merge patch, refused by the server when the object is no longer as it is given here. */
@@ -93,6 +95,15 @@ export function startMirror<T extends KubeObject>(
     get: informer.get,
     list: informer.list,
     ownedBy: (uid) => [...(owned.get(uid)?.values() ?? [])],
+    async stands({ metadata: { namespace = '', name = '', uid } }) {
+      try {
+        const { metadata } = await client.get(resource, namespace, name);
+        return metadata.uid === uid && metadata.deletionTimestamp === undefined;
+      } catch (error) {
+        if (hasCode(error, 404)) return false;
+        throw error;
+      }
+    },
     onChange: (listener) => {
       informer.onChange(listener);
     },

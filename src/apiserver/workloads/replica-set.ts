@@ -31,7 +31,7 @@ export function startReplicaSets(world: World): void {
   async function reconcile(key: string): Promise<{ requeueAfterMs?: number } | undefined> {
     const set = replicaSets.get(...splitKey(key));
     if (!set) return undefined;
-    let mine = await claim(pods, set, set.spec.selector);
+    let mine = await claim(pods, replicaSets, set, set.spec.selector);
     let failure: unknown;
     if (!isDeleting(set)) {
       try {

@@ -35,7 +35,7 @@ export function startStatefulSets(world: World): void {
 
 async function reconcileSet(world: World, set: StatefulSet): Promise<{ requeueAfterMs: number } | undefined> {
   const { pods, runtime, statefulSets } = world;
-  await claim(pods, set, set.spec.selector);
+  await claim(pods, statefulSets, set, set.spec.selector);
   const mine = (): Map<number, Pod> => numbered(set, pods.ownedBy(set.metadata.uid ?? ''));
   if (isDeleting(set)) return undefined;
 

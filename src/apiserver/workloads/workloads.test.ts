@@ -249,7 +249,7 @@ describe('Jobs', () => {
     await sim.runtime.clock.advance(30_000);
     expect((await get<Job>(sim, known.jobs, 'shards')).status).toMatchObject({
       succeeded: 2,
-      completedIndexes: '0,1',
+      completedIndexes: '0-1',
     });
     await sim.workloads.stop();
   });

@@ -1,17 +1,22 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { errorText } from '../../runtime/log.ts';
 import { PROCESS_TITLE } from '../../runtime/pid-file.ts';
 import { systemRuntime } from '../../runtime/runtime.ts';
-import { fleetDirectory, readFleet } from '../fleet-directory.ts';
+import { type FleetDirectory, type FleetFile, fleetDirectory, readFleet } from '../fleet-directory.ts';
 import { stopMember } from '../processes.ts';
 import { startProgress } from '../progress.ts';
 import { lockFleet, startMembers, stopFleet } from './up.ts';
 
 /** Stops the fleet; everything is kept. */
-export async function down(options: { dir: string }): Promise<void> {
+export async function down(
+  options: { dir: string },
+  read: (directory: FleetDirectory) => FleetFile | undefined = readFleet,
+): Promise<void> {
   process.title = `${PROCESS_TITLE} down`;
   const runtime = systemRuntime();
   const directory = fleetDirectory(options.dir);
-  const fleet = readFleet(directory);
+  const fleet = read(directory);
   if (!fleet) {
     process.stdout.write(`There is no fleet in ${directory.root}.\n`);
     return;
@@ -38,9 +43,24 @@ export async function reset(options: { dir: string }): Promise<void> {
   }
   if (!existsSync(directory.fleetFile))
     throw new Error(`${directory.root} is not a fleet of atoll; nothing is deleted`);
-  await down(options);
+  await down(options, fleetOrRemains);
   rmSync(directory.root, { recursive: true });
   process.stdout.write(`Deleted ${directory.root}.\n`);
+}
+
+/** Of a fleet whose file cannot be read, what runs is still to be stopped. */
+function fleetOrRemains(directory: FleetDirectory): FleetFile | undefined {
+  try {
+    return readFleet(directory);
+  } catch (error) {
+    process.stderr.write(`atoll: ${errorText(error)}\n`);
+    const run = dirname(directory.lockFile);
+    const names = existsSync(run) ? readdirSync(run).filter((name) => name.endsWith('.pid')) : [];
+    return {
+      version: 1,
+      members: names.map((name) => ({ name: name.slice(0, -4), role: 'spoke', clusters: [], port: 0 })),
+    };
+  }
 }
 
 /** Starts one member of the fleet and waits until its API answers. */

@@ -96,6 +96,9 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
   process.title = `${PROCESS_TITLE} ${role} ${options.name ?? spokeNamed(given) ?? ''}`.trim();
   const log = pinoLogger(options.logLevel, { [role]: options.name ?? spokeNamed(given) ?? role });
   for (const note of notes) log.info('a flag of graphs is for the process', { note });
+  process.on('unhandledRejection', (error) =>
+    log.error('a promise was rejected and nobody listened', { why: errorText(error) }),
+  );
   const runtime = systemRuntime(log);
   const cluster = openCluster(runtime.clock, 'atoll-engine', options);
   const { client, handler, upgrade } = cluster;

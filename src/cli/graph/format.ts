@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type Document, isMap, isScalar, isSeq, type Pair, parseAllDocuments, type YAMLMap } from 'yaml';
 
 export interface FormatOptions {
@@ -35,10 +35,23 @@ export function formatGraphs({ filename, check }: FormatOptions): number {
     const after = formatted(before, path);
     if (after === before) continue;
     differs = true;
-    if (check !== true) writeFileSync(path, after);
+    if (check !== true) replaceFile(path, after);
     process.stdout.write(`${path}\n`);
   }
   return differs && check === true ? 1 : 0;
+}
+
+/** Whole or not at all: a full disk must not take what was there. A link stays one, and who may read the file stays as it is. */
+function replaceFile(path: string, content: string): void {
+  const file = realpathSync(path);
+  const draft = `${file}.${process.pid}.new`;
+  try {
+    writeFileSync(draft, content, { mode: statSync(file).mode, flag: 'wx', flush: true });
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }
 
 /** The text in its usual form. Throws an Error that names `label` where it is no YAML. */

@@ -41,6 +41,11 @@ it.each([
   expect(() => parseJoin(text)).toThrow('atoll join');
 });
 
+it('has a token for a cluster of any name', () => {
+  const hub = joinedHub(notice, { tokens: { '*': 'T' } });
+  expect([tokenFor(hub, 'edge'), tokenFor(hub, 'constructor')]).toEqual(['T', 'T']);
+});
+
 it('does not read what would grow without end', () => {
   const bomb = joinWord({ version: 2, hubs: [{ ...file.hubs[0], ca: ' '.repeat(10_000_000) }] } as JoinFile);
   expect(() => parseJoin(bomb)).toThrow('damaged');

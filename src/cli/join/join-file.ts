@@ -87,7 +87,7 @@ export function spokeNamed(hubs: readonly JoinedHub[]): string | undefined {
 
 /** The token with which a cluster comes to a hub for the first time. */
 export function tokenFor(hub: JoinedHub, cluster: string): string | undefined {
-  return hub.tokens[cluster] ?? hub.tokens['*'];
+  return Object.hasOwn(hub.tokens, cluster) ? hub.tokens[cluster] : hub.tokens['*'];
 }
 
 function inflated(word: string): string {

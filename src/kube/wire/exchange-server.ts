@@ -3,6 +3,7 @@ import { constants, gzip } from 'node:zlib';
 import { errorText, type Runtime } from '../../runtime/index.ts';
 import { type FlowingBody, type Handler, isFlowing, type Request, type Response } from '../exchange.ts';
 import { failure, internalError, StatusError } from '../status-error.ts';
+import { gatherBytes } from './gathered-bytes.ts';
 
 /** The largest body that the Kubernetes API takes. */
 export const DEFAULT_BODY_LIMIT: number = 3 * 1024 * 1024;
@@ -211,21 +212,18 @@ export function exchangeServer(runtime: Runtime, limits: ExchangeLimits = {}): E
       return Promise.reject(tooLarge());
     }
     return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
+      const gathered = gatherBytes();
       const timer = runtime.clock.after(bodyTimeoutMs, () =>
         settle(() => reject(failure(408, 'Timeout', 'Timeout: the request body did not arrive in time'))),
       );
       const onData = (chunk: Buffer): void => {
-        size += chunk.byteLength;
         exchange.bodyBytes += chunk.byteLength;
         held += chunk.byteLength;
-        if (size > bodyBytes) settle(() => reject(tooLarge()));
+        if (exchange.bodyBytes > bodyBytes) settle(() => reject(tooLarge()));
         else if (held > budget) settle(() => reject(tooMany()));
-        else chunks.push(chunk);
+        else gathered.add(chunk);
       };
-      const onEnd = (): void =>
-        settle(() => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+      const onEnd = (): void => settle(() => resolve(gathered.whole()));
       const onGone = (): void => settle(() => reject(new ClientGone()));
       const settle = (act: () => void): void => {
         timer.cancel();

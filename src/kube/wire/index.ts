@@ -15,6 +15,7 @@ export {
   exchangeServer,
   type Wire,
 } from './exchange-server.ts';
+export { gatherBytes } from './gathered-bytes.ts';
 export { type HttpHead, readHttpHead, statusOf } from './http-head.ts';
 export { http1Wire } from './http1-server.ts';
 export { http1Upgrader, serveHttp1Upgrade } from './http1-upgrade.ts';

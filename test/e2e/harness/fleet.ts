@@ -76,7 +76,7 @@ export function newFleet(): Fleet {
     kubeconfig,
     door: 'hub',
     ...commands,
-    pid: (member) => Number(readFileSync(join(directory, 'run', `${member}.pid`), 'utf8').trim()),
+    pid: (member) => Number.parseInt(readFileSync(join(directory, 'run', `${member}.pid`), 'utf8'), 10),
     async kill(member): Promise<void> {
       const pid = fleet.pid(member);
       process.kill(pid, 'SIGKILL');

@@ -208,7 +208,14 @@ export function acceptSpdy(
     }
 
     const take = async (frames: readonly Frame[]): Promise<void> => {
-      for (const frame of frames) await (frame.kind === 'data' ? takeData(frame) : takeControl(frame));
+      for (const frame of frames) {
+        if (frame.kind === 'data') await takeData(frame);
+        else {
+          await takeControl(frame);
+          // Most are answered: who sends them and does not read is read no further.
+          await roomIn(socket);
+        }
+      }
     };
     try {
       await take(reader.push(head));
