@@ -125,3 +125,4 @@ export {
   Unknown,
   type Value,
 } from './values/value.ts';
+export { countElements, type Walk } from './values/walking.ts';

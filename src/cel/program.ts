@@ -1,15 +1,9 @@
-import {
-  type AttributePath,
-  type Bindings,
-  COST_EXCEEDED,
-  EvaluationStopped,
-  type Frame,
-  INTERRUPTED,
-} from './evaluate/frame.ts';
+import { type AttributePath, type Bindings, type Frame, INTERRUPTED } from './evaluate/frame.ts';
 import type { Plan } from './evaluate/planner.ts';
 import type { ParsedExpression } from './syntax/ast.ts';
 import { positionAt, type SourcePosition } from './syntax/source-position.ts';
 import { CelError, Unknown, type Value } from './values/value.ts';
+import { COST_EXCEEDED, countInto, EvaluationStopped, type Walk } from './values/walking.ts';
 
 export type { Bindings };
 
@@ -24,6 +18,8 @@ export interface EvaluateOptions {
    * them it is unknown, and says on which.
    */
   readonly unknowns?: readonly (string | AttributePath)[];
+  /** What it walked through is added to this: what its cost does not tell. */
+  readonly walk?: Walk;
 }
 
 export interface EvaluationError extends Partial<SourcePosition> {
@@ -106,6 +102,7 @@ function evaluate(
     interrupted: options === undefined ? undefined : interruption(options),
     unknowns: options?.unknowns?.map(pathOf),
   };
+  const outer = countInto(frame);
   try {
     if (frame.interrupted?.() === true) throw new EvaluationStopped(INTERRUPTED);
     const value = run(frame);
@@ -120,6 +117,9 @@ function evaluate(
     if (!(error instanceof EvaluationStopped)) throw error;
     const reason = error.message === COST_EXCEEDED ? 'BudgetExceeded' : 'Interrupted';
     return { error: { message: error.message, reason }, cost: frame.cost };
+  } finally {
+    countInto(outer);
+    if (options?.walk) options.walk.walked += frame.walked;
   }
 }
 

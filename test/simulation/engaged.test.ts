@@ -4,8 +4,9 @@ import { ENGAGED_CLUSTER } from '../../src/hub/engaged/index.ts';
 import { type ClusterName, clusterName } from '../../src/kube/cluster-name.ts';
 import { resourceIdOf } from '../../src/kube/custom-resource.ts';
 import { customResourceDefinitions } from '../../src/kube/well-known.ts';
-import type { Logger } from '../../src/runtime/index.ts';
+import { type Logger, sleep } from '../../src/runtime/index.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
+import { startEngagedGraphs } from '../../src/spoke/graphs/index.ts';
 import { type BareCluster, type EngagedRig, startEngagedRig } from './engaged-rig.ts';
 import { engagedWords, kindOn, mapOn, SHOP, shopOn } from './engaged-words.ts';
 import { configMap, dataOf, shopDefinition, shopInstance, shopWords, stateOf } from './graph-cluster.ts';
@@ -161,6 +162,43 @@ describe('an engaged cluster', () => {
     await rig.hub.until(() => kindOn(a) !== undefined, 'the kind');
     await a.write(engine);
     await rig.untilState('a', 'EnginePresent');
+    expect(graphsOf('a')).toEqual([]);
+  });
+
+  it('is left alone where an engine of its own comes while a kind is being made there', async () => {
+    const [a] = (await open('a')) as [BareCluster];
+    const name = 'resourcegraphdefinitions.kro.run';
+    const { spec } = rig.hub.stored(
+      `apiextensions.k8s.io/customresourcedefinitions/-/${name}`,
+    ) as unknown as {
+      spec: object;
+    };
+    const { apiVersion, kind } = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+    await served(SHOP);
+    rig.start({
+      runner: (runtime, work) =>
+        startEngagedGraphs(runtime, {
+          ...work,
+          version: '1.0.0',
+          client: {
+            ...work.client,
+            async apply(resource, object, options) {
+              const result = await work.client.apply(resource, object, options);
+              if (!options.fieldManager.startsWith('atoll-engaged-')) return result as never;
+              const engine = { apiVersion, kind, metadata: { name }, spec };
+              await a.client.apply(customResourceDefinitions, engine, { fieldManager: 'someone' });
+              await sleep(runtime.clock, 2_000);
+              return result as never;
+            },
+          },
+        }),
+    });
+    await rig.credential('a');
+    await rig.untilState('a', 'EnginePresent');
+    await rig.hub.rest(5_000);
+    await a.write(shopInstance({ colour: 'red' }));
+    await rig.hub.rest(10_000);
+    expect(shopOn(a)?.metadata.finalizers).toBeUndefined();
     expect(graphsOf('a')).toEqual([]);
   });
 

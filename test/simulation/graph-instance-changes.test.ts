@@ -1,5 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: expressions of graphs are written so
 import { afterEach, expect, it } from 'vitest';
+import { MANAGERS } from '../../src/engine/graph/index.ts';
+import { conditionMessage } from './fleet.ts';
 import {
   configMap,
   dataOf,
@@ -44,6 +46,37 @@ it('goes on with what an instance says since a pass over it wrote what it said b
   await cluster.until(() => stateOf(shop()) === 'ACTIVE', 'the instance active');
   expect(asked).toBeGreaterThan(1);
   expect(dataOf(map('one-1'))['colour']).toBe('blue');
+});
+
+it('says so where its inventory cannot be written, and goes on once it can', async () => {
+  let refusing = true;
+  cluster = await startGraphCluster({
+    network: (handler) => async (request) => {
+      const { pathname, searchParams } = new URL(request.path, 'http://x');
+      const isInventory = request.method === 'PATCH' && /\/shops\/one$/.test(pathname);
+      if (!refusing || !isInventory || searchParams.get('fieldManager') !== MANAGERS.inventory)
+        return handler(request);
+      const message = 'metadata.annotations: Too long';
+      const refused = {
+        apiVersion: 'v1',
+        kind: 'Status',
+        status: 'Failure',
+        code: 422,
+        reason: 'Invalid',
+        message,
+      };
+      return { status: 422, headers: {}, body: Buffer.from(JSON.stringify(refused)) };
+    },
+  });
+  const { map, served, shop } = shopWords(() => cluster);
+  await served(shopDefinition([configMap('first', '${schema.metadata.name}-1')]));
+  await cluster.write(shopInstance({ colour: 'red' }));
+  const said = (): string => conditionMessage(shop(), 'InstanceManaged');
+  await cluster.until(() => said().includes('Too long'), 'what is wrong');
+  expect([stateOf(shop()), map('one-1')]).toEqual(['ERROR', undefined]);
+  refusing = false;
+  await cluster.until(() => stateOf(shop()) === 'ACTIVE', 'the instance active');
+  expect(map('one-1')).toBeDefined();
 });
 
 it('gives up a pass over nodes that use each other without an end, says so, and can be deleted', async () => {

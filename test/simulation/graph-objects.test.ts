@@ -305,6 +305,19 @@ describe('a Graph', () => {
     expect(map('dear')).toBeUndefined();
   });
 
+  it('that is deleted says what keeps it, and goes once it may', async () => {
+    await open();
+    await cluster.write(graphObject([configMap('first', 'first')]));
+    await ready();
+    await allow([]);
+    await cluster.remove('kro.run/v1alpha1', 'Graph', 'mine');
+    await told('cannot be deleted');
+    expect(conditionOf(graph(), 'ResourcesConverged')).toBe('False/DeleteFailed');
+    await allow([MAPS]);
+    await cluster.until(() => graph() === undefined, 'the Graph gone');
+    expect(map('first')).toBeUndefined();
+  });
+
   it('may be killed between any two writes, and leaves nothing behind', async () => {
     for (let writes = 1; writes <= 12; writes += 1) {
       const disk = faultyStorage();

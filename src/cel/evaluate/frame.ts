@@ -1,4 +1,5 @@
 import { CelError, Unknown, type Value } from '../values/value.ts';
+import { COST_EXCEEDED, EvaluationStopped, MAX_WALKED } from '../values/walking.ts';
 import type { Variable } from './scope.ts';
 
 /** Values of variables by name: JSON, or values of this room. A function is asked once for each variable that is used. */
@@ -38,15 +39,6 @@ export type Step = (frame: Frame) => Value;
 
 export type AttributePath = readonly (string | number)[];
 
-/** Ends an evaluation from within; no operator can absorb it. */
-export class EvaluationStopped extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'EvaluationStopped';
-  }
-}
-
-export const COST_EXCEEDED = 'operation cancelled: actual cost limit exceeded';
 export const INTERRUPTED = 'operation interrupted';
 
 /** Between interrupts of a loop; the number that Kubernetes uses. */
@@ -56,20 +48,10 @@ export function checkLimits(frame: Frame): void {
   if (frame.cost > frame.limit) throw new EvaluationStopped(COST_EXCEEDED);
 }
 
-const MAX_WALKED = 500_000_000;
-/** Looking at an element takes as long as at so many characters. */
-const ELEMENT = 50;
-
 /** Kubernetes counts `size(text)` and the like as one, however long the text is. This is what keeps them from taking for ever. */
 export function countWalked(frame: Frame, characters: number): void {
   frame.walked += characters;
   if (frame.walked > MAX_WALKED) throw new EvaluationStopped(COST_EXCEEDED);
-}
-
-/** After a comparison that counted elements into the frame. */
-export function countCompared(frame: Frame, before: number): void {
-  const elements = frame.walked - before;
-  if (elements > 0) countWalked(frame, elements * ELEMENT);
 }
 
 export function countIteration(frame: Frame): void {

@@ -4,7 +4,7 @@ import { List } from '../values/list.ts';
 import { CelMap } from '../values/map.ts';
 import { costSize } from '../values/size.ts';
 import { type CelError, Failure, mergeFailures, Opaque, type Value } from '../values/value.ts';
-import { checkLimits, countCompared, noSuchOverload, type Step } from './frame.ts';
+import { checkLimits, noSuchOverload, type Step } from './frame.ts';
 
 /** Two operands of which at least one has no value. */
 function failed(a: Value, b: Value): Failure | undefined {
@@ -35,11 +35,7 @@ export function equalityStep(left: Step, right: Step, wanted: boolean): Step {
     const failure = failed(a, b);
     if (failure) return failure;
     frame.cost += compareCost(a, b);
-    if (typeof a !== 'object') return equalValues(a, b) === wanted;
-    const before = frame.walked;
-    const equal = equalValues(a, b, frame);
-    countCompared(frame, before);
-    return equal === wanted;
+    return equalValues(a, b) === wanted;
   };
 }
 
@@ -153,11 +149,9 @@ export function membershipStep(element: Step, container: Step, at: number): Step
     if (!(inside instanceof List)) return noSuchOverload('@in', at);
     frame.cost += inside.size;
     checkLimits(frame);
-    const before = frame.walked;
     let found = false;
     for (let index = 0; index < inside.size && !found; index++)
-      found = equalValues(wanted, inside.get(index), frame);
-    countCompared(frame, before);
+      found = equalValues(wanted, inside.get(index));
     return found;
   };
 }

@@ -21,6 +21,7 @@ import { normalKey } from '../values/map.ts';
 import { traversalCost } from '../values/size.ts';
 import { durationResult } from '../values/time.ts';
 import { CelError, Double, Duration, Failure, NONE, Optional, Uint, type Value } from '../values/value.ts';
+import { countElements } from '../values/walking.ts';
 import { perElement } from './cost.ts';
 import {
   type FunctionDeclaration,
@@ -173,6 +174,7 @@ function flatten(value: Value, depth: Value = 1): Value {
   if (levels < 0) return new CelError('level must be non-negative');
   const out: Value[] = [];
   const add = (items: List, left: number): void => {
+    countElements(items.size);
     for (const item of items) {
       if (item instanceof List && left > 0) add(item, left - 1);
       else out.push(item);

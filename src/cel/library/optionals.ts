@@ -13,6 +13,7 @@ import {
   Uint,
   type Value,
 } from '../values/value.ts';
+import { countElements } from '../values/walking.ts';
 import {
   type FunctionDeclaration,
   globalOverload,
@@ -134,6 +135,7 @@ const functions: readonly FunctionDeclaration[] = [
 ];
 
 function unwrap(list: Value): Value {
+  countElements((list as List).size);
   const items: Value[] = [];
   for (const item of list as List) {
     if (!(item instanceof Optional)) return new CelError('unwrap takes a list of optionals');

@@ -13,6 +13,7 @@ import { DYN, INT, listType, STRING, type Type } from '../types/type.ts';
 import { List } from '../values/list.ts';
 import { costSize, textLength } from '../values/size.ts';
 import { CelError, type Value } from '../values/value.ts';
+import { countElements } from '../values/walking.ts';
 import { traversal } from './cost.ts';
 import { formatText } from './format-text.ts';
 import {
@@ -137,6 +138,7 @@ function split(value: Value, separator: Value, limit: Value = -1): Value {
 }
 
 function join(list: Value, separator: Value = ''): Value {
+  countElements((list as List).size);
   const parts: string[] = [];
   let length = 0;
   for (const item of list as List) {

@@ -100,7 +100,7 @@ export interface ToJsonOptions {
  */
 export function toJson(value: Value, { longIntegers = 'text' }: ToJsonOptions = {}): ToJson {
   try {
-    return { json: json(value, 0, longIntegers === 'bigint') ?? null };
+    return { json: json(value, 0, longIntegers === 'bigint', { left: MAX_ELEMENTS }) ?? null };
   } catch (error) {
     if (error instanceof RangeError) return { error: error.message };
     throw error;
@@ -108,9 +108,16 @@ export function toJson(value: Value, { longIntegers = 'text' }: ToJsonOptions = 
 }
 
 const MAX_DEPTH = 200;
+/** Values share their parts, which are written out as often as they are used. */
+const MAX_ELEMENTS = 500_000;
+/** So many characters count as an element. */
+const CHARACTERS = 16;
 
-function json(value: Value, depth: number, exact: boolean): unknown {
+function json(value: Value, depth: number, exact: boolean, room: { left: number }): unknown {
   if (depth > MAX_DEPTH) throw new RangeError('the value nests too deeply for JSON');
+  if (value instanceof List || value instanceof CelMap) room.left -= value.size;
+  else if (typeof value === 'string') room.left -= Math.floor(value.length / CHARACTERS);
+  if (room.left < 0) throw new RangeError('the value is too large for JSON');
   if (value === null || typeof value === 'boolean' || typeof value === 'string' || typeof value === 'number')
     return value;
   if (typeof value === 'bigint') return exact ? value : String(value);
@@ -125,29 +132,34 @@ function json(value: Value, depth: number, exact: boolean): unknown {
   if (value instanceof List) {
     const out: unknown[] = [];
     for (const item of value) {
-      const element = json(item, depth + 1, exact);
+      const element = json(item, depth + 1, exact, room);
       if (element !== undefined) out.push(element);
     }
     return out;
   }
-  if (value instanceof CelMap) return jsonObject(value, depth, exact);
+  if (value instanceof CelMap) return jsonObject(value, depth, exact, room);
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
   if (value instanceof Optional)
-    return value.value === undefined ? undefined : json(value.value, depth + 1, exact);
+    return value.value === undefined ? undefined : json(value.value, depth + 1, exact, room);
   if (value instanceof TypeValue) return value.name;
   if (value instanceof CelError) throw new RangeError(value.message);
   if (value instanceof Opaque && value.kind.toText) return value.kind.toText(value.value);
   throw new RangeError('the value has no form in JSON');
 }
 
-function jsonObject(map: CelMap, depth: number, exact: boolean): Record<string, unknown> {
+function jsonObject(
+  map: CelMap,
+  depth: number,
+  exact: boolean,
+  room: { left: number },
+): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const [key, item] of map.entries()) {
-    const name = typeof key === 'object' ? String(json(key, depth, exact)) : String(key);
+    const name = typeof key === 'object' ? String(json(key, depth, exact, room)) : String(key);
     if (Object.hasOwn(out, name)) throw new RangeError(`two keys are written alike in JSON: ${name}`);
-    const element = json(item, depth + 1, exact);
+    const element = json(item, depth + 1, exact, room);
     if (element === undefined) continue;
     Object.defineProperty(out, name, {
       value: element,

@@ -1,30 +1,26 @@
 import { List } from './list.ts';
 import { CelMap, ObjectMap } from './map.ts';
 import { Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts';
-
-/** Counts elements that were looked at, as equality of nested values is counted as if they were flat. */
-export interface Walked {
-  walked: number;
-}
+import { countElements } from './walking.ts';
 
 /** `==`: numbers compare by what they amount to, values of different kinds are unequal, NaN equals nothing. */
-export function equalValues(a: Value, b: Value, counter?: Walked): boolean {
+export function equalValues(a: Value, b: Value): boolean {
   if (a === b) return true;
-  if (typeof a === 'object' && a !== null) return equalBoxes(a, b, counter);
+  if (typeof a === 'object' && a !== null) return equalBoxes(a, b);
   if (typeof b === 'object' && b !== null)
     return typeof a === 'number' || typeof a === 'bigint' ? equalNumbers(a, b) : false;
   return false;
 }
 
-function equalBoxes(a: object, b: Value, counter: Walked | undefined): boolean {
+function equalBoxes(a: object, b: Value): boolean {
   if (a instanceof Double) return numeric(b) !== undefined && a.value === Number(numeric(b));
   if (a instanceof Uint) {
     const other = numeric(b);
     // biome-ignore lint/suspicious/noDoubleEquals: bigints and numbers compare by amount
     return other !== undefined && (b instanceof Double ? Number(a.value) === other : a.value == other);
   }
-  if (a instanceof List) return b instanceof List && equalLists(a, b, counter);
-  if (a instanceof CelMap) return b instanceof CelMap && equalMaps(a, b, counter);
+  if (a instanceof List) return b instanceof List && equalLists(a, b);
+  if (a instanceof CelMap) return b instanceof CelMap && equalMaps(a, b);
   if (a instanceof Timestamp) return b instanceof Timestamp && a.seconds === b.seconds && a.nanos === b.nanos;
   if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos;
   if (a instanceof Uint8Array) return b instanceof Uint8Array && equalBytes(a, b);
@@ -32,7 +28,7 @@ function equalBoxes(a: object, b: Value, counter: Walked | undefined): boolean {
   if (a instanceof Opaque) return b instanceof Opaque && a.kind === b.kind && a.kind.equals(a.value, b.value);
   if (a instanceof Optional && b instanceof Optional) {
     if (a.value === undefined || b.value === undefined) return a.value === b.value;
-    return equalValues(a.value, b.value, counter);
+    return equalValues(a.value, b.value);
   }
   return false;
 }
@@ -54,13 +50,12 @@ function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && Buffer.compare(a, b) === 0;
 }
 
-function equalLists(a: List, b: List, counter: Walked | undefined): boolean {
+function equalLists(a: List, b: List): boolean {
   if (a.size !== b.size) return false;
-  if (counter) counter.walked += a.size;
+  countElements(a.size);
   const merging = a.merging ?? b.merging;
   if (merging) return equalUnordered(a, b);
-  for (let index = 0; index < a.size; index++)
-    if (!equalValues(a.get(index), b.get(index), counter)) return false;
+  for (let index = 0; index < a.size; index++) if (!equalValues(a.get(index), b.get(index))) return false;
   return true;
 }
 
@@ -68,6 +63,7 @@ function equalLists(a: List, b: List, counter: Walked | undefined): boolean {
 function equalUnordered(a: List, b: List): boolean {
   const rest = b.toArray();
   for (const item of a) {
+    countElements(rest.length);
     const found = rest.findIndex((other) => equalValues(item, other));
     if (found === -1) return false;
     rest.splice(found, 1);
@@ -75,13 +71,13 @@ function equalUnordered(a: List, b: List): boolean {
   return true;
 }
 
-function equalMaps(a: CelMap, b: CelMap, counter: Walked | undefined): boolean {
+function equalMaps(a: CelMap, b: CelMap): boolean {
   if (a.size !== b.size) return false;
-  if (counter) counter.walked += a.size;
+  countElements(a.size);
   if (a instanceof ObjectMap && b instanceof ObjectMap && a.raw === b.raw) return true;
   for (const [key, value] of a.entries()) {
     const other = b.get(key);
-    if (other === undefined || !equalValues(value, other, counter)) return false;
+    if (other === undefined || !equalValues(value, other)) return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 import { List } from './list.ts';
 import { CelMap } from './map.ts';
 import { Opaque, type Value } from './value.ts';
+import { countElements } from './walking.ts';
 
 const SURROGATE = /[\ud800-\udbff]/;
 
@@ -33,6 +34,7 @@ export function traversalCost(value: Value): number {
   if (typeof value === 'string') return Math.floor(value.length * 0.1);
   if (value instanceof Uint8Array) return Math.floor(value.length * 0.1);
   let cost = 0;
+  if (value instanceof List || value instanceof CelMap) countElements(value.size);
   if (value instanceof List) for (const item of value) cost += traversalCost(item);
   else if (value instanceof CelMap) {
     for (const [key, item] of value.entries()) cost += traversalCost(key) + traversalCost(item);

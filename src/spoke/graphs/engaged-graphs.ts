@@ -146,7 +146,11 @@ export function startEngagedGraphs(base: Runtime, options: EngagedGraphsOptions)
       return undefined;
     }
     try {
-      return await (found.wanted ? serve(name, found) : leave(name, found));
+      const result = await (found.wanted ? serve(name, found) : leave(name, found));
+      if (!engineThere()) return result;
+      // It came meanwhile: what was begun is its own now.
+      drop(name);
+      return undefined;
     } catch (error) {
       reports.graph(name, { state: found.wanted ? 'Inactive' : 'Leaving', message: errorText(error) });
       throw error;

@@ -9,6 +9,7 @@ import {
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { GroupVersionKind, KubeObject } from '../../kube/object.ts';
+import type { Timer } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { stringAt } from '../../schema/json.ts';
 import { actingAs } from '../contract/executor.ts';
@@ -40,6 +41,7 @@ interface Compiled {
   readonly message?: string;
 }
 
+const SWEEP_MS = 5_000;
 /** No definition can be called so. */
 const GRAPHS = 'Graph';
 const KIND: ServedGraph['kind'] = {
@@ -109,14 +111,21 @@ export function startGraphObjects(runtime: Runtime, options: GraphObjectsOptions
     };
   }
 
+  let sweeping: Timer | undefined;
+  function sweep(): void {
+    sweeping = undefined;
+    const all = instances.list(GRAPHS) ?? [];
+    const there = new Set(all.map(({ metadata }) => metadata.uid ?? ''));
+    for (const uid of compiled.keys()) if (!there.has(uid)) compiled.delete(uid);
+    const users = new Set(all.map((instance) => userOf(accountOf(instance))));
+    for (const user of acting.keys()) if (!users.has(user)) acting.delete(user);
+  }
+
   const instances = startInstances(runtime, {
     ...options,
     onCount() {
-      const all = instances.list(GRAPHS) ?? [];
-      const there = new Set(all.map(({ metadata }) => metadata.uid ?? ''));
-      for (const uid of compiled.keys()) if (!there.has(uid)) compiled.delete(uid);
-      const users = new Set(all.map((instance) => userOf(accountOf(instance))));
-      for (const user of acting.keys()) if (!users.has(user)) acting.delete(user);
+      // Once for many that come or go together: each time all are looked at.
+      sweeping ??= runtime.clock.after(SWEEP_MS, sweep);
     },
     actFor: (_graphs, _namespace, instance) => clientOf(accountOf(instance)),
     // What is going needs no graph.
@@ -148,7 +157,10 @@ export function startGraphObjects(runtime: Runtime, options: GraphObjectsOptions
     get load() {
       return instances.load;
     },
-    stop: () => instances.stop(),
+    stop() {
+      sweeping?.cancel();
+      return instances.stop();
+    },
   };
 }
 

@@ -21,7 +21,7 @@ import {
 } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { ClusterName } from '../../kube/cluster-name.ts';
-import { within } from '../../kube/deadline.ts';
+import { DeadlineExceeded, within } from '../../kube/deadline.ts';
 import {
   type GroupVersionKind,
   type KubeObject,
@@ -43,7 +43,7 @@ import type { GraphMetrics } from './metrics.ts';
 import type { OriginFinding, Origins } from './origins.ts';
 import type { Pace } from './pace.ts';
 import type { ReadsByHand } from './reads-by-hand.ts';
-import { letGo, prune, removable, removeAll, waitingMessage } from './removal.ts';
+import { letGo, prune, type Removal, removable, removeAll, waitingMessage } from './removal.ts';
 import { instanceResource, lean, type ServedGraph } from './served-graph.ts';
 import { gvrText, type Transitions } from './transitions.ts';
 
@@ -99,6 +99,8 @@ const AGAIN_MS = 500;
 const MOST_WRITES = 10;
 /** Watches tell when objects are gone; this is for one that was missed. */
 const LEAVING_POLL_MS = 30_000;
+/** It is the same however often it is tried: too large, not allowed. */
+const REFUSED: ReadonlySet<number> = new Set([400, 403, 413, 422]);
 const NOTHING: Interest = { refs: new Set(), queries: [] };
 
 /**
@@ -117,7 +119,8 @@ export async function passInstance(
     return removeInstance(context, served, instance, memory, writes);
   if (served.abandoning === true) return abandonInstance(context, instance, writes);
   const { clock } = context.runtime;
-  const at = context.cluster === undefined ? {} : { cluster: context.cluster };
+  const { cluster, costLimit } = context;
+  const at = { ...(cluster !== undefined && { cluster }), ...(costLimit !== undefined && { costLimit }) };
   const tell = async (input: Omit<StatusInput, 'instance' | 'now'>): Promise<void> => {
     const now = memory.instance ?? instance;
     const { status } = (served.statusOf ?? instanceStatus)({
@@ -186,7 +189,15 @@ export async function passInstance(
   context.metrics.count('runtime_creation_total', {});
   context.metrics.observe('runtime_creation_duration_seconds', {}, clock.monotonic() - began);
   memory.failures.clear();
-  const step = await bringAbout(pass, view);
+  let step: InstanceStep;
+  try {
+    step = await bringAbout(pass, view);
+  } catch (error) {
+    // Without it nothing is applied, and nothing else says so.
+    if (error instanceof StatusError && REFUSED.has(error.code))
+      await tell({ graph, unmanaged: `the inventory cannot be written: ${errorText(error)}` });
+    throw error;
+  }
   const looked = memory.instance;
   const waiting = await tidy(pass, step);
   memory.forgetOthers(new Set(step.objects.map((desired) => keyOf(desired))));
@@ -475,7 +486,15 @@ async function removeInstance(
     await tell(what.blocked);
     return { interest: NOTHING, wishes: [] };
   }
-  const removal = await removeAll(members, instance, what.inventory);
+  let removal: Removal;
+  try {
+    removal = await removeAll(members, instance, what.inventory);
+  } catch (error) {
+    // It is tried again for as long as it takes; until then it is to say why it is there still.
+    if (error instanceof StatusError || error instanceof DeadlineExceeded)
+      await tell(`the deletion cannot go on: ${errorText(error)}`);
+    throw error;
+  }
   switch (removal.kind) {
     case 'Done':
       await writes.release(instance);

@@ -41,7 +41,7 @@ export interface InstanceView {
   readonly againAfterMs: number | undefined;
 }
 
-const LIST_LIMIT = 5_000;
+const PAGE = 5_000;
 
 export interface ViewOptions {
   /** With the rights of the instance. */
@@ -168,8 +168,21 @@ export function instanceView(options: ViewOptions): InstanceView {
   ): Promise<readonly KubeObject[]> {
     const { apiVersion, kind } = query;
     const resource = await client.resourceFor(apiVersion, kind);
-    const { items } = await client.list(resource, query.namespace, { limit: LIST_LIMIT, signal });
-    return items.map((item) => lean({ ...item, apiVersion, kind })).filter((item) => matches(query, item));
+    const found: KubeObject[] = [];
+    let token: string | undefined;
+    // To the end: what is missing would count as gone, and what was made for it be removed.
+    do {
+      const page = await client.list(resource, query.namespace, {
+        ...{ limit: PAGE, signal },
+        ...(token !== undefined && { continue: token }),
+      });
+      for (const item of page.items) {
+        const object = lean({ ...item, apiVersion, kind });
+        if (matches(query, object)) found.push(object);
+      }
+      token = page.metadata.continue;
+    } while (token !== undefined && token !== '');
+    return found;
   }
 
   /** Discovery is asked beside the passes, too. What is not served now is asked for again. */

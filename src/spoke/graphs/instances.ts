@@ -239,6 +239,11 @@ export function startInstances(runtime: Runtime, options: InstancesOptions): Ins
         forget(key);
         return undefined;
       }
+      if (served.get(definition) !== of) {
+        // Nobody looks after it any longer, or somebody anew, who was told.
+        forget(key);
+        return undefined;
+      }
       watches.hold(key, result.wishes);
       interests.set(key, result.interest);
       if (result.requeueAfterMs !== undefined)

@@ -1,6 +1,7 @@
 import type { ObjectQuery } from '../../engine/graph/index.ts';
 import type { Change } from '../../kube/informer.ts';
 import { type KubeObject, parseApiVersion, refKey, refOf } from '../../kube/object.ts';
+import { deepEqual } from '../../schema/json.ts';
 import { matchesSelector, selectorFromObject } from '../../schema/label-selector.ts';
 
 /** What an instance looked at, so that a change of it is a reason to look again. */
@@ -56,7 +57,9 @@ export function createInterests(): Interests {
       add(byRef, key, owner);
     },
     addQuery(owner, query) {
-      of(owner).queries.push(query);
+      const { queries } = of(owner);
+      // Each look that fails asks the same anew.
+      if (!queries.some((known) => deepEqual({ ...known }, { ...query }))) queries.push(query);
       add(byKind, kindKey(query), owner);
     },
     set(owner, interest) {

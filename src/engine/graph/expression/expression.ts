@@ -7,6 +7,7 @@ import {
   PER_CALL_BUDGET,
   type Program,
   type Type,
+  type Walk,
 } from '../../../cel/index.ts';
 import { expressionIssues, type GraphIssue, type Place } from '../issue.ts';
 import { CLOCK, type GraphClock } from './time-library.ts';
@@ -101,6 +102,13 @@ export type Evaluated =
 /** So many times what one expression may cost is for all that are evaluated at one look at an instance. */
 const TOGETHER = 20;
 
+/** So much of what was walked through is one unit of cost: what takes as long as may be costs about as much as one expression may. */
+const WALKED = 500;
+
+export function costOfWalk({ walked }: Walk): number {
+  return Math.ceil(walked / WALKED);
+}
+
 /** What is left of the budget for one expression where others were evaluated with the same clock. */
 export function budgetLeft(clock: GraphClock | undefined, budget: number = PER_CALL_BUDGET): number {
   return Math.min(budget, Math.max(0, TOGETHER * budget - (clock?.spent ?? 0)));
@@ -119,8 +127,9 @@ export function evaluateExpression(expression: Expression, bindings: Bindings, b
     return { unresolved: { kind: 'Failed', expression: expression.source, message } };
   }
   const began = meter?.now() ?? 0;
-  const result = expression.program.evaluate(bindings, { budget: left });
-  if (clock) clock.spent += result.cost;
+  const walk: Walk = { walked: 0 };
+  const result = expression.program.evaluate(bindings, { budget: left, walk });
+  if (clock) clock.spent += result.cost + costOfWalk(walk);
   meter?.took('expression', meter.now() - began);
   if (result.error === undefined) return { value: result.value ?? null };
   const { message, missing } = result.error;

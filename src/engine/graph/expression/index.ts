@@ -21,6 +21,7 @@ export {
   type Bindings,
   budgetLeft,
   compileExpression,
+  costOfWalk,
   type Evaluated,
   type Expression,
   type ExpressionScope,

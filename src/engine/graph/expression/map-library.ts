@@ -1,6 +1,7 @@
 import {
   CelError,
   CelMap,
+  countElements,
   type Library,
   mapOf,
   mapType,
@@ -12,9 +13,12 @@ import {
 
 const MAP = mapType(typeParam('K'), typeParam('V'));
 const MAX_DEPTH = 100;
+/** To make an entry takes as long as to look at so many elements. */
+const MADE = 10;
 
 function merged(left: CelMap, right: CelMap, deep: boolean, depth: number): Value {
   if (depth > MAX_DEPTH) return new CelError(`deepMerge: maps nest more than ${MAX_DEPTH} deep`);
+  countElements((left.size + right.size) * MADE);
   const pairs: (readonly [Value, Value])[] = [];
   for (const [key, value] of left.entries()) {
     const other = right.get(key);

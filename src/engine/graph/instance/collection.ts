@@ -1,6 +1,12 @@
 import type { JsonValue } from '../../../schema/json.ts';
 import type { GraphNode } from '../compile/index.ts';
-import { type Bindings, evaluateExpression, jsonOfResult } from '../expression/index.ts';
+import {
+  type Bindings,
+  CLOCK,
+  evaluateExpression,
+  type GraphClock,
+  jsonOfResult,
+} from '../expression/index.ts';
 import type { Reason } from './reason.ts';
 
 export const MAX_COLLECTION_SIZE = 1_000;
@@ -26,7 +32,7 @@ export function dimensionsOf(
         ? { reason: { kind: 'Value', path, expression: source, message } }
         : { reason: { kind: 'Failed', path, expression: source, message } };
     }
-    const { json, problem } = jsonOfResult(value);
+    const { json, problem } = jsonOfResult(value, bindings[CLOCK] as GraphClock | undefined);
     const failed = (message: string): Dimensions => ({
       reason: { kind: 'Failed', path, expression: expression.source, message },
     });

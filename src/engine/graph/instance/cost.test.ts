@@ -37,4 +37,29 @@ describe('what the expressions of an instance cost together', () => {
     const { nodes } = renderInstance(graphOf(20), instance, [], options);
     expect(nodes.every(({ state }) => state === 'SYNCED')).toBe(true);
   });
+
+  describe('values that share their parts', () => {
+    const bound = (innermost: string, of: (before: string) => string, levels: number, body: string): string =>
+      Array.from({ length: levels }, (_, level) => level)
+        .reduceRight((inner, level) => `cel.bind(v${level + 1}, ${of(`v${level}`)}, ${inner})`, body)
+        .replace(/^/, `cel.bind(v0, ${innermost}, `) + ')';
+    const rendered = (expression: string): string => {
+      const graph = compiled(
+        `schema: {spec: {name: string}}\nresources:\n- id: made\n  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: made}, data: {x: '\${${expression}}'}}`,
+      );
+      const { nodes } = renderInstance(graph, instance, [], options);
+      return `${nodes[0]?.state}: ${nodes[0]?.reasons.map(reasonText).join()}`;
+    };
+    const ten = (name: string): string => `[${Array.from({ length: 10 }, () => `dyn(${name})`).join(', ')}]`;
+
+    it('are not written out without an end', () => {
+      expect(rendered(bound('[1]', ten, 12, 'json.marshal(v12)'))).toContain('too large to be written');
+    });
+
+    it('are not merged without an end', () => {
+      const pair = (name: string): string => `{"a": dyn(${name}), "b": dyn(${name})}`;
+      const source = bound('{"a": dyn(1)}', pair, 40, 'json.marshal(v40.deepMerge(v40))');
+      expect(rendered(source)).toContain('cost limit exceeded');
+    });
+  });
 });

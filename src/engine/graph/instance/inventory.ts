@@ -74,12 +74,11 @@ export function unionInventory(a: Inventory, b: Inventory): Inventory {
 
 /** Whether all of `b` is in `a`. */
 export function covers(a: Inventory, b: Inventory): boolean {
+  const contributions = new Set((b.contributions && a.contributions)?.map(contributionKey));
   return (
     b.groupKinds.every((item) => a.groupKinds.includes(item)) &&
     b.namespaces.every((item) => a.namespaces.includes(item)) &&
-    (b.contributions ?? []).every((wanted) =>
-      a.contributions?.some((item) => contributionKey(item) === contributionKey(wanted)),
-    )
+    (b.contributions ?? []).every((wanted) => contributions.has(contributionKey(wanted)))
   );
 }
 

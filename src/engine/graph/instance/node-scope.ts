@@ -1,5 +1,5 @@
 import { type Frame, type GraphNode, nodesOf, pathsTo } from '../compile/index.ts';
-import { budgetLeft } from '../expression/index.ts';
+import { budgetLeft, costOfWalk } from '../expression/index.ts';
 import { isReady, type Walk } from './walk.ts';
 
 /** What the expressions of a node see, by the names of its scope. */
@@ -48,8 +48,9 @@ export function neededOf(walk: Walk, node: GraphNode): readonly string[] {
   const needed = new Set<string>();
   for (const { program } of node.branching) {
     const budget = budgetLeft(walk.clock, walk.options.costLimit);
-    const { unknown = [], cost } = program.evaluate(bindings, { unknowns, budget });
-    walk.clock.spent += cost;
+    const seen = { walked: 0 };
+    const { unknown = [], cost } = program.evaluate(bindings, { unknowns, budget, walk: seen });
+    walk.clock.spent += cost + costOfWalk(seen);
     // Which way it goes may differ from object to object.
     const differs = unknown.some((name) => variables.some((variable) => begins(name, variable)));
     for (const { id, path } of paths)

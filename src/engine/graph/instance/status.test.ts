@@ -31,6 +31,33 @@ describe('status', () => {
     expect(fields()).toEqual({ spec: 'cart' });
   });
 
+  it('holds its expressions to the same limit of cost as all others', () => {
+    const graph = compiled(
+      `schema:
+  spec: {name: string}
+  status: {all: '\${[1, 2, 3, 4, 5, 6, 7, 8].map(a, [1, 2, 3, 4].map(b, a + b + size(web.metadata.name))).size()}'}
+resources:
+- id: web
+  template: {apiVersion: v1, kind: ConfigMap, metadata: {name: web}}`,
+    );
+    const world = cluster();
+    const one = instance({ name: 'cart' });
+    world.apply(stepInstance(graph, one, world.observed, { owner }));
+    const told = (costLimit?: number): ReturnType<typeof instanceStatus> => {
+      const step = stepInstance(graph, one, world.observed, { owner });
+      return instanceStatus({
+        instance: one,
+        now,
+        graph,
+        step,
+        ...(costLimit !== undefined && { costLimit }),
+      });
+    };
+    expect(told().status['all']).toBe(8);
+    expect(told(50).status['all']).toBeUndefined();
+    expect(told(50).problems.join()).toContain('cost limit exceeded');
+  });
+
   it('says what is open, the worst first, and keeps the time of a transition', () => {
     const graph = compiled(WEB);
     const world = cluster();

@@ -38,6 +38,8 @@ export interface StatusInput {
   readonly cluster?: string;
   /** The instance is being deleted: what is waited for, or what blocks it. */
   readonly deleting?: string;
+  /** Of one expression, as in the step. */
+  readonly costLimit?: number;
 }
 
 const MAX_STATUS_MESSAGE = 2_000;
@@ -49,7 +51,7 @@ export function instanceStatus(input: StatusInput): InstanceStatus {
   const problems: string[] = [];
   const fields =
     graph && step
-      ? resolvedFields(graph, step, problems)
+      ? resolvedFields(graph, step, problems, input.costLimit)
       : input.deleting === undefined
         ? {}
         : fieldsBefore(instance);
@@ -196,11 +198,16 @@ function worst(parts: readonly Condition[]): NewCondition {
 }
 
 /** The fields of the status of which all inputs are there. */
-function resolvedFields(graph: CompiledGraph, step: InstanceStep, problems: string[]): JsonObject {
+function resolvedFields(
+  graph: CompiledGraph,
+  step: InstanceStep,
+  problems: string[],
+  costLimit: number | undefined,
+): JsonObject {
   const fields = new Map(graph.status.fields.map((field) => [JSON.stringify(field.path), field]));
   const resolve = (value: JsonValue | undefined, path: FieldPath): JsonValue | undefined => {
     const field = fields.get(JSON.stringify(path));
-    if (field) return resolvedField(field, step, problems);
+    if (field) return resolvedField(field, step, problems, costLimit);
     if (Array.isArray(value)) {
       const items = value
         .map((item, index) => resolve(item, [...path, index]))
@@ -219,8 +226,13 @@ function resolvedFields(graph: CompiledGraph, step: InstanceStep, problems: stri
   return isObject(all) ? all : {};
 }
 
-function resolvedField(field: TemplateField, step: InstanceStep, problems: string[]): JsonValue | undefined {
-  const { value, unresolved } = fieldValue(field, step.bindings);
+function resolvedField(
+  field: TemplateField,
+  step: InstanceStep,
+  problems: string[],
+  costLimit: number | undefined,
+): JsonValue | undefined {
+  const { value, unresolved } = fieldValue(field, step.bindings, costLimit);
   if (unresolved) reportFailure(unresolved, problems);
   // An API server drops nulls, and a status that differs from what was written would be written again and again.
   return value === null ? undefined : value;
@@ -244,7 +256,7 @@ function authorConditions(
   step: InstanceStep,
   own: readonly Condition[],
   previous: readonly Condition[],
-  { instance }: StatusInput,
+  { instance, costLimit }: StatusInput,
   problems: string[],
 ): AuthorConditions {
   const schema = {
@@ -255,7 +267,7 @@ function authorConditions(
   const found = problems.length;
   let waiting = false;
   const given = graph.conditions.map(({ expression }) => {
-    const { value, unresolved } = evaluateExpression(expression, bindings);
+    const { value, unresolved } = evaluateExpression(expression, bindings, costLimit);
     if (unresolved?.kind === 'Failed')
       problems.push(`status.conditions: \${${unresolved.expression}}: ${unresolved.message}`);
     else if (unresolved) waiting = true;

@@ -1,8 +1,10 @@
 import { clone, isObject, type JsonObject, type JsonValue } from '../../../schema/json.ts';
 import {
   type Bindings,
+  CLOCK,
   type Expression,
   evaluateExpression,
+  type GraphClock,
   isOmitted,
   jsonOfResult,
   type Unresolved,
@@ -59,7 +61,7 @@ export function fieldValue(field: TemplateField, bindings: Bindings, budget?: nu
     if (isOmitted(value)) {
       return field.standalone ? { value: undefined } : failed('omit() cannot be a part of a text');
     }
-    const { json, problem } = jsonOfResult(value);
+    const { json, problem } = jsonOfResult(value, bindings[CLOCK] as GraphClock | undefined);
     if (problem !== undefined) return failed(problem);
     if (field.standalone) return { value: json };
     if (typeof json !== 'string') return failed('the value of an expression within a text must be a string');

@@ -64,7 +64,11 @@ export function createKindWatches(
       }
     });
     informer.onLive((live, error) => {
-      if (live) own.problem = undefined;
+      if (live && own.problem !== undefined) {
+        own.problem = undefined;
+        // They were told of the problem, and of nothing since: a watch that goes on says only what is new.
+        tellAll();
+      }
       onLive(
         [...watches.values()].every((watch) => watch.informer.live || watch.users.size === 0),
         error,

@@ -25,6 +25,8 @@ export interface Answers {
   get(spoke: string, name: string): RemoteObject | undefined;
   /** How many of a spoke there are. */
   count(spoke: string): number;
+  /** The HubObjects of a spoke that were answered. */
+  names(spoke: string): string[];
   /** Answers a HubObject; `graph` is the UID of the definition that it comes from. Writes nothing where that was said already. */
   answer(
     spoke: string,
@@ -50,11 +52,16 @@ export function openAnswers(
   onForgotten: (spoke: string, name: string) => void,
 ): Answers {
   const memory = startInformer<RemoteObject>(runtime, client, REMOTES, { labelSelector: COMPOSITION_LABEL });
-  const counts = new Map<string, number>();
-  memory.onChange(({ type, object: { spec } }) => {
-    const change = type === 'added' ? 1 : type === 'deleted' ? -1 : 0;
-    counts.set(spec.cluster, (counts.get(spec.cluster) ?? 0) + change);
-    if (type === 'deleted') onForgotten(spec.cluster, spec.object.metadata.name ?? '');
+  /** Names of HubObjects by spoke, and there by the name of the record. */
+  const bySpoke = new Map<string, Map<string, string>>();
+  memory.onChange(({ type, object: { metadata, spec } }) => {
+    const [record = '', name = ''] = [metadata.name, spec.object.metadata.name];
+    const own = bySpoke.get(spec.cluster) ?? new Map<string, string>();
+    if (type === 'deleted') own.delete(record);
+    else own.set(record, name);
+    if (own.size > 0) bySpoke.set(spec.cluster, own);
+    else bySpoke.delete(spec.cluster);
+    if (type === 'deleted') onForgotten(spec.cluster, name);
   });
 
   async function write(
@@ -87,7 +94,8 @@ export function openAnswers(
   return {
     memory,
     get: (spoke, name) => memory.get('', recordName(spoke, name)),
-    count: (spoke) => counts.get(spoke) ?? 0,
+    count: (spoke) => bySpoke.get(spoke)?.size ?? 0,
+    names: (spoke) => [...(bySpoke.get(spoke)?.values() ?? [])],
     answer(spoke, { metadata: { name = '', uid = '', generation = 0 } }, graph, said) {
       return write(spoke, name, { uid, generation, ...said }, graph);
     },

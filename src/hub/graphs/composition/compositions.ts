@@ -89,8 +89,7 @@ export function startCompositions(
 
   function enqueueSpoke(spoke: string): void {
     for (const name of wishes.of(spoke)?.names() ?? []) queue.enqueue(keyOf(spoke, name));
-    for (const { spec } of memory.list())
-      if (spec.cluster === spoke) queue.enqueue(keyOf(spoke, spec.object.metadata.name ?? ''));
+    for (const name of answers.names(spoke)) queue.enqueue(keyOf(spoke, name));
   }
 
   function isSentTo(spoke: string): (definition: ResourceGraphDefinition) => boolean {

@@ -3,6 +3,7 @@ import { resourceIdOf } from '../../../kube/custom-resource.ts';
 import type { Informer } from '../../../kube/informer.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
 import { hasCode } from '../../../kube/status-error.ts';
+import type { Timer } from '../../../runtime/clock.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Fleet } from '../../fleet.ts';
@@ -22,6 +23,7 @@ interface Followed {
 }
 
 const OBJECTS = resourceIdOf(HUB_OBJECT_KIND);
+const RETRY_MS = 5_000;
 
 /** One watch for each spoke that may have such wishes, while it is in sight. `onChange` hears of one, or of a spoke as a whole. */
 export function spokeWishes(
@@ -31,6 +33,8 @@ export function spokeWishes(
 ): SpokeWishes {
   const followed = new Map<string, Followed>();
   const wanted = new Set<string>();
+  const retries = new Map<string, Timer>();
+  let stopped = false;
 
   async function open(spoke: string, attempt: Followed): Promise<void> {
     const session = fleet.session(spoke);
@@ -39,9 +43,16 @@ export function spokeWishes(
       // An engine of before does not know them; it is asked again when it comes back.
       await session.client.resourceFor(`${OBJECTS.group}/${OBJECTS.version}`, OBJECTS.kind);
     } catch (error) {
-      if (followed.get(spoke) === attempt) followed.delete(spoke);
-      if (!hasCode(error, 404))
-        runtime.log.debug('what a spoke wants of the hub cannot be read', { spoke, why: errorText(error) });
+      const there = followed.get(spoke) === attempt;
+      if (there) followed.delete(spoke);
+      if (hasCode(error, 404)) return;
+      runtime.log.debug('what a spoke wants of the hub cannot be read', { spoke, why: errorText(error) });
+      // Its link may be up all the time: nothing else would tell to ask again.
+      if (there)
+        retries.set(
+          spoke,
+          runtime.clock.after(RETRY_MS, () => look(spoke)),
+        );
       return;
     }
     // It went away, and may have come back, meanwhile.
@@ -66,14 +77,18 @@ export function spokeWishes(
   }
 
   function close(spoke: string): void {
+    retries.get(spoke)?.cancel();
+    retries.delete(spoke);
     followed.get(spoke)?.informer?.stop();
     followed.delete(spoke);
   }
 
   function look(spoke: string): void {
-    const seen = wanted.has(spoke) && fleet.session(spoke)?.live === true;
+    const seen = !stopped && wanted.has(spoke) && fleet.session(spoke)?.live === true;
     if (!seen) close(spoke);
     else if (!followed.has(spoke)) {
+      retries.get(spoke)?.cancel();
+      retries.delete(spoke);
       const attempt: Followed = {};
       followed.set(spoke, attempt);
       open(spoke, attempt).catch((error: unknown) =>
@@ -101,7 +116,8 @@ export function spokeWishes(
       };
     },
     stop() {
-      for (const spoke of [...followed.keys()]) close(spoke);
+      stopped = true;
+      for (const spoke of new Set([...followed.keys(), ...retries.keys()])) close(spoke);
     },
   };
 }
