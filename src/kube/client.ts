@@ -109,7 +109,7 @@ export interface Client extends Reader, Writer {
   /** The raw exchange below, for paths that are not resources (`/version`, `/livez`). */
   readonly handler: Handler;
   /**
-   * The resource that serves a kind, by discovery (cached; asked again once when the kind is unknown).
+   * The resource that serves a kind, by discovery (cached; asked again once when the kind is unknown, and when it is not there).
    * Throws a 404 `StatusError` of reason `NoKindMatch` when the API does not serve it.
    */
   resourceFor(apiVersion: string, kind: string): Promise<ResourceId>;

@@ -21,6 +21,14 @@ export interface Discovery {
   resourceFor(apiVersion: string, kind: string): Promise<ResourceId>;
 }
 
+/** How whoever found a resource forgets it: clients that act for others share what one of them has found. */
+const forgetters = new WeakMap<ResourceId, () => void>();
+
+/** A resource was not served where it was found: its definition was made anew with another plural or scope, or it is gone. */
+export function missed(resource: ResourceId): void {
+  forgetters.get(resource)?.();
+}
+
 /** The error of a kind that the API does not serve. */
 export function noKindMatch(apiVersion: string, kind: string): StatusError {
   return failure(404, 'NoKindMatch', `no matches for kind "${kind}" in version "${apiVersion}"`, {
@@ -57,6 +65,12 @@ export function createDiscovery(
     }
     const found: Known = { resources, askedAt: now() };
     known.set(apiVersion, found);
+    const forget = (): void => {
+      // A subresource that is missing must not have everything asked for again each time.
+      const isRecent = clock !== undefined && now() - found.askedAt < ASK_AGAIN_AFTER_MS;
+      if (known.get(apiVersion) === found && !isRecent) known.delete(apiVersion);
+    };
+    for (const resource of resources.values()) forgetters.set(resource, forget);
     return found;
   }
 

@@ -271,6 +271,31 @@ describe('resourceFor', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('looks anew for a kind that is not where it was, but not for one whose object is not there', async () => {
+    const clock = virtualClock();
+    let plural = 'things';
+    const { handler, asked } = scripted(({ path }) => {
+      if (path === '/apis/x.io/v1')
+        return json({ resources: [{ name: plural, kind: 'Thing', namespaced: false }] });
+      const details = path.includes(`/${plural}/`) ? { name: 'a' } : {};
+      return json({ kind: 'Status', code: 404, reason: 'NotFound', message: 'nope', details }, 404);
+    });
+    const client = createClient(handler, { clock });
+    const get = async (): Promise<void> => {
+      const thing = await client.resourceFor('x.io/v1', 'Thing');
+      // One that acts for somebody else goes by what the first has found.
+      await expect(createClient(handler).get(thing, '', 'a')).rejects.toMatchObject({ code: 404 });
+    };
+    await clock.advance(600);
+    for (let time = 0; time < 3; time += 1) await get();
+    expect(asked.filter(({ path }) => path === '/apis/x.io/v1')).toHaveLength(1);
+    await clock.advance(600);
+    plural = 'stuff';
+    await get();
+    expect((await client.resourceFor('x.io/v1', 'Thing')).resource).toBe('stuff');
+    expect(asked.filter(({ path }) => path === '/apis/x.io/v1')).toHaveLength(2);
+  });
+
   it('passes failures of discovery on and asks again afterwards', async () => {
     let down = true;
     const { handler } = scripted(() =>

@@ -12,12 +12,12 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './client.ts';
-import { createDiscovery } from './discovery.ts';
+import { createDiscovery, missed } from './discovery.ts';
 import type { Handler, Request, Response } from './exchange.ts';
 import { decodedLines, OVER } from './json-lines.ts';
 import { formatApiVersion, type KubeList, type KubeObject } from './object.ts';
 import { listQuery, resourcePath, watchQuery, writeQuery } from './resource-path.ts';
-import { internalError } from './status-error.ts';
+import { internalError, isUnserved } from './status-error.ts';
 
 export interface ClientOptions {
   /** `User-Agent`, which audit logs and default field managers show. */
@@ -68,6 +68,14 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
   const getJson = <T>(path: string, read: ReadOptions = {}): Promise<T> => call<T>('GET', path, read.signal);
   const discovery = createDiscovery(getJson, options.clock);
 
+  /** Calls for a resource. One that is not where it was is looked for anew. */
+  function callFor<T>(resource: ResourceId, ...args: Parameters<typeof call>): Promise<T> {
+    return call<T>(...args).catch((error: unknown) => {
+      if (isUnserved(error)) missed(resource);
+      throw error;
+    });
+  }
+
   /** Asked for when the first event is. No generator: what waits for thousands of events has to be small. */
   function watch<T extends KubeObject>(
     resource: ResourceId,
@@ -83,7 +91,11 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
       const path = [resourcePath(resource, namespace), watchQuery(watchOptions)].join('');
       try {
         const response = await exchange('GET', path, signal);
-        if (response.status !== 200) throw await readFailure(response, path);
+        if (response.status !== 200) {
+          const error = await readFailure(response, path);
+          if (isUnserved(error)) missed(resource);
+          throw error;
+        }
         events = decodedLines(response, decodeEvent<T>, { signal });
         // Its reader left before there was an answer.
         if (isOver) await events.return?.();
@@ -124,7 +136,12 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
       name: string,
       read: ReadOptions = {},
     ): Promise<T> {
-      return call<T>('GET', resourcePath(resource, namespace, required(name, resource)), read.signal);
+      return callFor<T>(
+        resource,
+        'GET',
+        resourcePath(resource, namespace, required(name, resource)),
+        read.signal,
+      );
     },
 
     async list<T extends KubeObject>(
@@ -133,7 +150,7 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
       listOptions: ListOptions = {},
     ): Promise<KubeList<T>> {
       const path = resourcePath(resource, namespace) + listQuery(listOptions);
-      const list = await call<KubeList<T>>('GET', path, listOptions.signal);
+      const list = await callFor<KubeList<T>>(resource, 'GET', path, listOptions.signal);
       // Items of built-in kinds come without kind and version, and an empty list may be null.
       list.items ??= [];
       const apiVersion = formatApiVersion(resource.group, resource.version);
@@ -151,13 +168,13 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
         write.subresource === undefined
           ? resourcePath(resource, namespace ?? '')
           : resourcePath(resource, namespace ?? '', required(name, resource), write.subresource);
-      return call<T>('POST', path + writeQuery(write), write.signal, object);
+      return callFor<T>(resource, 'POST', path + writeQuery(write), write.signal, object);
     },
 
     update<T extends KubeObject>(resource: ResourceId, object: T, write: WriteOptions = {}): Promise<T> {
       const { name, namespace } = object.metadata;
       const path = resourcePath(resource, namespace ?? '', required(name, resource), write.subresource);
-      return call<T>('PUT', path + writeQuery(write), write.signal, object);
+      return callFor<T>(resource, 'PUT', path + writeQuery(write), write.signal, object);
     },
 
     patch<T extends KubeObject>(
@@ -169,7 +186,14 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
       write: WriteOptions = {},
     ): Promise<T> {
       const path = resourcePath(resource, namespace, required(name, resource), write.subresource);
-      return call<T>('PATCH', path + writeQuery(write), write.signal, patch, PATCH_CONTENT_TYPE[type]);
+      return callFor<T>(
+        resource,
+        'PATCH',
+        path + writeQuery(write),
+        write.signal,
+        patch,
+        PATCH_CONTENT_TYPE[type],
+      );
     },
 
     apply<T extends KubeObject>(
@@ -179,7 +203,14 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
     ): Promise<T> {
       const { name, namespace } = object.metadata;
       const path = resourcePath(resource, namespace ?? '', required(name, resource), write.subresource);
-      return call<T>('PATCH', path + writeQuery(write), write.signal, object, PATCH_CONTENT_TYPE.apply);
+      return callFor<T>(
+        resource,
+        'PATCH',
+        path + writeQuery(write),
+        write.signal,
+        object,
+        PATCH_CONTENT_TYPE.apply,
+      );
     },
 
     delete(
@@ -198,7 +229,13 @@ export function createClient(handler: Handler, options: ClientOptions = {}): Cli
             ...(dryRun === true ? { dryRun: ['All'] } : {}),
           }
         : undefined;
-      return call('DELETE', resourcePath(resource, namespace, required(name, resource)), signal, body);
+      return callFor(
+        resource,
+        'DELETE',
+        resourcePath(resource, namespace, required(name, resource)),
+        signal,
+        body,
+      );
     },
   };
 }

@@ -187,6 +187,11 @@ export function isStatus(value: unknown): value is Status {
   return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'Status';
 }
 
+/** Whether what was asked for is no resource there (any more): a 404 that names no object. */
+export function isUnserved(error: unknown): error is StatusError {
+  return hasCode(error, 404) && error.status.details?.name === undefined;
+}
+
 export function hasCode(error: unknown, code: number): error is StatusError {
   return error instanceof StatusError && error.code === code;
 }

@@ -63,3 +63,27 @@ it('names what is left of earlier orders and that nobody asks for, also what was
 it('names all that it owns where the order is gone', () => {
   expect(kept({ wanted: '1', left: '' }, false)).toEqual(['wanted', 'left']);
 });
+
+it('names a bounded part of what it keeps, of each order that is gone at least one object, and says how many more', () => {
+  const orders = Array.from({ length: 40 }, (_, order) => ({
+    ...held(Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`${'m'.repeat(200)}-${at}`, 'u']))),
+    name: `order-${order + 10}`,
+  }));
+  const report = {
+    name: 'a',
+    engine: 'test',
+    gitVersion: 'v1.36.0',
+    nodes: [],
+    dispatches: [],
+    held: orders,
+    corrections: 0,
+    lastCorrection: undefined,
+  };
+  const { dispatches = [] } = clusterStatusOf(report, undefined, 0);
+  expect(dispatches).toHaveLength(40);
+  for (const { kept: named = [], keptMore = 0 } of dispatches) {
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.length + keptMore).toBe(2_000);
+  }
+  expect(JSON.stringify(dispatches).length).toBeLessThan(400_000);
+});

@@ -30,6 +30,9 @@ export interface ClusterReport {
 const CLUSTERS = resourceIdOf(CLUSTER);
 /** Most objects that are named for one dispatch: the status must stay small. */
 const MAX_KEPT = 1000;
+/** About how many bytes the names of all of them may take. */
+const MAX_KEPT_BYTES = 256 * 1024;
+const REF_BYTES = 64;
 
 /** The status of the Cluster object. Equal for equal facts: times move only when what they date changes. */
 export function clusterStatusOf(
@@ -68,6 +71,7 @@ export function clusterStatusOf(
       };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));
+  boundKept(dispatches);
   const open = dispatches.filter((dispatch) => dispatch.appliedGeneration !== dispatch.generation);
   const word = dispatches.some((dispatch) => dispatch.health === 'Degraded')
     ? 'Degraded'
@@ -146,9 +150,28 @@ export async function writeClusterStatus(
  * What nobody asks for and nobody ordered away: named, so that the hub can. With its order gone that is everything. It may have
  * been made without its UID being noted, so what was never made is named too, which costs a word.
  */
-function keptOf(held: Held, ordered: boolean): { kept?: ObjectRef[] } {
+function keptOf(held: Held, ordered: boolean): { kept?: ObjectRef[]; keptMore?: number } {
   const named = new Set(held.accepted.tombstones.map(({ ref }) => refKey(ref)));
   for (const ref of held.accepted.objects) named.add(refKey(ref));
   const kept = [...held.owned.values()].filter(({ ref }) => !ordered || !named.has(refKey(ref)));
-  return ordered && kept.length === 0 ? {} : { kept: kept.slice(0, MAX_KEPT).map(({ ref }) => ref) };
+  return ordered && kept.length === 0 ? {} : { kept: kept.map(({ ref }) => ref) };
+}
+
+/** Each that keeps anything names at least one object: the hub takes one that names none for done. */
+function boundKept(dispatches: readonly { kept?: ObjectRef[]; keptMore?: number }[]): void {
+  let bytes = 0;
+  for (const dispatch of dispatches) {
+    const { kept = [] } = dispatch;
+    let named = 0;
+    while (named < kept.length && named < MAX_KEPT) {
+      const { apiVersion, kind, namespace, name } = kept[named] as ObjectRef;
+      const size = apiVersion.length + kind.length + namespace.length + name.length + REF_BYTES;
+      if (named > 0 && bytes + size > MAX_KEPT_BYTES) break;
+      bytes += size;
+      named += 1;
+    }
+    if (named === kept.length) continue;
+    dispatch.keptMore = kept.length - named;
+    dispatch.kept = kept.slice(0, named);
+  }
 }

@@ -3,6 +3,7 @@ import type { Client } from '../kube/client.ts';
 import type { Change, Informer } from '../kube/informer.ts';
 import { type InformerOptions, startInformer } from '../kube/informer-cache.ts';
 import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
+import { isUnserved } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
 /** Watches over the objects that a spoke manages: one stream a version of a kind, of managed objects only. */
@@ -25,6 +26,17 @@ export function managedWatches(
   const running = new Map<string, Informer>();
   let stopped = false;
 
+  /**
+   * What is served no longer is not asked for again for ever. Nobody can see its objects now: whoever still states one in this version
+   * finds that out by looking at it, and watches anew what is served again, maybe with another scope or name.
+   */
+  function end(key: string, informer: Informer): void {
+    running.delete(key);
+    started.delete(key);
+    informer.stop();
+    for (const object of informer.list()) onChange({ type: 'deleted', object });
+  }
+
   async function follow(
     key: string,
     ref: ObjectRef,
@@ -42,7 +54,10 @@ export function managedWatches(
           ...options,
           ...(within === '' ? {} : { namespace: within }),
           // An informer never gives up; why a kind cannot be watched has to be told.
-          onFailure: failed.reject,
+          onFailure(error): void {
+            failed.reject(error);
+            if (running.get(key) === informer && informer.synced && isUnserved(error)) end(key, informer);
+          },
         });
         informer.onChange(onChange);
         running.set(key, informer);

@@ -33,6 +33,17 @@ const RESOURCE = 'apibindings';
 const PREFIX: string = resourcePrefix(SERVER_GROUP, RESOURCE);
 const NONE: readonly ApiBinding[] = [];
 
+/** The definition of an API in a logical cluster, its own or one that it has bound, whether or not a version of it is served. */
+export function definitionIn(store: Store, cluster: string, name: string): StoreRecord | undefined {
+  const own = store.get(objectKey(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster, '', name));
+  if (own !== undefined) return own;
+  const spec = store.get(objectKey(SERVER_GROUP, RESOURCE, cluster, '', name))?.object.spec;
+  if (!isObject(spec)) return undefined;
+  const provider = stringAt(spec, 'provider') ?? '';
+  const bound = store.get(objectKey(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, provider, '', name));
+  return bound?.object.metadata.uid === spec.uid ? bound : undefined;
+}
+
 /** `store` shows what is stored. `onChange` hears of consumers whose bindings have changed. */
 export function apiBindings(store: Store, onChange: (consumer: string) => void): ApiBindings {
   const byConsumer = new Map<string, ApiBinding[]>();

@@ -1,8 +1,9 @@
 import type { KubeObject } from '../../kube/object.ts';
-import { errorText, formatTime, type Runtime } from '../../runtime/index.ts';
+import { errorText, formatTime, type Runtime, type Timer } from '../../runtime/index.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
 import { clusterPrefix, parseKey, resourcePrefix } from '../store/key.ts';
 import type { Store, StoreEvent, StoreRecord, Watch } from '../store/store.ts';
+import { definitionIn } from './bindings.ts';
 import {
   asDefinition,
   CLEANUP_FINALIZER,
@@ -23,6 +24,8 @@ export interface CleanupActions {
 }
 
 const RETRY_MS = 1000;
+/** How long a definition that went with force may take to come back, before what waits for finalizers without it is given up. */
+const COME_BACK_MS = 60_000;
 
 /**
  * Empties definitions that are being deleted: deletes all instances, and when the last has gone removes the finalizer.
@@ -31,6 +34,7 @@ const RETRY_MS = 1000;
 export function definitionCleanup(runtime: Runtime, store: Store, actions: CleanupActions): { stop(): void } {
   const waiting = new Map<string, Watch>();
   const running = new Set<string>();
+  const timers = new Set<Timer>();
   let stopped = false;
 
   function start(key: string): void {
@@ -95,6 +99,36 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
     });
   }
 
+  /**
+   * What is being deleted and was held by finalizers when its definition went (someone took the definition's own away) could never
+   * go: nobody sees it any more. What is not being deleted stays, for a definition that is made anew.
+   */
+  async function removeUnseen(definition: Definition): Promise<void> {
+    if (stopped) return;
+    const { group, names } = definition.spec;
+    for (const record of store.list(resourcePrefix(group, names.plural)).records) {
+      const { cluster } = parseKey(record.key);
+      if (record.object.metadata.deletionTimestamp === undefined) continue;
+      if (definitionIn(store, cluster, `${names.plural}.${group}`) === undefined)
+        await actions.deleteInstance(definition, record);
+    }
+  }
+
+  function removeUnseenLater(definition: Definition): void {
+    if (stopped) return;
+    const timer = runtime.clock.after(COME_BACK_MS, () => {
+      timers.delete(timer);
+      removeUnseen(definition).catch((error: unknown) => {
+        runtime.log.warn('what a definition left behind could not be removed, trying again', {
+          definition: definition.metadata.name,
+          error: errorText(error),
+        });
+        removeUnseenLater(definition);
+      });
+    });
+    timers.add(timer);
+  }
+
   /** Definitions whose names were taken are written again unchanged: the write decides on names anew. */
   function retryNames(cluster: string): void {
     for (const record of store.list(clusterPrefix(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster))
@@ -120,6 +154,9 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
         waiting.get(key)?.stop();
         waiting.delete(key);
         runtime.clock.defer(() => retryNames(parseKey(key).cluster));
+        const definition = asDefinition(event.record.object);
+        const { group, names } = definition.spec;
+        if (store.count(resourcePrefix(group, names.plural)) > 0) removeUnseenLater(definition);
       } else if (isTerminating(asDefinition(event.record.object))) runtime.clock.defer(() => start(key));
       else if (givesUpNames(event)) runtime.clock.defer(() => retryNames(parseKey(key).cluster));
     }
@@ -137,6 +174,8 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
       watch.stop();
       for (const entry of waiting.values()) entry.stop();
       waiting.clear();
+      for (const timer of timers) timer.cancel();
+      timers.clear();
     },
   };
 }

@@ -4,7 +4,7 @@
  * Names are accepted and definitions established within the write that creates or changes them, so REST, discovery and
  * OpenAPI change together, at once. Definitions that are deleted wait for their instances.
  */
-export { type ApiBinding, type ApiBindings, boundDefinition } from './bindings.ts';
+export { type ApiBinding, type ApiBindings, boundDefinition, definitionIn } from './bindings.ts';
 export { type CleanupActions, definitionCleanup } from './cleanup.ts';
 export { type Convert, conversionWebhooks } from './conversion-webhook.ts';
 export { customResources } from './custom-resource.ts';

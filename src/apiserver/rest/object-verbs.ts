@@ -37,6 +37,7 @@ import { track } from './tracking.ts';
 import { update } from './update.ts';
 import type { View } from './view.ts';
 import { watch } from './watch.ts';
+import { withWorkers } from './workers.ts';
 
 /** What each verb does with objects of a resource, or of its status, once it is known to be allowed here. */
 export async function getOne(asked: ResourceRequest, scope: Scope): Promise<Response> {
@@ -206,6 +207,9 @@ export async function deleteOne(asked: ResourceRequest, scope: Scope): Promise<R
   );
 }
 
+/** Of a collection: so many share a commit well, and a webhook is not asked about thousands at once. */
+const DELETED_AT_ONCE = 32;
+
 export async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<Response> {
   const query = parseListQuery(asked.info.query, false);
   const options = deleteOptions(asked, 'collection');
@@ -222,8 +226,8 @@ export async function deleteAll(asked: ResourceRequest, scope: Scope): Promise<R
     }
   };
   // The first object that does not meet them ends it, so that with preconditions one follows the other.
-  if (Object.keys(options.preconditions).length > 0) for (const view of listing.views) await removeOne(view);
-  else await Promise.all(listing.views.map(removeOne));
+  const isStrict = Object.keys(options.preconditions).length > 0;
+  await withWorkers(isStrict ? 1 : DELETED_AT_ONCE, listing.views, removeOne);
   // The answer shows the objects as they were found.
   return respondList(asked, scope, listing, representation);
 }

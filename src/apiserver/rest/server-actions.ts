@@ -3,12 +3,7 @@ import { hasCode, notFound } from '../../kube/status-error.ts';
 import { clone, deepEqual, isObject, listAt } from '../../schema/json.ts';
 import type { UserInfo } from '../auth/index.ts';
 import type { NamespaceActions, ObjectActions } from '../controllers/actions.ts';
-import {
-  type CleanupActions,
-  DEFINITIONS_GROUP,
-  DEFINITIONS_RESOURCE,
-  decideOnDefinition,
-} from '../crd/index.ts';
+import { type CleanupActions, decideOnDefinition, definitionIn } from '../crd/index.ts';
 import type { Resource } from '../resource.ts';
 import { clusterPrefix, objectKey, parseKey } from '../store/key.ts';
 import { remove } from './delete.ts';
@@ -43,10 +38,7 @@ function scopeOf(server: RestServer, key: string): { scope: Scope; name: string 
  */
 async function removeUnserved(server: RestServer, key: string, uid: string): Promise<void> {
   const { group, resource, cluster, name } = parseKey(key);
-  const definition = `${resource}.${group}`;
-  const isDefined =
-    server.store.get(objectKey(DEFINITIONS_GROUP, DEFINITIONS_RESOURCE, cluster, '', definition)) !==
-    undefined;
+  const isDefined = definitionIn(server.store, cluster, `${resource}.${group}`) !== undefined;
   const { metadata } = server.store.get(key)?.object ?? {};
   if (metadata?.uid !== uid || (isDefined && metadata.finalizers?.length)) return;
   const write = server.store.write(key, (current) => {

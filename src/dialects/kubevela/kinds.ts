@@ -351,6 +351,7 @@ export const CLUSTER: CustomKind = {
           record({ apiVersion: text(), kind: text(), namespace: text(), name: text() }),
           'Objects that are kept though the order for them was deleted here. Absence never deletes.',
         ),
+        keptMore: integer('How many more are kept that are not named.'),
       }),
     ),
     health: record({ status: text(), objectsHealthy: integer(), objectsTotal: integer() }),

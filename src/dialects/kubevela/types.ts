@@ -158,6 +158,8 @@ export interface ClusterStatus {
     health: string;
     /** Objects that are kept though no order there asks for them or orders them away: all, where somebody deleted the order. */
     kept?: ObjectRef[];
+    /** How many more there are that are not named: they are once those are gone. */
+    keptMore?: number;
   }[];
   health?: { status: string; objectsHealthy: number; objectsTotal: number };
   drift?: { corrections: number; last?: Record<string, string> };

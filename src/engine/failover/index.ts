@@ -30,7 +30,17 @@ export {
   type FailoverStep,
   type IntentSight,
   type Move,
+  type SightEvent,
 } from './state.ts';
 export { type PreservedState, preserveState } from './state-preservation.ts';
-export { avoidedClusters, keptCopies, leftByMoves, mayBeLast, noFailover, stepFailover } from './step.ts';
+export {
+  avoidedClusters,
+  keptCopies,
+  leftByMoves,
+  mayBeLast,
+  nextSight,
+  noFailover,
+  paidFor,
+  stepFailover,
+} from './step.ts';
 export { type TokenBucket, takeToken } from './token-bucket.ts';

@@ -93,6 +93,8 @@ export type FailoverEvent =
       readonly cluster: string;
       readonly taints: readonly (ClusterTaint & { readonly since?: number })[];
     }
+  /** A cluster is no longer of the fleet: nothing is remembered of it. */
+  | { readonly type: 'gone'; readonly cluster: string }
   | {
       readonly type: 'health';
       readonly intent: string;
@@ -104,6 +106,9 @@ export type FailoverEvent =
   /** A person gives up a copy that is kept, or lets a cluster be chosen again that is avoided. */
   | { readonly type: 'release'; readonly intent: string; readonly cluster: string }
   | { readonly type: 'tick' };
+
+/** What concerns one intent alone. */
+export type SightEvent = Extract<FailoverEvent, { type: 'intent' | 'forget' | 'restore' | 'health' }>;
 
 export type FailoverEffect =
   /** Decide where anew, without the cluster; the new copy gets the labels. */

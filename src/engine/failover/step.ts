@@ -7,6 +7,7 @@ import {
 } from './options.ts';
 import { laterMove } from './shifted.ts';
 import type {
+  ClusterSight,
   CopyHealth,
   FailoverEffect,
   FailoverEvent,
@@ -15,6 +16,7 @@ import type {
   FailoverStep,
   IntentSight,
   Move,
+  SightEvent,
 } from './state.ts';
 import { preserveState } from './state-preservation.ts';
 import { takenAt, takeToken } from './token-bucket.ts';
@@ -35,10 +37,7 @@ export function stepFailover(
   now: number,
 ): FailoverStep {
   const events = 'type' in event ? [event] : event;
-  const work = createWork(
-    events.reduce((state, one) => takeIn(state, one, now), before),
-    now,
-  );
+  const work = createWork(takeIn(before, events, now), now);
   for (const one of events) if (one.type === 'release') work.release(one.intent, one.cluster);
   work.finishMoves();
   work.prove();
@@ -48,12 +47,15 @@ export function stepFailover(
 }
 
 /** Clusters that an intent is not to be decided to now. */
-export function avoidedClusters({ intents }: FailoverState, intent: string): readonly string[] {
+export function avoidedClusters(
+  { intents }: Pick<FailoverState, 'intents'>,
+  intent: string,
+): readonly string[] {
   return (intents[intent]?.moves ?? []).filter(({ phase }) => phase !== 'Returning').map(({ from }) => from);
 }
 
 /** Clusters whose copy stays although the decision has left them: until a `remove` names them. */
-export function keptCopies({ intents }: FailoverState, intent: string): readonly string[] {
+export function keptCopies({ intents }: Pick<FailoverState, 'intents'>, intent: string): readonly string[] {
   return (intents[intent]?.moves ?? []).flatMap(({ phase, from, to = [], before }) => {
     if (phase === 'Leaving') return [from];
     return phase === 'Returning' ? to.filter((cluster) => !before.includes(cluster)) : [];
@@ -78,7 +80,7 @@ export function leftByMoves({
  * one that is may be the last.
  */
 export function mayBeLast(
-  { intents }: FailoverState,
+  { intents }: Pick<FailoverState, 'intents'>,
   intent: string,
   options: FailoverOptions,
   chosen: readonly string[],
@@ -93,68 +95,86 @@ function sameClusters(some: readonly string[], others: readonly string[]): boole
   return some.length === others.length && some.every((cluster) => others.includes(cluster));
 }
 
-function takeIn(state: FailoverState, event: FailoverEvent, now: number): FailoverState {
-  const { clusters, intents } = state;
-  if (event.type === 'taints') {
-    const before = Object.hasOwn(clusters, event.cluster) ? clusters[event.cluster] : undefined;
-    const known = before?.taints ?? [];
-    const taints = event.taints
-      .filter(({ effect }) => effect === 'NoExecute')
-      .map((taint) => ({
-        ...taint,
-        since: known.find((other) => sameTaint(other, taint))?.since ?? Math.min(taint.since ?? now, now),
-      }));
-    const wellSince = taints.length > 0 ? undefined : (before?.wellSince ?? now);
-    const sight = { taints, ...(wellSince === undefined ? {} : { wellSince }) };
-    return { ...state, clusters: { ...clusters, [event.cluster]: sight } };
+/** The state after events, one after the other: copied once for all of them. */
+function takeIn(
+  state: FailoverState,
+  events: readonly FailoverEvent[],
+  now: number,
+): FailoverState & { intents: Record<string, IntentSight> } {
+  const clusters: Record<string, ClusterSight> = { ...state.clusters };
+  const intents: Record<string, IntentSight> = { ...state.intents };
+  let paid: Pick<FailoverState, 'bucket'> = {};
+  for (const event of events) {
+    if (event.type === 'taints') {
+      const before = Object.hasOwn(clusters, event.cluster) ? clusters[event.cluster] : undefined;
+      clusters[event.cluster] = taintedSight(before, event.taints, now);
+    } else if (event.type === 'gone') delete clusters[event.cluster];
+    else if (event.type !== 'tick' && event.type !== 'release') {
+      const sight = nextSight(intents[event.intent], event, now);
+      if (sight) intents[event.intent] = sight;
+      else delete intents[event.intent];
+      if (event.type === 'restore') paid = paidFor({ ...state, ...paid }, sight?.moves ?? []);
+    }
   }
+  return { ...state, ...paid, clusters, intents };
+}
+
+function taintedSight(
+  before: ClusterSight | undefined,
+  present: Extract<FailoverEvent, { type: 'taints' }>['taints'],
+  now: number,
+): ClusterSight {
+  const known = before?.taints ?? [];
+  const taints = present
+    .filter(({ effect }) => effect === 'NoExecute')
+    .map((taint) => ({
+      ...taint,
+      since: known.find((other) => sameTaint(other, taint))?.since ?? Math.min(taint.since ?? now, now),
+    }));
+  const wellSince = taints.length > 0 ? undefined : (before?.wellSince ?? now);
+  return { taints, ...(wellSince === undefined ? {} : { wellSince }) };
+}
+
+/**
+ * What is known of one intent after an event of its own; undefined where it has no place in the state. Who has many intents takes
+ * such events in one by one with this, and steps for all of them together: a step looks at every intent.
+ */
+export function nextSight(
+  known: IntentSight | undefined,
+  event: SightEvent,
+  now: number,
+): IntentSight | undefined {
+  if (event.type === 'forget') return undefined;
   if (event.type === 'restore') {
     // The clock of the process before may have been ahead.
     const moves = event.moves.map((move) => (move.at > now ? laterMove(move, now - move.at) : move));
-    const sight: IntentSight = {
-      options: {},
-      clusters: [],
-      health: {},
-      moves,
-      recalled: true,
-    };
-    return { ...state, ...paidFor(state, moves), intents: { ...intents, [event.intent]: sight } };
-  }
-  if (event.type === 'forget') {
-    const { [event.intent]: _, ...rest } = intents;
-    return { ...state, intents: rest };
+    return { options: {}, clusters: [], health: {}, moves, recalled: true };
   }
   if (event.type === 'intent') {
-    const known = intents[event.intent];
     const moves = (known?.moves ?? []).map(
       (move): Move => (move.phase === 'Returning' ? move : { ...move, to: event.clusters }),
     );
-    const sight: IntentSight = {
+    return {
       options: event.options,
       clusters: event.clusters,
       health: moves.length > 0 ? outdated(known?.health ?? {}) : (known?.health ?? {}),
       moves,
       ...(isProven(known, event) ? {} : { unprovenSince: now }),
     };
-    return { ...state, intents: { ...intents, [event.intent]: sight } };
   }
-  const sight = event.type === 'health' ? intents[event.intent] : undefined;
-  if (event.type !== 'health' || !sight) return state;
+  if (!known) return undefined;
   const { cluster, live, healthy, status } = event;
-  const known = sight.health[cluster];
-  const same = known !== undefined && known.live === live && known.healthy === healthy;
+  const before = known.health[cluster];
+  const same = before !== undefined && before.live === live && before.healthy === healthy;
   // What was seen last of a copy that is out of sight now is still the best that is known of its state.
-  const kept = status ?? known?.status;
+  const kept = status ?? before?.status;
   const copy: CopyHealth = {
     live,
     healthy,
-    since: same ? known.since : now,
+    since: same ? before.since : now,
     ...(kept === undefined ? {} : { status: kept }),
   };
-  return {
-    ...state,
-    intents: { ...intents, [event.intent]: { ...sight, health: { ...sight.health, [cluster]: copy } } },
-  };
+  return { ...known, health: { ...known.health, [cluster]: copy } };
 }
 
 /** Whether copies were seen where a decision says that they are to be, as far as it leaves any behind. */
@@ -168,7 +188,10 @@ function isProven(
 }
 
 /** Moves that were begun have had their permits: a process that starts again has no new ones. */
-function paidFor({ bucket, rate }: FailoverState, moves: readonly Move[]): Pick<FailoverState, 'bucket'> {
+export function paidFor(
+  { bucket, rate }: Pick<FailoverState, 'bucket' | 'rate'>,
+  moves: readonly Move[],
+): Pick<FailoverState, 'bucket'> {
   let paid = bucket;
   for (const { at } of moves) paid = takenAt(paid, rate, at);
   return paid === undefined ? {} : { bucket: paid };
@@ -190,9 +213,10 @@ interface Work {
   done(): FailoverStep;
 }
 
-function createWork(state: FailoverState, now: number): Work {
+/** Changes the intents of the state, which are its own. */
+function createWork(state: FailoverState & { intents: Record<string, IntentSight> }, now: number): Work {
   const effects: FailoverEffect[] = [];
-  const intents: Record<string, IntentSight> = { ...state.intents };
+  const { intents } = state;
   let bucket = state.bucket;
   let nextAt: number | undefined;
   const wake = (at: number): void => {

@@ -41,6 +41,8 @@ export interface DividedReplicas {
   readonly record: ReplicaRecord;
   /** What could not be divided, and why; such objects keep the number that they state. */
   readonly problems: readonly string[];
+  /** Why nobody can know how to divide: nothing is to be sent then, not even the numbers that objects state. */
+  readonly blocks?: string;
 }
 
 const NOTHING: DividedReplicas = { patches: new Map(), record: {}, problems: [] };
@@ -55,7 +57,10 @@ export function divideReplicas(
 ): DividedReplicas {
   if (!options || options.strategy === 'Duplicated' || clusters.length === 0) return NOTHING;
   const preferences = preferencesOf(options.preferences, clusters);
-  if (preferences.problems.length > 0) return { ...NOTHING, problems: preferences.problems };
+  if (preferences.problems.length > 0) {
+    const { problems } = preferences;
+    return { ...NOTHING, record: previous, problems, blocks: problems.join('; ') };
+  }
   const parts = partsOf(objects, options);
   const unclear = parts.filter(({ total }) => total === undefined);
   if (options.strategy === 'Whole' && parts.length > 1 && unclear.length === 0)

@@ -83,6 +83,33 @@ describe('a plan', () => {
   });
 });
 
+describe('a division that nobody can make out', () => {
+  const web: KubeObject = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { replicas: 6 },
+  };
+  const wrong = [{ clusterSelector: { matchExpressions: [{ key: 'site', operator: 'Near' }] } }];
+
+  it('sends no cluster the whole number, says why, and forgets no share', () => {
+    const objects = [web];
+    const good = planIntent(intent({ objects, replicas: { strategy: 'StaticWeight' } }), clusters);
+    const bad = planIntent(
+      intent({ objects, replicas: { strategy: 'StaticWeight', preferences: wrong } }),
+      clusters,
+      undefined,
+      undefined,
+      good.replicas,
+    );
+    expect(bad.replicaProblems[0]).toContain('preferences[0].clusterSelector');
+    expect([...bad.blocked.keys()].sort()).toEqual(['bern', 'oslo', 'rome']);
+    expect(bad.blocked.get('oslo')).toContain('preferences[0].clusterSelector');
+    expect(bad.patches.size).toBe(0);
+    expect(bad.replicas).toEqual(good.replicas);
+  });
+});
+
 describe('tombstones', () => {
   const objects = fc
     .uniqueArray(fc.stringMatching(/^[a-e]$/))

@@ -59,6 +59,10 @@ export function planIntent(
   const clusterProblems = new Map<string, readonly ClusterPatchProblem[]>();
   for (const cluster of chosen) {
     const { name } = cluster;
+    if (divided.blocks !== undefined) {
+      blocked.set(name, divided.blocks);
+      continue;
+    }
     const first = divided.patches.get(name);
     const result = compileOverrides(intent.objects, intent.overrides, cluster, first);
     for (const { where, message } of result.problems) {

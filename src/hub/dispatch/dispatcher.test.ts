@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Cluster } from '../../dialects/kubevela/types.ts';
 import { dispatchName } from '../../engine/dispatch/index.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
+import type { ObjectRef } from '../../kube/object.ts';
 import { notFound } from '../../kube/status-error.ts';
 import { virtualRuntime } from '../../runtime/index.ts';
 import type { SpokeSession } from '../fleet.ts';
@@ -65,5 +66,28 @@ it('counts what a spoke keeps of an order that somebody deleted there when it ta
   expect(await dispatcher(async () => true).send(session, { ...AWAY, plan })).toMatchObject({
     outcome: 'held',
     message: expect.stringContaining('would remove 3 of 4 objects'),
+  });
+});
+
+describe('what a spoke keeps and does not name', () => {
+  const ref = (name: string): ObjectRef => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name });
+  const word = {
+    dispatches: [{ name: dispatchName(source), generation: 1, kept: [ref('a')], keptMore: 3 }],
+  };
+  const sent = (client: object, objects: readonly string[]): Promise<object> => {
+    const plan = { objects: objects.map(ref), deletionBudget: '50%' } as unknown as Plan;
+    const session = { name: 'a', dispatch: () => undefined, cluster: () => ({ status: word }), client };
+    return dispatcher(async () => true).send(session as unknown as SpokeSession, { ...AWAY, plan });
+  };
+
+  it('counts as what is taken away, as far as nothing that stays can be it', async () => {
+    const client = { get: () => Promise.reject(notFound('atoll.dev', 'ownershiprecords', 'any')) };
+    expect(await sent(client, ['a'])).toMatchObject({
+      outcome: 'held',
+      message: expect.stringContaining('would remove 3 of 4 objects'),
+    });
+    expect(await sent(client, ['x'])).toMatchObject({
+      message: expect.stringContaining('would remove 3 of 4 objects'),
+    });
   });
 });

@@ -75,13 +75,19 @@ export type DispatchOutcome =
     readonly unproven?: string;
   };
 
+/** What a spoke holds of an order that is not there. */
+interface Kept extends Pick<DispatchSpec, 'objects' | 'tombstones'> {
+  /** How many objects it holds beside. */
+  readonly unnamed: number;
+}
+
 /** What there is of an order on its spoke. */
 interface OnSpoke {
   readonly name: string;
   readonly present: Dispatch | undefined;
   /** The same where it is as its hub signed it. */
   readonly genuine: Dispatch | undefined;
-  readonly kept: Pick<DispatchSpec, 'objects' | 'tombstones'> | undefined;
+  readonly kept: Kept | undefined;
 }
 
 const DISPATCHES = resourceIdOf(DISPATCH);
@@ -168,6 +174,23 @@ export function createDispatcher(
     return { ...(await bring(session, order, there)), unproven };
   }
 
+  /**
+   * With what a spoke keeps and does not name, as far as the order that it keeps does: what leaves is to be counted whole. Only what
+   * the spoke names is ordered away: who else wants it was looked up for that alone.
+   */
+  async function wholeOf(session: SpokeSession, name: string, named: Kept): Promise<Kept> {
+    if (named.unnamed === 0) return named;
+    const order = await accepted(session, name);
+    if ('lacks' in order) return named;
+    const known = new Set(named.objects.map(refKey));
+    const more = order.objects.filter((ref) => !known.has(refKey(ref)));
+    return {
+      ...named,
+      objects: [...named.objects, ...more],
+      unnamed: Math.max(0, named.unnamed - more.length),
+    };
+  }
+
   /** Nothing speaks against it: what the spoke has becomes what it is to have. */
   async function bring(
     session: SpokeSession,
@@ -217,7 +240,11 @@ export function createDispatcher(
     }
     const objects = order.plan?.objects ?? [];
     const overBudget = order.plan
-      ? await deselectedBeyondBudget(genuine?.spec ?? kept, objects, order.plan.deletionBudget)
+      ? await deselectedBeyondBudget(
+          genuine?.spec ?? (kept && (await wholeOf(session, name, kept))),
+          objects,
+          order.plan.deletionBudget,
+        )
       : undefined;
     if (overBudget !== undefined) return { outcome: 'held', message: overBudget };
     const reason = order.plan
@@ -340,20 +367,24 @@ export function createDispatcher(
 
   /** Removing many objects by a change of the selection is more often a slip than meant. Objects deleted at the hub do not count. */
   async function deselectedBeyondBudget(
-    present: Pick<DispatchSpec, 'objects'> | undefined,
+    present: (Pick<DispatchSpec, 'objects'> & { readonly unnamed?: number }) | undefined,
     next: readonly ObjectRef[],
     budget: number | string,
   ): Promise<string | undefined> {
     const before = present?.objects ?? [];
     const staying = new Set(next.map(refKey));
     const leaving = before.filter((ref) => !staying.has(refKey(ref)));
-    if (leaving.length === 0) return undefined;
+    const { unnamed = 0 } = present ?? {};
+    // Those that stay and are not named are among those that nobody names; the rest of these leaves.
+    const unseen = Math.max(0, unnamed - (next.length - (before.length - leaving.length)));
+    const count = before.length + unnamed;
+    if (leaving.length + unseen === 0) return undefined;
     const exists = await Promise.all(leaving.map((ref) => stillAtHub(ref)));
     const deselected = leaving.filter((_, index) => exists[index]);
-    const allowed = budgetOf(budget, before.length);
-    if (deselected.length <= allowed) return undefined;
+    const removed = deselected.length + unseen;
+    if (removed <= budgetOf(budget, count)) return undefined;
     const names = deselected.slice(0, 5).map(refText).join(', ');
-    return `the change would remove ${deselected.length} of ${before.length} objects by no longer selecting them (${names}${deselected.length > 5 ? ', …' : ''}), more than spec.deletionBudget ${budget} allows; raise it to go on`;
+    return `the change would remove ${removed} of ${count} objects by no longer selecting them (${names}${removed > Math.min(5, deselected.length) ? ', …' : ''}), more than spec.deletionBudget ${budget} allows; raise it to go on`;
   }
 
   /**
@@ -472,13 +503,10 @@ export function createDispatcher(
  * What a spoke still holds of a dispatch that is not there: someone deleted it. The order may have to be given again, and
  * it has to name what goes. `unknown` where the spoke has not yet told.
  */
-function keptOn(
-  session: SpokeSession,
-  name: string,
-): Pick<DispatchSpec, 'objects' | 'tombstones'> | 'unknown' | undefined {
+function keptOn(session: SpokeSession, name: string): Kept | 'unknown' | undefined {
   const held = toldOf(session, name);
   if (!held) return undefined;
-  return held.kept ? { objects: held.kept, tombstones: [] } : 'unknown';
+  return held.kept ? { objects: held.kept, tombstones: [], unnamed: held.keptMore ?? 0 } : 'unknown';
 }
 
 function authorOf({ author }: Order, before: Dispatch | undefined): Pick<DispatchSpec, 'author'> {

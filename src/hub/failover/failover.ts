@@ -7,13 +7,17 @@ import {
   type FailoverRecord,
   type FailoverState,
   type FailoverStep,
+  type IntentSight,
   keptCopies,
   leftByMoves,
   type Move,
   mayBeLast,
   NOT_READY_TAINT,
+  nextSight,
   noFailover,
   type FailoverOptions as Options,
+  paidFor,
+  type SightEvent,
   shifted,
   stepFailover,
   UNREACHABLE_TAINT,
@@ -73,6 +77,8 @@ export interface FailoverOptions {
 
 /** What is seen within this time is judged together: one look at the fleet, however many intents a lost cluster had. */
 const GATHER_MS = 20;
+/** Each look is at every intent: the more there are, the rarer. */
+const INTENTS_A_MS = 50;
 const LONGEST_WAIT_MS = 3_600_000;
 /** A clock that is only led to the right time differs by less between two looks. */
 const SLEWED_MS = 1_000;
@@ -95,7 +101,11 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
   const lasting = new Set<string>();
   const placements = new WeakMap<Placement, Placement>();
   let gathered: FailoverEvent[] = [];
+  /** What is known of intents since the last look, by key: the state is not copied for each. Undefined where one is forgotten. */
+  const fresh = new Map<string, IntentSight | undefined>();
   const alarm = createAlarm(clock, flush);
+  /** How many there were at the last look. */
+  let intentsSeen = 0;
   let lookedAt = { wall: clock.now(), monotonic: clock.monotonic() };
 
   /** Follows the wall clock where it was set: nobody has waited longer for that, and nothing is due. */
@@ -103,7 +113,39 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
     const present = { wall: clock.now(), monotonic: clock.monotonic() };
     const by = present.wall - lookedAt.wall - (present.monotonic - lookedAt.monotonic);
     lookedAt = present;
-    if (Math.abs(by) >= SLEWED_MS) state = shifted(state, by);
+    if (Math.abs(by) < SLEWED_MS) return;
+    mergeFresh();
+    state = shifted(state, by);
+  }
+
+  function mergeFresh(): void {
+    if (fresh.size === 0) return;
+    const intents: Record<string, IntentSight> = { ...state.intents };
+    for (const [key, sight] of fresh)
+      if (sight) intents[key] = sight;
+      else delete intents[key];
+    fresh.clear();
+    state = { ...state, intents };
+  }
+
+  function sightOf(key: string): IntentSight | undefined {
+    return fresh.has(key) ? fresh.get(key) : state.intents[key];
+  }
+
+  /** One intent as a state. */
+  function only(key: string): Pick<FailoverState, 'intents'> {
+    const sight = sightOf(key);
+    return { intents: sight ? { [key]: sight } : {} };
+  }
+
+  /** At once: what is told from now on is told of what is known then. */
+  function takeIn(event: SightEvent): void {
+    followClock();
+    fresh.set(event.intent, nextSight(sightOf(event.intent), event, clock.now()));
+  }
+
+  function lookSoon(): void {
+    alarm.within(GATHER_MS + Math.floor(intentsSeen / INTENTS_A_MS));
   }
 
   function wake(at: number | undefined): void {
@@ -113,7 +155,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
   function tell(...events: readonly FailoverEvent[]): void {
     if (events.length === 0) return;
     gathered.push(...events);
-    wake(clock.now() + GATHER_MS);
+    lookSoon();
   }
 
   function flush(): void {
@@ -122,10 +164,13 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
     gathered = [];
     const before = state.intents;
     followClock();
+    mergeFresh();
     const step = stepFailover(state, events, clock.now());
     state = step.state;
     const concerned = new Set<string>();
+    intentsSeen = 0;
     for (const [key, { moves }] of Object.entries(state.intents)) {
+      intentsSeen += 1;
       const known = before[key]?.moves ?? [];
       if (moves !== known && moves.length + known.length > 0) concerned.add(key);
     }
@@ -166,11 +211,11 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
 
   /** Only those have a place in the state who asked for failover. */
   function isKnown(key: string): boolean {
-    return state.intents[key] !== undefined;
+    return sightOf(key) !== undefined;
   }
 
   function moving(key: string): readonly Move[] {
-    return state.intents[key]?.moves ?? [];
+    return sightOf(key)?.moves ?? [];
   }
 
   function ownTolerating(placement: Placement): Placement {
@@ -203,8 +248,8 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       if (Array.isArray(record.left)) left.set(key, record.left);
       const moves = record.moves.filter(isMove);
       if (moves.length === 0) return;
-      followClock();
-      state = stepFailover(state, { type: 'restore', intent: key, moves }, clock.now()).state;
+      takeIn({ type: 'restore', intent: key, moves });
+      state = { ...state, ...paidFor(state, moving(key)) };
     },
     setFleet(clusters): void {
       if (options.paused()) return;
@@ -218,14 +263,17 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
         if (before && deepEqual(taintsOf(before), taints)) continue;
         tell({ type: 'taints', cluster: cluster.name, taints });
       }
-      for (const name of gone) facts.delete(name);
+      for (const name of gone) {
+        facts.delete(name);
+        tell({ type: 'gone', cluster: name });
+      }
     },
     mind(key, { failover, placement }, before): FailoverMind {
       if (!failover) return { placement, avoid: [] };
       const previous = wentBack(key, before);
       return {
         placement: failover.cluster ? ownTolerating(placement) : placement,
-        avoid: avoidedClusters(state, key),
+        avoid: avoidedClusters(only(key), key),
         ...(previous === undefined ? {} : { previous }),
       };
     },
@@ -238,21 +286,20 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
         carried.delete(key);
         last.delete(key);
         lasting.delete(key);
-        state = stepFailover(state, { type: 'forget', intent: key }, clock.now()).state;
+        takeIn({ type: 'forget', intent: key });
         options.onMove(key);
         return;
       }
       for (const cluster of wanted.release ?? [])
         if (moving(key).some(({ from, phase }) => from === cluster && phase === 'Leaving'))
           tell({ type: 'release', intent: key, cluster });
-      const sight = state.intents[key];
+      const sight = sightOf(key);
       const isKnownSo =
         sight?.recalled !== true && deepEqual(sight?.options, wanted) && deepEqual(sight?.clusters, chosen);
       if (isKnownSo) return;
       told.delete(key);
-      // At once: what is told of health from now on is told of this decision.
-      gathered.push({ type: 'intent', intent: key, options: wanted, clusters: [...chosen] });
-      flush();
+      takeIn({ type: 'intent', intent: key, options: wanted, clusters: [...chosen] });
+      lookSoon();
       options.onLook(key);
     },
     seen(key, observations): void {
@@ -263,20 +310,21 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
         told.set(key, known);
       }
       for (const observation of observations) {
-        const rules = state.intents[key]?.options.statePreservation ?? [];
+        const rules = sightOf(key)?.options.statePreservation ?? [];
         const status = rules.length > 0 ? statusOf(observation) : undefined;
         const health = { ...healthOf(observation), ...(status === undefined ? {} : { status }) };
         const word = JSON.stringify(health);
         if (known.get(observation.cluster) === word) continue;
         known.set(observation.cluster, word);
-        tell({ type: 'health', intent: key, cluster: observation.cluster, ...health });
+        takeIn({ type: 'health', intent: key, cluster: observation.cluster, ...health });
+        lookSoon();
       }
     },
     carried: (key) => carried.get(key),
     keeps(key, cluster, wanted, chosen): boolean {
-      if (isKnown(key) && keptCopies(state, key).includes(cluster)) return true;
+      if (keptCopies(only(key), key).includes(cluster)) return true;
       const isLeft = moving(key).some(({ from }) => from === cluster);
-      if (!wanted || isLeft || !mayBeLast(state, key, wanted, chosen)) return false;
+      if (!wanted || isLeft || !mayBeLast(only(key), key, wanted, chosen)) return false;
       lasting.add(key);
       return true;
     },
@@ -305,7 +353,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       last.delete(key);
       left.delete(key);
       lasting.delete(key);
-      if (isKnown(key)) state = stepFailover(state, { type: 'forget', intent: key }, clock.now()).state;
+      if (isKnown(key)) takeIn({ type: 'forget', intent: key });
       gathered = gathered.filter((event) => !('intent' in event) || event.intent !== key);
     },
     resume: () => wake(clock.now()),

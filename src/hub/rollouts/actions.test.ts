@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { RolloutEffect, RolloutReason } from '../../engine/rollout/index.ts';
-import { eventOf, keyOfTarget, outcomeOf } from './actions.ts';
+import type { Client } from '../../kube/client.ts';
+import { badRequest } from '../../kube/status-error.ts';
+import { virtualRuntime } from '../../runtime/index.ts';
+import { eventOf, followRolloutActions, keyOfTarget, outcomeOf } from './actions.ts';
 import { ROLLOUT_ACTIONS, type RolloutAction } from './kinds.ts';
 
 function action(spec: Partial<RolloutAction['spec']>, namespace: string = 'shop'): RolloutAction {
@@ -62,4 +65,40 @@ describe('an action', () => {
       message: 'there is nothing to abort now: the rollout is Succeeded',
     });
   });
+});
+
+it('that cannot be answered is passed over, and answered later with pauses that grow', async () => {
+  const runtime = virtualRuntime(1);
+  const { clock } = runtime;
+  const said = { ...action({}), metadata: { name: 'x', namespace: 'shop', uid: 'u' } };
+  const answers: number[] = [];
+  let broken = true;
+  const client = {
+    list: async () => ({ items: [structuredClone(said)], metadata: { resourceVersion: '1' } }),
+    watch: () => new Promise(() => undefined),
+    patch: async () => {
+      answers.push(clock.monotonic());
+      if (broken) throw badRequest('a webhook says no');
+      return said;
+    },
+  } as unknown as Client;
+  const heard: string[] = [];
+  const actions = followRolloutActions(runtime, client, (key) => heard.push(key));
+  const outcome = { state: 'Done', message: 'paused' } as const;
+  await clock.advance(10);
+  expect(heard.splice(0)).toEqual(['Propagation/shop/web']);
+  for (const pause of [1_000, 2_000, 4_000]) {
+    expect(await actions.settle(said, outcome)).toBe(false);
+    expect(await actions.settle(said, outcome)).toBe(false);
+    await clock.advance(pause - 1);
+    expect(heard).toEqual([]);
+    await clock.advance(1);
+    expect(heard.splice(0)).toEqual(['Propagation/shop/web']);
+  }
+  broken = false;
+  expect(await actions.settle(said, outcome)).toBe(true);
+  expect(answers).toHaveLength(4);
+  await clock.advance(3_600_000);
+  expect(heard).toEqual([]);
+  actions.stop();
 });

@@ -5,6 +5,7 @@ import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import { hasCode } from '../../kube/status-error.ts';
+import { createAlarm } from '../../runtime/alarm.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -21,14 +22,18 @@ export interface RolloutActions {
   readonly synced: boolean;
   /** Those of one intent that nobody heard yet. */
   pending(key: string): readonly RolloutAction[];
-  /** Tells the person; durable when resolved. Old ones of the same intent go. */
-  settle(action: RolloutAction, outcome: ActionOutcome): Promise<void>;
+  /**
+   * Tells the person: whether that is done, and durable. Old ones of the same intent go. Where the hub does not take it, the rollout goes
+   * on, and its key is heard of again later.
+   */
+  settle(action: RolloutAction, outcome: ActionOutcome): Promise<boolean>;
   stop(): void;
 }
 
 const ACTIONS = resourceIdOf(ROLLOUT_ACTION);
 /** Actions of one intent that stay on record after they were heard. */
 const REMEMBERED = 20;
+const UNTOLD_MS = { first: 1_000, longest: 600_000 };
 
 /** `onAction` hears of keys with something to be heard. */
 export function followRolloutActions(
@@ -38,9 +43,32 @@ export function followRolloutActions(
 ): RolloutActions {
   const informer: Informer<RolloutAction> = startInformer<RolloutAction>(runtime, client, ACTIONS);
   const byKey = new Map<string, Map<string, RolloutAction>>();
+  /** Actions whose persons could not be told what became of them, by uid. */
+  const untold = new Map<string, { readonly key: string; readonly times: number; readonly until: number }>();
+  const alarm = createAlarm(runtime.clock, () => {
+    const now = runtime.clock.monotonic();
+    for (const { key, until } of untold.values())
+      if (until <= now) onAction(key);
+      else alarm.within(until - now);
+  });
+
+  function passOver(action: RolloutAction, error: unknown): void {
+    const { uid = '', name = '', namespace = '' } = action.metadata;
+    const times = (untold.get(uid)?.times ?? 0) + 1;
+    const pause = Math.min(UNTOLD_MS.first * 2 ** (times - 1), UNTOLD_MS.longest);
+    untold.set(uid, { key: keyOfTarget(action), times, until: runtime.clock.monotonic() + pause });
+    alarm.within(pause);
+    runtime.log.warn('what became of an action cannot be told; the rollout goes on without', {
+      action: `${namespace}/${name}`,
+      why: errorText(error),
+      times,
+    });
+  }
+
   informer.onChange(({ type, object }) => {
     const key = keyOfTarget(object);
     const { uid = '' } = object.metadata;
+    if (type === 'deleted' || object.status?.state !== undefined) untold.delete(uid);
     const ofKey = byKey.get(key) ?? new Map<string, RolloutAction>();
     byKey.set(key, ofKey);
     if (type === 'deleted') ofKey.delete(uid);
@@ -70,17 +98,26 @@ export function followRolloutActions(
       return informer.synced;
     },
     pending: (key) => all(key).filter(({ status }) => status?.state === undefined),
-    async settle(action, { state, message }): Promise<void> {
-      const { namespace = '', name = '' } = action.metadata;
+    async settle(action, { state, message }): Promise<boolean> {
+      const { namespace = '', name = '', uid = '' } = action.metadata;
+      if ((untold.get(uid)?.until ?? 0) > runtime.clock.monotonic()) return false;
       const status = { state, message, at: formatTime(runtime.clock.now()) };
       try {
         await client.patch(ACTIONS, namespace, name, 'merge', { status }, { subresource: 'status' });
       } catch (error) {
-        if (!hasCode(error, 404)) throw error;
+        if (!hasCode(error, 404)) {
+          passOver(action, error);
+          return false;
+        }
       }
+      untold.delete(uid);
       await dropOld(keyOfTarget(action));
+      return true;
     },
-    stop: () => informer.stop(),
+    stop(): void {
+      alarm.cancel();
+      informer.stop();
+    },
   };
 }
 

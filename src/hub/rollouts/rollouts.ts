@@ -288,8 +288,7 @@ export function startRollouts(runtime: Runtime, options: RolloutsOptions): Rollo
     tell(intent, effects, record);
     for (const effect of effects) if (effect.type === 'measure') ask(entry, effect.metric);
     for (const { action, outcome } of told) {
-      await actions.settle(action, outcome);
-      entry.told.add(action.metadata.uid ?? '');
+      if (await actions.settle(action, outcome)) entry.told.add(action.metadata.uid ?? '');
     }
     for (const uid of entry.told) if (!pending.has(uid)) entry.told.delete(uid);
     const newest = record.stamps.at(-1);

@@ -1,6 +1,9 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { AggregateRule } from '../../engine/reflect/index.ts';
+import type { ClusterObservation } from '../../engine/summarise/summarise.ts';
 import type { Client } from '../../kube/client.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { type KubeObject, refOf } from '../../kube/object.ts';
+import { failure } from '../../kube/status-error.ts';
 import { virtualRuntime } from '../../runtime/index.ts';
 import { createStatusReflector } from './reflect-status.ts';
 
@@ -29,3 +32,72 @@ it.each([0, -3_600_000])(
     expect(await look()).toBeUndefined();
   },
 );
+
+describe('a status that the hub refuses', () => {
+  function rig(): {
+    look(template?: KubeObject): Promise<unknown>;
+    advance(ms: number): Promise<void>;
+    allow(): void;
+    setRule(rule: AggregateRule): void;
+    tries(): number;
+  } {
+    const { clock, log } = virtualRuntime(1);
+    let tries = 0;
+    let allowed = false;
+    let rule: AggregateRule | undefined;
+    const client = {
+      resourceFor: async () => ({}),
+      get: async () => web,
+      patch: async () => {
+        tries += 1;
+        if (!allowed) throw failure(403, 'Forbidden', 'a policy says no');
+        return web;
+      },
+    } as unknown as Client;
+    const { reflect } = createStatusReflector({ client, clock, log, rule: () => rule });
+    const status = {
+      name: 'x',
+      appliedGeneration: 1,
+      returned: [{ ref: refOf(web), status: { replicas: 3 } }],
+    };
+    const seen = { cluster: 'a', live: true, wantedGeneration: 1, status } as unknown as ClusterObservation;
+    return {
+      look: (template = web) =>
+        reflect('any', { templates: [template], observations: [seen], upToDate: true }),
+      advance: (ms) => clock.advance(ms),
+      allow: () => {
+        allowed = true;
+      },
+      setRule: (next) => {
+        rule = next;
+      },
+      tries: () => tries,
+    };
+  }
+
+  it('is tried again with pauses that grow, up to a bound, until it is taken', async () => {
+    const { look, advance, allow, tries } = rig();
+    const pauses: unknown[] = [];
+    for (let time = 0; time < 9; time += 1) {
+      const again = (await look()) as { requeueAfterMs: number };
+      pauses.push(again.requeueAfterMs / 1000);
+      expect(await look()).toEqual(again);
+      await advance(again.requeueAfterMs);
+    }
+    expect(pauses).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600]);
+    expect(tries()).toBe(9);
+    allow();
+    expect(await look()).toBeUndefined();
+    expect(tries()).toBe(10);
+  });
+
+  it('is tried again at once when the object or its rule changes', async () => {
+    const { look, setRule, tries } = rig();
+    await look();
+    await look({ ...web, metadata: { ...web.metadata, generation: 2 } });
+    expect(tries()).toBe(2);
+    setRule(() => ({ replicas: 4 }));
+    await look({ ...web, metadata: { ...web.metadata, generation: 2 } });
+    expect(tries()).toBe(3);
+  });
+});

@@ -46,6 +46,8 @@ const MANAGER = 'atoll-status';
 const GRACE_MS = 40_000;
 /** Somebody wrote the object in between. */
 const RETRY_MS = 50;
+/** The hub refused a status: what makes it do so may be changed where nobody tells of it, as an admission policy or a right. */
+const REFUSED_MS = { first: 10_000, longest: 600_000 };
 
 /** What is known of one object at the hub. */
 interface Reflected {
@@ -54,8 +56,19 @@ interface Reflected {
   readonly members: Map<string, readonly MemberStatus[]>;
   /** As it was written last. */
   written: JsonObject | undefined;
-  /** Set where the status is somebody else's, or cannot be written. */
+  /** Set where the status is somebody else's. */
   leave: boolean;
+  /** Set while the hub refuses what is to be written. */
+  refused: Refusal | undefined;
+}
+
+interface Refusal {
+  readonly times: number;
+  /** When it is tried again, unless the object or its rule changes before. By the monotonic clock. */
+  readonly until: number;
+  /** As the object was that it was refused for. */
+  readonly generation: number | string | undefined;
+  readonly rule: AggregateRule | undefined;
 }
 
 export function createStatusReflector(options: StatusReflectorOptions): StatusReflector {
@@ -93,23 +106,29 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
     const now = clock.now();
     const views = intent.observations.map((observation) => ({ observation, ...look(observation, now) }));
     const waits = views.flatMap(({ wait }) => wait ?? []);
-    const again = waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
+    let again: Result | undefined = waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
     // After a start of the hub, what was known before stands until the clusters had time to come.
     if (views.some(({ unknown }) => unknown)) return again;
     const members = membersOf(intent, views);
-    let retry: Result | undefined;
     for (const [id, template] of templates) {
-      const reflected = objects.get(id) ?? { template, members: new Map(), written: undefined, leave: false };
+      const reflected = objects.get(id) ?? {
+        template,
+        members: new Map(),
+        written: undefined,
+        leave: false,
+        refused: undefined,
+      };
       objects.set(id, reflected);
       if (reflected.template.metadata.uid !== template.metadata.uid) {
         reflected.written = undefined;
         reflected.leave = false;
+        reflected.refused = undefined;
       }
       reflected.template = template;
       reflected.members.set(key, members(id));
-      retry = (await write(reflected)) ?? retry;
+      again = sooner(again, await write(reflected));
     }
-    return retry ?? again;
+    return again;
   }
 
   /** By object, so that the statuses of all clusters are looked through once. */
@@ -139,6 +158,7 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
     const reflected = objects.get(id);
     if (!reflected) return;
     reflected.members.delete(key);
+    reflected.refused = undefined;
     if (reflected.members.size === 0) objects.delete(id);
     await write(reflected);
   }
@@ -160,7 +180,9 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
 
   async function write(reflected: Reflected): Promise<Result | undefined> {
     if (reflected.leave) return undefined;
-    const { template } = reflected;
+    const { template, refused } = reflected;
+    const wait = refused && stillRefused(refused, template);
+    if (wait !== undefined) return { requeueAfterMs: wait };
     const known = reflected.written ?? objectAt(template, 'status') ?? {};
     const expected = statusOf(reflected, { ...template, status: known });
     if (expected === undefined || !differs(known, expected, template)) return undefined;
@@ -179,15 +201,37 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
       if (differs(present, status, template)) await send(resource, live, present, status);
       reflected.written = { ...present, ...status };
       for (const field of Object.keys(cleared(present, status, template))) delete reflected.written[field];
+      reflected.refused = undefined;
       return undefined;
     } catch (error) {
       if (hasCode(error, 404)) return undefined;
       if (hasCode(error, 409)) return { requeueAfterMs: RETRY_MS };
       if (!(error instanceof StatusError) || (error.code !== 403 && error.code !== 422)) throw error;
-      reflected.leave = true;
-      log.warn('a status at the hub cannot be written', { object: refText(ref), why: error.message });
-      return undefined;
+      const times = (refused?.times ?? 0) + 1;
+      const pause = Math.min(REFUSED_MS.first * 2 ** (times - 1), REFUSED_MS.longest);
+      const until = clock.monotonic() + pause;
+      reflected.refused = {
+        times,
+        until,
+        generation: generationOf(template),
+        rule: options.rule?.(template),
+      };
+      // Each time would be noise: what goes on being refused is told once.
+      const tell = times === 1 ? log.warn : log.debug;
+      tell('a status at the hub cannot be written; it is tried again', {
+        object: refText(ref),
+        why: error.message,
+        inMs: pause,
+      });
+      return { requeueAfterMs: pause };
     }
+  }
+
+  /** How long it is still of no use to try again. */
+  function stillRefused({ until, generation, rule }: Refusal, template: KubeObject): number | undefined {
+    const wait = until - clock.monotonic();
+    if (wait <= 0 || generation !== generationOf(template)) return undefined;
+    return rule === options.rule?.(template) ? wait : undefined;
   }
 
   async function send(
@@ -219,6 +263,16 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
       ofIntent.delete(key);
     },
   };
+}
+
+function sooner(one: Result | undefined, other: Result | undefined): Result | undefined {
+  if (one?.requeueAfterMs === undefined || other?.requeueAfterMs === undefined) return one ?? other;
+  return one.requeueAfterMs <= other.requeueAfterMs ? one : other;
+}
+
+/** What changes when somebody changes an object, but not its status. */
+function generationOf({ metadata }: KubeObject): number | string | undefined {
+  return metadata.generation ?? metadata.resourceVersion;
 }
 
 /** Whether a controller of the hub's own cluster tells the status. */

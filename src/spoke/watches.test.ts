@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import type { Client } from '../kube/client.ts';
+import type { Change } from '../kube/informer.ts';
+import type { KubeObject } from '../kube/object.ts';
+import { failure } from '../kube/status-error.ts';
+import { virtualRuntime } from '../runtime/index.ts';
+import { managedWatches } from './watches.ts';
+
+const widget: KubeObject = {
+  apiVersion: 'x.io/v1',
+  kind: 'Widget',
+  metadata: { name: 'w', namespace: 'n', uid: 'u', resourceVersion: '1' },
+};
+const REF = { apiVersion: 'x.io/v1', kind: 'Widget', namespace: 'n', name: 'w' };
+
+it('ends the watch of what is served no longer, tells of its objects, and watches anew what is served again', async () => {
+  const runtime = virtualRuntime(1);
+  let plural: string | undefined = 'widgets';
+  const asked: string[] = [];
+  const gone = (): never => {
+    throw failure(404, 'NotFound', 'the server could not find the requested resource', {});
+  };
+  let close = (): void => undefined;
+  const client = {
+    resourceFor: async () =>
+      plural === undefined
+        ? gone()
+        : { group: 'x.io', version: 'v1', resource: plural, kind: 'Widget', namespaced: true },
+    list: async ({ resource }: { resource: string }) => {
+      asked.push(resource);
+      if (resource !== plural) gone();
+      return { items: [structuredClone(widget)], metadata: { resourceVersion: '1' } };
+    },
+    async *watch({ resource }: { resource: string }) {
+      asked.push(resource);
+      if (resource !== plural) gone();
+      await new Promise<void>((resolve) => {
+        close = resolve;
+      });
+    },
+  } as unknown as Client;
+  const changes: string[] = [];
+  const watches = managedWatches(runtime, client, ({ type, object }: Change) =>
+    changes.push(`${type} ${object.metadata.name}`),
+  );
+  await watches.watch(REF);
+  expect(watches.seen(REF)).toBeDefined();
+  expect(changes.splice(0)).toEqual(['added w']);
+  await runtime.clock.advance(10);
+  plural = undefined;
+  close();
+  await runtime.clock.advance(10_000);
+  expect(changes.splice(0)).toEqual(['deleted w']);
+  expect(watches.seen(REF)).toBeUndefined();
+  asked.length = 0;
+  await runtime.clock.advance(3_600_000);
+  expect(asked).toEqual([]);
+  await expect(watches.watch(REF)).rejects.toMatchObject({ code: 404 });
+  plural = 'widgetry';
+  await watches.watch(REF);
+  expect(asked[0]).toBe('widgetry');
+  expect(changes).toEqual(['added w']);
+  watches.stop();
+});
