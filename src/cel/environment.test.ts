@@ -300,6 +300,12 @@ describe('types from schemas', () => {
     expect(program?.evaluate({ self })).toMatchObject({ value: true });
   });
 
+  it('compares long sets that are alike within the budget', () => {
+    const { program } = typed.compile('self.spec.hosts == self.spec.hosts.filter(host, true)');
+    const hosts = Array.from({ length: 6000 }, (_, index) => `h${index}`);
+    expect(program?.evaluate({ self: { spec: { hosts } } })).toMatchObject({ value: true });
+  });
+
   it.each([
     ['self.spec.replica', "undefined field 'replica'"],
     ['self.metadata.labels', "undefined field 'labels'"],

@@ -62,3 +62,34 @@ it('ends the watch of what is served no longer, tells of its objects, and watche
   expect(changes).toEqual(['added w']);
   watches.stop();
 });
+
+it('goes on watching where somebody on the way answers 404 for a while', async () => {
+  const runtime = virtualRuntime(1);
+  let isAstray = false;
+  let close = (): void => undefined;
+  const client = {
+    resourceFor: async () => ({ resource: 'widgets', kind: 'Widget', namespaced: true }),
+    list: async () => {
+      if (isAstray) throw failure(404, '', 'not found');
+      return { items: [structuredClone(widget)], metadata: { resourceVersion: '1' } };
+    },
+    async *watch() {
+      if (isAstray) throw failure(404, '', 'not found');
+      await new Promise<void>((resolve) => {
+        close = resolve;
+      });
+    },
+  } as unknown as Client;
+  const changes: string[] = [];
+  const watches = managedWatches(runtime, client, ({ type }: Change) => changes.push(type));
+  await watches.watch(REF);
+  await runtime.clock.advance(10);
+  isAstray = true;
+  close();
+  await runtime.clock.advance(60_000);
+  isAstray = false;
+  await runtime.clock.advance(60_000);
+  expect(changes).toEqual(['added']);
+  expect(watches.seen(REF)).toBeDefined();
+  watches.stop();
+});

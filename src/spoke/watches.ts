@@ -1,9 +1,9 @@
 import { DISPATCH_LABEL } from '../engine/dispatch/index.ts';
-import type { Client } from '../kube/client.ts';
+import type { Client, ResourceId } from '../kube/client.ts';
 import type { Change, Informer } from '../kube/informer.ts';
 import { type InformerOptions, startInformer } from '../kube/informer-cache.ts';
 import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
-import { isUnserved } from '../kube/status-error.ts';
+import { hasCode, isUnserved } from '../kube/status-error.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
 /** Watches over the objects that a spoke manages: one stream a version of a kind, of managed objects only. */
@@ -37,6 +37,23 @@ export function managedWatches(
     for (const object of informer.list()) onChange({ type: 'deleted', object });
   }
 
+  /** A 404 alone may be of somebody on the way: what the cluster serves says whether it is so. */
+  async function endUnserved(
+    key: string,
+    { apiVersion, kind }: ObjectRef,
+    followed: ResourceId,
+    informer: Informer,
+  ): Promise<void> {
+    try {
+      const { resource, namespaced } = await client.resourceFor(apiVersion, kind);
+      if (resource === followed.resource && namespaced === followed.namespaced) return;
+    } catch (error) {
+      // The informer fails again, and it is asked again then.
+      if (!hasCode(error, 404)) return;
+    }
+    if (running.get(key) === informer) end(key, informer);
+  }
+
   async function follow(
     key: string,
     ref: ObjectRef,
@@ -56,7 +73,7 @@ export function managedWatches(
           // An informer never gives up; why a kind cannot be watched has to be told.
           onFailure(error): void {
             failed.reject(error);
-            if (running.get(key) === informer && informer.synced && isUnserved(error)) end(key, informer);
+            if (informer.synced && isUnserved(error)) void endUnserved(key, ref, resource, informer);
           },
         });
         informer.onChange(onChange);

@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
+import type { KubeObject } from '../../kube/object.ts';
 import { startServer } from '../server.fixture.ts';
+import { ROOT_CLUSTER } from '../server-options.ts';
+import { objectKey } from '../store/key.ts';
 
 const NS = '/namespaces/default';
 
@@ -29,6 +32,31 @@ it('amounts are written in one way, wherever they are', async () => {
   const [resource, object] = made.body.spec.metrics;
   expect(resource.resource.target.averageValue).toBe('1Gi');
   expect(object.object.target.value).toBe('10');
+});
+
+it('what was stored when amounts were written as they came can still be changed', async () => {
+  const { post, merge, get, runtime, server } = await startServer({ controllers: false });
+  const pod = (sizeLimit: string) => ({
+    restartPolicy: 'Never',
+    containers: [{ name: 'c', image: 'i' }],
+    volumes: [{ name: 'v', emptyDir: { sizeLimit } }],
+  });
+  const path = `/apis/batch/v1${NS}/jobs`;
+  const spec = { template: { spec: pod('1Gi') } };
+  await post(path, { metadata: { name: 'j', finalizers: ['example.com/held'] }, spec });
+  const written = server.store.write(objectKey('batch', 'jobs', ROOT_CLUSTER, 'default', 'j'), (current) => {
+    if (!current) throw new Error('there is no job');
+    const text = JSON.stringify(current.object).replace('"1Gi"', '"1024Mi"');
+    return JSON.parse(text) as KubeObject;
+  });
+  await runtime.clock.settle();
+  await written;
+  expect((await get(`${path}/j`)).text).toContain('"1024Mi"');
+  const other = { spec: { template: { spec: pod('2Gi') } } };
+  expect((await merge(`${path}/j`, other)).body.message).toContain('field is immutable');
+  const freed = await merge(`${path}/j`, { metadata: { finalizers: null } });
+  expect(freed.status).toBe(200);
+  expect(freed.text).toContain('"1Gi"');
 });
 
 it('the count of collisions never falls', async () => {

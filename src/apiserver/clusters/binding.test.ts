@@ -110,6 +110,20 @@ describe('an API that is bound', () => {
     expect(seen).toEqual(['one/a', 'two/a', 'two/b']);
   });
 
+  it('is listed over all logical clusters, whatever versions the others have', async () => {
+    const fixture = await start();
+    const { get, post, merge } = fixture;
+    const { versions } = definition('other').spec;
+    const stored = { ...versions[0], name: 'v2' };
+    await merge(`/clusters/other${CRDS}/${NAME}`, {
+      spec: { versions: [{ ...versions[0], storage: false }, stored] },
+    });
+    await post(`/clusters/one${THINGS}`, thing('a'));
+    await post(`/clusters/other${THINGS}`, thing('b'));
+    const listed = await get('/clusters/*/apis/example.com/v1/things');
+    expect(listed.body.items?.map(of)).toEqual(['one/a', 'other/b']);
+  });
+
   it('[V78] [V81] tells of the objects that go with a logical cluster', async () => {
     const fixture = await start();
     const { post, watch, server, runtime } = fixture;

@@ -94,7 +94,8 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
         state.awaitRequest(undefined);
         response.once('close', () => {
           state.requests -= 1;
-          if (state.requests > 0) return;
+          // One that was given away is no longer waited on.
+          if (state.requests > 0 || !http1Sockets.has(socket)) return;
           if (closing) socket.end();
           else state.awaitRequest(NEXT_REQUEST_MS);
         });

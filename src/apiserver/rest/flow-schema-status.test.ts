@@ -37,3 +37,23 @@ it('flow schemas tell whether their priority level is there', async () => {
   await remove(`${GROUP}/prioritylevelconfigurations/mine`);
   await expect.poll(condition).toMatchObject({ status: 'True', reason: 'NotFound' });
 });
+
+it('a flow schema is made though a policy refuses what is noted in it', async () => {
+  const { post, get } = await startServer();
+  const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+  const rule = {
+    apiGroups: ['flowcontrol.apiserver.k8s.io'],
+    apiVersions: ['*'],
+    operations: ['*'],
+    resources: ['flowschemas/status'],
+  };
+  const policy = await post(`${ADMISSION}/validatingadmissionpolicies`, {
+    metadata: { name: 'never' },
+    spec: { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: 'false' }] },
+  });
+  expect(policy.status).toBe(201);
+  const binding = { metadata: { name: 'b' }, spec: { policyName: 'never', validationActions: ['Deny'] } };
+  expect((await post(`${ADMISSION}/validatingadmissionpolicybindings`, binding)).status).toBe(201);
+  expect((await post(`${GROUP}/flowschemas`, schema)).status).toBe(201);
+  expect((await get(`${GROUP}/flowschemas/s`)).body.status).toEqual({});
+});

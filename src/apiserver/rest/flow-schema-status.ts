@@ -18,8 +18,22 @@ const LEVELS = 'prioritylevelconfigurations';
 const DANGLING = 'Dangling';
 const OPTIONS: WriteOptions = { fieldManager: FLOW_CONSUMER, fieldValidation: 'Ignore', dryRun: false };
 
-/** Notes in flow schemas whether the priority level that they name is there: after one of either kind changed, or went. */
+/**
+ * Notes in flow schemas whether the priority level that they name is there: after one of either kind changed, or went. What was written
+ * stays so where this fails, and whoever wrote it is not told of it.
+ */
 export async function noteDangling(server: RestServer, key: string): Promise<void> {
+  try {
+    await note(server, key);
+  } catch (error) {
+    server.runtime.log.warn('noting in flow schemas whether their priority level is there failed', {
+      key,
+      error: errorText(error),
+    });
+  }
+}
+
+async function note(server: RestServer, key: string): Promise<void> {
   const { group, resource, cluster, name } = parseKey(key);
   if (group !== FLOW_CONTROL_GROUP) return;
   if (resource === SCHEMAS) await noteOne(server, cluster, name);
@@ -31,17 +45,9 @@ export async function noteDangling(server: RestServer, key: string): Promise<voi
 
 /** Sees to the flow schemas of priority levels that go. Returns how to stop. */
 export function followPriorityLevels(server: RestServer): () => void {
-  const { store, runtime } = server;
+  const { store } = server;
   const watch = store.watch(resourcePrefix(FLOW_CONTROL_GROUP, LEVELS), store.revision, (events) => {
-    for (const { type, record } of events) {
-      if (type !== 'deleted') continue;
-      noteDangling(server, record.key).catch((error: unknown) => {
-        runtime.log.warn('telling flow schemas of a priority level that went failed', {
-          key: record.key,
-          error: errorText(error),
-        });
-      });
-    }
+    for (const { type, record } of events) if (type === 'deleted') void noteDangling(server, record.key);
   });
   return () => watch.stop();
 }

@@ -13,7 +13,7 @@ import {
 import { Compacted, type StoreList, type StoreRecord } from '../store/store.ts';
 import { scopedView } from './cluster-view.ts';
 import { readied, refuseStrayed } from './conversion.ts';
-import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
+import { collectionPrefix, isAddressable, keyOf, type Scope, spansClusters } from './scope.ts';
 import { parseSelection } from './selector.ts';
 import { type View, viewOf } from './view.ts';
 
@@ -108,7 +108,8 @@ export async function list(scope: Scope, query: ListQuery): Promise<Listing> {
     );
     revision ??= chunk.revision;
     more = chunk.more;
-    if (!isPartial) refuseStrayed(scope.resource, chunk.records);
+    // Over all logical clusters each has a definition of its own, and none may spoil the list of the others.
+    if (!spansClusters(scope)) refuseStrayed(scope.resource, chunk.records);
     const pending = readied(scope, chunk.records);
     if (pending) await pending;
     for (const record of chunk.records) {

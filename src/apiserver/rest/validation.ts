@@ -1,6 +1,7 @@
 import { asJson, type KubeObject } from '../../kube/object.ts';
 import { badRequest, type FieldError, invalid } from '../../kube/status-error.ts';
-import type { JsonValue } from '../../schema/json.ts';
+import { bringIntoForm } from '../../schema/built-in-form.ts';
+import { clone, type JsonValue } from '../../schema/json.ts';
 import { validatePathSegmentName } from '../../schema/names.ts';
 import type { TypeSchema } from '../../schema/open-api-schema.ts';
 import { validateChange, validateValue } from '../../schema/validate.ts';
@@ -130,7 +131,10 @@ export function validateUpdate(
   const form = validateObjectMetaForm(object, old, resource.custom);
   const { updates, forms } = METADATA_CHECKS[`${resource.group}/${resource.resource}`] ?? ONCE_MORE;
   const schema = schemaErrors(resource, object, old, subresource);
-  const own = ownProblems(resource, object, old, subresource);
+  let own = ownProblems(resource, object, old, subresource);
+  // What was stored before there was one form for all of it differs from what it is now, though nobody changed it.
+  if (own.length > 0 && !resource.custom)
+    own = ownProblems(resource, object, inForm(resource, old), subresource);
   refuse(resource, object, [
     ...Array.from({ length: updates }, () => metadata).flat(),
     ...Array.from({ length: resource.custom ? 1 : forms }, () => form).flat(),
@@ -138,6 +142,12 @@ export function validateUpdate(
     ...own,
     ...(strategy.rules?.(object, old, schema, warn) ?? []),
   ]);
+}
+
+function inForm(resource: Resource, stored: KubeObject): KubeObject {
+  const object = clone(stored);
+  bringIntoForm(asJson(object), resource.type);
+  return object;
 }
 
 function ownProblems(

@@ -63,8 +63,8 @@ function equalLists(a: List, b: List): boolean {
 function equalUnordered(a: List, b: List): boolean {
   const rest = b.toArray();
   for (const item of a) {
-    countElements(rest.length);
     const found = rest.findIndex((other) => equalValues(item, other));
+    countElements(found === -1 ? rest.length : found);
     if (found === -1) return false;
     rest.splice(found, 1);
   }
