@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { createApiServer, memoryDriver } from '../apiserver/index.ts';
-import { CLUSTER } from '../dialects/kubevela/kinds.ts';
+import { CLUSTER, SPOKE_CLUSTER } from '../dialects/kubevela/kinds.ts';
+import type { SpokeCluster } from '../dialects/kubevela/types.ts';
 import { DISPATCH, type Dispatch, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
 import type { Handler } from '../kube/exchange.ts';
@@ -21,6 +22,8 @@ async function engineOn(failing: Readonly<Record<string, number>>): Promise<{
   readonly engine: Engine;
   readonly handler: Handler;
   readonly left: ReadonlyMap<string, number>;
+  /** Paths that were asked for. */
+  readonly asked: readonly string[];
 }> {
   await loadRoles();
   runtime = virtualRuntime(1);
@@ -29,7 +32,9 @@ async function engineOn(failing: Readonly<Record<string, number>>): Promise<{
   stops.push(() => server.close());
   const handler = server.as({ name: 'engine', groups: ['system:masters'] });
   const left = new Map(Object.entries(failing));
+  const asked: string[] = [];
   const faulty: Handler = async (request) => {
+    asked.push(request.path);
     const path = [...left.keys()].find((one) => request.path.split('?')[0]?.endsWith(one));
     const times = path === undefined || request.method !== 'GET' ? 0 : (left.get(path) ?? 0);
     if (path === undefined || times === 0) return handler(request);
@@ -53,7 +58,7 @@ async function engineOn(failing: Readonly<Record<string, number>>): Promise<{
     }),
   );
   stops.push(() => engine.stop());
-  return { engine, handler, left };
+  return { engine, handler, left, asked };
 }
 
 it('begins to be a spoke once its API server lets it, however often it did not', async () => {
@@ -82,4 +87,22 @@ it('begins to be a spoke once its API server lets it, however often it did not',
     async () => (await run(client.list(resourceIdOf(CLUSTER), SYSTEM_NAMESPACE))).items.length === 1,
     'the word of the spoke',
   );
+});
+
+it('is one hub, however often its way for users could not be opened', async () => {
+  const policy = '/validatingadmissionpolicies/atoll.dev-access-grants';
+  const { engine, handler, left, asked } = await engineOn({ [policy]: 2 });
+  const client = createClient(handler, { clock: runtime.clock });
+  await run(
+    client.create<SpokeCluster>(resourceIdOf(SPOKE_CLUSTER), {
+      apiVersion: apiVersionOf(SPOKE_CLUSTER),
+      kind: 'SpokeCluster',
+      metadata: { name: 'edge', namespace: 'default' },
+      spec: { mode: 'connect', credential: { type: 'tunnel' } },
+    } as SpokeCluster),
+  );
+  await untilHolds(runtime.clock, () => engine.access() !== undefined, 'the way of users');
+  expect([...left.values()]).toEqual([0]);
+  const follows = asked.filter((path) => path.includes('/retractions?') && path.includes('watch='));
+  expect(follows).toHaveLength(1);
 });

@@ -134,7 +134,8 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   async function startHubRole(): Promise<Hub> {
     const [{ startHub }, { sessionMembers, startAccess }] = await loadRole.hub();
     const { links, credentials, schedulerPlugins = [], openEndpoint, provider } = options;
-    const hub = await startHub(runtime, {
+    // It may be there already, and only the way of users not: two would give orders side by side.
+    running.hub ??= await startHub(runtime, {
       client,
       links,
       credentials,
@@ -142,7 +143,7 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
       ...(openEndpoint === undefined ? {} : { openEndpoint }),
       ...(provider === undefined ? {} : { provider }),
     });
-    running.hub = hub;
+    const { hub } = running;
     if (options.access !== false)
       running.access = await startAccess(runtime, {
         client,

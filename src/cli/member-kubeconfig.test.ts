@@ -38,6 +38,16 @@ describe('a kubeconfig that is added to', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  it('stays at the context that somebody chose where it is only renewed', () => {
+    const path = join(directory, 'config');
+    addToKubeconfig(path, config('atoll', 'https://127.0.0.1:1'));
+    addToKubeconfig(path, config('work', 'https://work'));
+    addToKubeconfig(path, config('atoll', 'https://127.0.0.1:2'), true);
+    const written = parseKubeconfig(readFileSync(path, 'utf8'));
+    expect(written.clusters[0]?.cluster.server).toBe('https://127.0.0.1:2');
+    expect(written['current-context']).toBe('work');
+  });
+
   it('stays a link, and stays what it is where it is no kubeconfig', () => {
     const path = join(directory, 'config');
     const link = join(directory, 'link');

@@ -47,27 +47,25 @@ export function mergeMemberKubeconfigs(paths: readonly string[], into: string): 
 
 /**
  * Writes a kubeconfig into a file of the user: entries of the same name are replaced, the others stay, and its context becomes the
- * current one. Throws an Error and leaves the file alone where it holds something else.
+ * current one, unless it is only `renewed`. Throws an Error and leaves the file alone where it holds something else.
  */
-export function addToKubeconfig(path: string, config: Kubeconfig): void {
+export function addToKubeconfig(path: string, config: Kubeconfig, renewed: boolean = false): void {
   mkdirSync(dirname(path), { recursive: true });
   // What a link leads to is written, not the link.
   const file = existsSync(path) ? realpathSync(path) : path;
   const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  writePrivate(file, text.trim() === '' ? jsonText(config) : mergedText(path, text, config));
+  writePrivate(file, text.trim() === '' ? jsonText(config) : mergedText(path, text, config, renewed));
 }
 
-function mergedText(path: string, text: string, config: Kubeconfig): string {
+function mergedText(path: string, text: string, config: Kubeconfig, renewed: boolean): string {
   let present: Kubeconfig;
   try {
     present = parseKubeconfig(text);
   } catch (error) {
     throw new Error(`${path} is left alone, as it is no kubeconfig: ${errorText(error)}`, { cause: error });
   }
-  return formatKubeconfig({
-    ...mergeKubeconfigs(present, config),
-    'current-context': config['current-context'],
-  });
+  const merged = mergeKubeconfigs(present, config);
+  return formatKubeconfig(renewed ? merged : { ...merged, 'current-context': config['current-context'] });
 }
 
 function jsonText(config: Kubeconfig): string {

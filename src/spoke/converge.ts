@@ -437,11 +437,22 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     };
   }
 
-  async function noteUnnoted(current: Held, key: string): Promise<void> {
-    const claimed = current.owned.get(key);
-    if (claimed?.uid !== '' || claimed.finished !== undefined) return;
-    const uid = await unnotedUid(pruning(current), claimed);
-    if (uid !== undefined) current.owned.set(key, { ...claimed, uid });
+  /** Notes UIDs of what was made and could not be noted. Returns why it is not known of some, by key: that concerns no others. */
+  async function noteUnnoted(current: Held, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const unknown = new Map<string, string>();
+    const note = async (key: string): Promise<void> => {
+      const claimed = current.owned.get(key);
+      if (claimed?.uid !== '' || claimed.finished !== undefined) return;
+      try {
+        const uid = await unnotedUid(pruning(current), claimed);
+        if (uid !== undefined) current.owned.set(key, { ...claimed, uid });
+      } catch (error) {
+        unknown.set(key, `it cannot be looked at: ${described(error).message}`);
+      }
+    };
+    for (let start = 0; start < keys.length; start += PARALLEL_APPLIES)
+      await Promise.all(keys.slice(start, start + PARALLEL_APPLIES).map(note));
+    return unknown;
   }
 
   async function removeOrdered(current: Held): Promise<void> {
@@ -452,9 +463,10 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     await Promise.allSettled(open.map(({ ref }) => turns.get(refKey(ref))));
     const keys = open.map(({ ref }) => refKey(ref)).filter((key) => owned.has(key));
     // Whoever takes over what it made knows it by its UID.
-    await Promise.all(keys.map((key) => noteUnnoted(current, key)));
+    const unknown = await noteUnnoted(current, keys);
     if (holdings.get(name) !== current) return;
-    const handed = new Map(await holdings.handOver(current, keys));
+    const known = keys.filter((key) => !unknown.has(key));
+    const handed = new Map([...unknown, ...(await holdings.handOver(current, known))]);
     if (clock.monotonic() < current.acceptedAt + RELEASE_GRACE_MS)
       for (const key of keys) if (!handed.has(key)) handed.set(key, 'another dispatch may want it');
     const { done, pending } = await prune({ ...pruning(current), handed }, open);

@@ -45,7 +45,7 @@ export type OwnerOf = (
 ) => { readonly dispatch: string; readonly wants: boolean } | undefined;
 
 /** What would go along with a namespace though no order to remove the namespace speaks of it. */
-export type Inhabitant =
+type Inhabitant =
   /** It is there for good: no hub put it there, or the order that removes the namespace keeps it. */
   | { readonly stays: true; readonly text: string }
   /** Another dispatch has it. */

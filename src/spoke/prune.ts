@@ -180,9 +180,10 @@ async function removeOnce(
 
 /** The UID of an object that a spoke made and stopped before it noted that; undefined where there is none. */
 export async function unnotedUid(
-  { client, clock, dispatch }: Pick<PruneOptions, 'client' | 'clock' | 'dispatch'>,
+  options: Pick<PruneOptions, 'client' | 'acting' | 'clock' | 'dispatch'>,
   claimed: OwnedObject,
 ): Promise<string | undefined> {
+  const { clock, dispatch, acting: client = options.client } = options;
   try {
     const { live } = await within(clock, DEADLINE_MS, (signal) => find(client, claimed.ref, signal));
     return isMade(live, claimed, dispatch) ? live.metadata.uid : undefined;

@@ -179,10 +179,11 @@ async function start(
     // Those of earlier starts are still there.
     const contexts = opened.clusters().filter((cluster) => cluster !== ROOT_CLUSTER);
     const kubeconfig = join(directory, 'kubeconfig');
-    const tellHow = (): void => {
+    const tellHow = (renewed = false): void => {
       const config = kubeconfigOf(`https://${address}`, contexts, certificates);
       writePrivate(kubeconfig, `${JSON.stringify(config, null, 2)}\n`);
-      if (options.kubeconfigOut !== undefined) addToKubeconfig(resolve(options.kubeconfigOut), config);
+      if (options.kubeconfigOut !== undefined)
+        addToKubeconfig(resolve(options.kubeconfigOut), config, renewed);
     };
     tellHow();
     const stopRenewing = followCertificate(
@@ -192,12 +193,12 @@ async function start(
         const { admin } = certificates;
         certificates = await readCertificates();
         // It may be older than that of the server, who has one for each address.
-        if (certificates.admin.certificate !== admin.certificate) tellHow();
+        if (certificates.admin.certificate !== admin.certificate) tellHow(true);
         return certificates.server;
       },
       ({ certificate, key }) => {
         https.setCertificate(certificate, key);
-        tellHow();
+        tellHow(true);
       },
     );
     stops.push(async () => stopRenewing());

@@ -44,3 +44,29 @@ it('asks in its time after the clock was set back', async () => {
   await runtime.clock.advance(1_000_000);
   expect(due).toEqual(['one']);
 });
+
+it('asks again in its time where others were told while a cluster took long to answer', async () => {
+  const runtime = virtualRuntime(1);
+  const { clock } = runtime;
+  const due: string[] = [];
+  const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web', namespace: 'n' } };
+  // Will have waited for long enough half a second after the answer.
+  const pending = [{ kind: 'Deployment', namespace: 'n', name: 'web', count: 1, since: clock.now() + 6_000 }];
+  const capacities: Capacities = {
+    of: () => ({ free: {}, pending }),
+    outdate: () => undefined,
+    refresh: () => new Promise((resolve) => void clock.after(3_000, () => resolve())),
+    keep: () => undefined,
+  };
+  const descheduling = createDescheduling(runtime, { capacities, onDue: (key) => void due.push(key) });
+  descheduling.seen('one', [unready('a')]);
+  await clock.advance(4_000);
+  descheduling.seen('two', [unready('b')]);
+  await clock.advance(298_500);
+  const limits = descheduling.limits('one', { objects: [object] } as never, {});
+  await clock.advance(3_000);
+  await limits;
+  due.length = 0;
+  await clock.advance(3_000);
+  expect(due).toContain('one');
+});

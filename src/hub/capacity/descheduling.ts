@@ -95,7 +95,11 @@ export function createDescheduling(
           for (const { cluster } of placed)
             clusters.set(
               cluster,
-              Math.min(now + nextAt - wallMs, clusters.get(cluster) ?? Number.POSITIVE_INFINITY),
+              // By the time that it is now: what was due while it was asked has been told already.
+              Math.min(
+                clock.monotonic() + nextAt - wallMs,
+                clusters.get(cluster) ?? Number.POSITIVE_INFINITY,
+              ),
             );
         if (Object.keys(capacity).length > 0) limits[refKey(ref)] = capacity;
       }

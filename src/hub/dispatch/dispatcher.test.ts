@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Cluster } from '../../dialects/kubevela/types.ts';
-import { dispatchName } from '../../engine/dispatch/index.ts';
+import { type Dispatch, dispatchName } from '../../engine/dispatch/index.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
+import type { Handler } from '../../kube/exchange.ts';
 import type { ObjectRef } from '../../kube/object.ts';
 import { notFound } from '../../kube/status-error.ts';
 import { virtualRuntime } from '../../runtime/index.ts';
@@ -90,4 +91,37 @@ describe('what a spoke keeps and does not name', () => {
       message: expect.stringContaining('would remove 3 of 4 objects'),
     });
   });
+});
+
+it('holds nothing back from a spoke whose earlier order says the same, and a newer word from others', async () => {
+  const objects = [{ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'm' }];
+  const plan = {
+    source,
+    objects,
+    revision: 'r',
+    patches: new Map(),
+    apply: {},
+    bundles: [],
+    deletionBudget: 1,
+  };
+  const written: Dispatch[] = [];
+  const handler: Handler = async ({ body }) => {
+    written.push(JSON.parse(Buffer.from(body as Uint8Array).toString('utf8')));
+    return { status: 201, headers: {}, body: new Uint8Array() };
+  };
+  const session = {
+    name: 'a',
+    dispatch: () => written[0],
+    cluster: () => undefined,
+    client: { handler },
+  } as unknown as SpokeSession;
+  const { send } = dispatcher();
+  const order = { ...AWAY, plan: plan as unknown as Plan, mayStand: true };
+  await send(session, { ...order, generation: 1 });
+  const withheld = 'its suspension holds generation 2 back';
+  expect(await send(session, { ...order, withheld })).toMatchObject({ outcome: 'dispatched' });
+  const changed = { ...plan, revision: 's' } as unknown as Plan;
+  const held = { outcome: 'held', message: withheld };
+  expect(await send(session, { ...order, plan: changed, withheld })).toMatchObject(held);
+  expect(written).toHaveLength(1);
 });

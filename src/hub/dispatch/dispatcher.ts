@@ -197,10 +197,15 @@ export function createDispatcher(
     order: Order,
     { name, present, genuine, kept }: OnSpoke,
   ): Promise<DispatchOutcome> {
-    if (order.withheld !== undefined) return { outcome: 'held', message: order.withheld };
     const carriedOut =
       genuine !== undefined && genuine.status?.appliedGeneration === genuine.spec.position.generation;
-    if (genuine && isTold(genuine, session.name, order)) {
+    const told = genuine !== undefined && isTold(genuine, session.name, order);
+    // Of what was said already nothing is kept back.
+    if (order.withheld !== undefined)
+      return told
+        ? { outcome: 'dispatched', settled: carriedOut }
+        : { outcome: 'held', message: order.withheld };
+    if (told) {
       if (order.plan && lacksContent(genuine)) {
         const spent = await sendBundles(session, order.plan, true);
         if (spent) return { outcome: 'held', ...spent };

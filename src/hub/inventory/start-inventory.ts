@@ -192,10 +192,22 @@ export function startInventory(
     // One that never had the name gives nothing up.
     const isOwner = known.ownerOf(name)?.metadata.uid === uid;
     // Once the finalizer is gone the name is free, and may be another machine's at once.
-    if (isOwner) await recordLetGo(runtime, client, name);
+    if (isOwner && (await isStillHeld(spoke))) await recordLetGo(runtime, client, name);
     const was = await setFinalizers(spoke, (finalizer) => finalizer !== DETACH_FINALIZER);
     if (isOwner) looking.forget(name, namespace);
     if (was) transitions.detached(spoke, spoke.spec.deletionPolicy === 'orphan' ? 'orphaned' : 'released');
+  }
+
+  /** Whether it holds its name now. The copy here may be behind: what the next one of the name has would be made void. */
+  async function isStillHeld({ metadata }: SpokeCluster): Promise<boolean> {
+    const { namespace = '', name = '', uid } = metadata;
+    try {
+      const live = await client.get<SpokeCluster>(SPOKE_CLUSTERS, namespace, name);
+      return live.metadata.uid === uid && live.metadata.finalizers?.includes(DETACH_FINALIZER) === true;
+    } catch (error) {
+      if (hasCode(error, 404)) return false;
+      throw error;
+    }
   }
 
   /** Whether it was there to be changed. */

@@ -14,6 +14,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/clock.ts';
+import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject, listAt, stringAt } from '../../schema/json.ts';
 import type { OpenApiSchema, TypeSchema } from '../../schema/open-api-schema.ts';
@@ -58,6 +59,7 @@ export async function startTypeConfigs(
   /** Those whose kinds are guarded by policies. */
   let guarded: readonly string[] = [];
   let authorsBelieved = false;
+  const firstGuarded = Promise.withResolvers<void>();
   const loop = startCountedController(runtime, { name: 'kubefed-types', reconcile: pass });
   const soon = (): void => loop.enqueue(PASS, GATHER_MS);
   const unsubscribe = [
@@ -68,8 +70,14 @@ export async function startTypeConfigs(
     }),
   ];
   await definitions.whenSynced();
-  // Before the first intent is looked at: one that has an author today and none tomorrow is another one for its spokes.
-  if (isUsed()) await guard();
+  // Before the first intent is looked at: one that has an author today and none tomorrow is another one for its spokes. Tried again
+  // until it comes off: what has been started by now must not be started twice.
+  if (isUsed())
+    await guard().catch((error: unknown) => {
+      runtime.log.warn('what guards federated kinds cannot be installed yet', { why: errorText(error) });
+      soon();
+      return firstGuarded.promise;
+    });
   soon();
 
   function isUsed(): boolean {
@@ -83,8 +91,9 @@ export async function startTypeConfigs(
   }
 
   async function pass(): Promise<void> {
+    if (isUsed()) await guard();
+    firstGuarded.resolve();
     if (!isUsed()) return;
-    await guard();
     // Who uses the early form alone has no other.
     for (const kind of isModern() ? KUBEFED_KINDS : [])
       if (!isMade(definitions.get('', `${kind.plural}.${kind.group}`), madeFrom(kind)))

@@ -460,7 +460,8 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
 
   /** What objects leave of which their API server told that they are gone, though nothing was ordered away. */
   async function letGo(key: string): Promise<void> {
-    for (const { object, record } of gone.get(key) ?? []) {
+    const left = gone.get(key) ?? [];
+    for (const { object, record } of left) {
       const known = tracked.get(key);
       const item = known && known.uid === object.metadata.uid ? known : trackedIntent(key, object, record);
       await rollingOut.inTurn(key, async () => {
@@ -468,7 +469,10 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
         if ((record?.revisions ?? []).length > 0) await rollouts.forget(key, item.dispatch);
       });
     }
-    gone.delete(key);
+    // Another of the same name may have gone meanwhile, which has its key looked at again.
+    const more = (gone.get(key) ?? []).slice(left.length);
+    if (more.length > 0) gone.set(key, more);
+    else gone.delete(key);
   }
 
   function forget(key: string): void {
