@@ -9,7 +9,8 @@ const deployments = {
   kind: 'Deployment',
   custom: false,
   strategy: strategyFor('apps', 'deployments'),
-} as Resource;
+  type: { schema: {}, resolve: () => undefined },
+} as unknown as Resource;
 
 /** As it may have been stored before there was a rule that it breaks. */
 function stored(status: object): KubeObject {

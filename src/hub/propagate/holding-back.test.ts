@@ -80,6 +80,19 @@ it('holds up no order that brings something, but what it takes away and another 
   expect(look()?.why).toBe('staying');
 });
 
+it('takes nothing away in the stead of a successor that could not be planned, however long that takes', async () => {
+  const heirPlan = planOf(['a'], 'prices');
+  const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan });
+  const left = planOf(['b'], 'settings');
+  const clock = virtualClock();
+  const look = looking(trackedOf(KEY, { plan: left, latest: left }), { heir, clock });
+  for (let second = 0; second < 120; second++) {
+    expect(look()?.why).toBe('handOver');
+    await clock.advance(1_000);
+  }
+  expect(look()).toMatchObject({ message: expect.stringContaining('could not be planned yet') });
+});
+
 it('does not take the time in which a spoke was away for time in which a successor could have come', async () => {
   const heirPlan = planOf(['a'], 'settings');
   const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan });

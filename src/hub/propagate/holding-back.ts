@@ -38,6 +38,8 @@ interface Awaited {
   readonly object: string;
   readonly key: string;
   readonly delay?: string | undefined;
+  /** It is to have the object, and was not planned since. */
+  readonly unplanned?: true;
   /** Whether it has to come at all is not known yet. */
   readonly unknown?: true;
 }
@@ -113,7 +115,9 @@ export function createHoldingBack({
       }
       const theirs = session.dispatch(heir.dispatch)?.spec.objects ?? [];
       const isThere = theirs.some((other) => refKey(other) === object);
-      return isThere ? [] : [{ object, key, delay: delayOf(heir, spoke) }];
+      if (isThere) return [];
+      const isPlanned = plan?.objects.some((other) => refKey(other) === object) === true;
+      return [{ object, key, delay: delayOf(heir, spoke), ...(isPlanned ? {} : { unplanned: true }) }];
     });
     if (awaited.length === 0) {
       handOvers.get(item)?.delete(spoke);
@@ -135,6 +139,12 @@ export function createHoldingBack({
       return { why: 'handOver', againMs, message };
     }
     if (waitedFor(item, spoke, againMs) < LONGEST_HAND_OVER_MS) return { why: 'handOver', againMs };
+    // Nothing goes in its stead because the hub cannot get on with it.
+    const unplanned = awaited.find((one) => one.unplanned);
+    if (unplanned) {
+      const message = `what ${unplanned.key} takes over stays until that brings it: it could not be planned yet`;
+      return { why: 'handOver', againMs: DELAYED_MS, message };
+    }
     return order.plan && staying;
   };
 }
