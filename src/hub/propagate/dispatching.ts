@@ -143,7 +143,7 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
         return undefined;
       }
       if (result.outcome === 'held' && result.againMs !== undefined) {
-        noteProblem(item, spoke, result.message, 'late');
+        noteProblem(item, spoke, result.message);
         return { requeueAfterMs: result.againMs };
       }
       if (result.outcome === 'held') noteProblem(item, spoke, result.message);

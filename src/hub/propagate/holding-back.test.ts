@@ -93,6 +93,15 @@ it('takes nothing away in the stead of a successor that could not be planned, ho
   expect(look()).toMatchObject({ message: expect.stringContaining('could not be planned yet') });
 });
 
+it('takes nothing away in the stead of a successor whose order its spoke does not take', async () => {
+  const heirPlan = planOf(['a'], 'settings');
+  const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan });
+  heir.problems.set('a', { message: 'the spoke answers 500: no space left on the device' });
+  const left = planOf(['b'], 'settings');
+  const look = looking(trackedOf(KEY, { plan: left, latest: left }), { heir });
+  expect(look()).toMatchObject({ why: 'handOver', message: expect.stringContaining('no space left') });
+});
+
 it('does not take the time in which a spoke was away for time in which a successor could have come', async () => {
   const heirPlan = planOf(['a'], 'settings');
   const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan });

@@ -184,7 +184,8 @@ function isOutdated(item: Tracked, plan: Plan | undefined, ref: ObjectRef): bool
 /** Why an order that is to come to a spoke does not come yet, and may not for long; undefined where it is on its way. */
 function delayOf(item: Tracked, spoke: string): string | undefined {
   const problem = item.problems.get(spoke);
-  if (problem?.late === true) return problem.message;
+  // Whatever keeps it from coming: a full disk there, a budget, what its spoke refuses.
+  if (problem && problem.unproven !== true) return problem.message;
   if (item.latest !== item.plan) return 'its changes are held back';
   if (isSuspendedOn(item, spoke)) return 'it is suspended there';
   if (!isRolledOut(item)) return undefined;
