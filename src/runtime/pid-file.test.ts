@@ -25,9 +25,11 @@ describe('a pid file', () => {
     const release = takePidFile(path);
     expect(readPidFile(path)).toBe(process.pid);
     expect(() => takePidFile(path)).toThrow(AlreadyRunning);
-    expect(readdirSync(join(directory, 'run'))).toEqual(['x.pid']);
+    // For `kill $(cat x.pid)`.
+    expect(readFileSync(path, 'utf8')).toBe(`${process.pid}\n`);
+    expect(readdirSync(join(directory, 'run'))).toEqual(['x.pid', 'x.pid.started']);
     release();
-    expect(existsSync(path)).toBe(false);
+    expect(readdirSync(join(directory, 'run'))).toEqual([]);
   });
 
   it('of a process that died, or of which nothing is left, is taken over', () => {
@@ -42,9 +44,9 @@ describe('a pid file', () => {
 
   it.runIf(process.platform === 'linux')('of an earlier process with the same pid is taken over', () => {
     takePidFile(path);
-    const [pid = '', started = ''] = readFileSync(path, 'utf8').trim().split('\n');
+    const [pid = '', started = ''] = readFileSync(`${path}.started`, 'utf8').trim().split(' ');
     expect(pid).toBe(String(process.pid));
-    writeFileSync(path, `${pid}\n${Number(started) - 1}\n`);
+    writeFileSync(`${path}.started`, `${pid} ${Number(started) - 1}\n`);
     expect(readPidFile(path)).toBeUndefined();
     const release = takePidFile(path);
     expect(readPidFile(path)).toBe(process.pid);
@@ -53,7 +55,7 @@ describe('a pid file', () => {
 
   it('without the time when its process started is read as before', () => {
     takePidFile(path);
-    writeFileSync(path, `${process.pid}\n`);
+    rmSync(`${path}.started`);
     expect(readPidFile(path)).toBe(process.pid);
   });
 

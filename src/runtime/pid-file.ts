@@ -14,7 +14,12 @@ export class AlreadyRunning extends Error {
 /** The process that a pid file names, if it is alive; what dead processes left behind counts as absent. */
 export function readPidFile(path: string): number | undefined {
   const text = textOf(path);
-  return text === undefined ? undefined : holderOf(text);
+  return text === undefined ? undefined : holderOf(text, path);
+}
+
+/** When who holds a pid file started, beside it: the file itself is for `kill $(cat …)` and has the pid alone. */
+function startedFile(path: string): string {
+  return `${path}.started`;
 }
 
 function textOf(path: string): string | undefined {
@@ -26,11 +31,11 @@ function textOf(path: string): string | undefined {
   }
 }
 
-function holderOf(text: string): number | undefined {
-  const [pidText = '', started = ''] = text.trim().split('\n');
-  const pid = Number(pidText);
+function holderOf(text: string, path: string): number | undefined {
+  const pid = Number(text.trim());
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
-  return isAlive(pid) && isOurs(pid, started) ? pid : undefined;
+  const [startedPid, started = ''] = (textOf(startedFile(path)) ?? '').trim().split(' ');
+  return isAlive(pid) && isOurs(pid, startedPid === String(pid) ? started : '') ? pid : undefined;
 }
 
 /**
@@ -41,14 +46,17 @@ export function takePidFile(path: string): () => void {
   mkdirSync(dirname(path), { recursive: true });
   // It appears with its content: one that is still empty would be taken for one that a dead process left.
   const draft = `${path}.${process.pid}.new`;
-  const content = `${process.pid}\n${startOf(process.pid) ?? ''}\n`;
+  const content = `${process.pid}\n`;
   for (let attempt = 0; attempt < 3; attempt++) {
     rmSync(draft, { force: true });
     writeFileSync(draft, content, { flag: 'wx' });
     try {
       appear(draft, path, content);
+      writeFileSync(startedFile(path), `${process.pid} ${startOf(process.pid) ?? ''}\n`);
       return () => {
-        if (readPidFile(path) === process.pid) rmSync(path, { force: true });
+        if (readPidFile(path) !== process.pid) return;
+        rmSync(path, { force: true });
+        rmSync(startedFile(path), { force: true });
       };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -80,7 +88,7 @@ function clearAway(path: string): number | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  const holder = readPidFile(aside);
+  const holder = holderOf(readFileSync(aside, 'utf8'), path);
   try {
     if (holder !== undefined) appear(aside, path, readFileSync(aside, 'utf8'));
   } catch (error) {
