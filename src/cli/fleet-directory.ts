@@ -89,11 +89,16 @@ export function writeFleet(directory: FleetDirectory, fleet: FleetFile): void {
 
 /** Writes a file for its owner only, whole or not at all. */
 export function writePrivate(path: string, content: string): void {
+  writeWhole(path, content, 0o600);
+}
+
+/** Writes a file with these rights, whole or not at all: a full disk does not take what was there. */
+export function writeWhole(path: string, content: string, mode: number): void {
   const draft = `${path}.${process.pid}.new`;
   // One that is there already may be readable, or a link made by, somebody else.
   rmSync(draft, { force: true });
   try {
-    writeFileSync(draft, content, { mode: 0o600, flag: 'wx', flush: true });
+    writeFileSync(draft, content, { mode, flag: 'wx', flush: true });
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });

@@ -4,6 +4,12 @@ export interface Result {
   readonly requeueAfterMs?: number;
 }
 
+/** The one of two that is reconciled again first. */
+export function sooner(one: Result | undefined, other: Result | undefined): Result | undefined {
+  if (one?.requeueAfterMs === undefined || other?.requeueAfterMs === undefined) return one ?? other;
+  return one.requeueAfterMs <= other.requeueAfterMs ? one : other;
+}
+
 /**
  * A queue of keys and the workers that reconcile them: one worker at most for a key at a time, a key added while it is
  * being reconciled is reconciled once more, failures are retried with exponential back-off and jitter.

@@ -19,6 +19,25 @@ export interface Clock {
   defer(callback: () => void): void;
 }
 
+/** What both clocks said at one moment. */
+export interface ClockReading {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+export function readClocks(clock: Pick<Clock, 'now' | 'monotonic'>): ClockReading {
+  return { wall: clock.now(), monotonic: clock.monotonic() };
+}
+
+/** A wall clock that is only led to the right time differs by less between two looks. */
+export const SLEWED_MS: number = 1_000;
+
+/** By how much the wall clock was set between two readings, in milliseconds; 0 where it was not, or only led to the right time. */
+export function clockSetBetween(before: ClockReading, after: ClockReading): number {
+  const by = after.wall - before.wall - (after.monotonic - before.monotonic);
+  return Math.abs(by) < SLEWED_MS ? 0 : by;
+}
+
 /** Resolves `delayMs` from now; rejects with the signal's reason when it is aborted first. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 import { type CapacityReport, capacityOf, tallyPods } from '../engine/divide/index.ts';
 import type { Reader } from '../kube/client.ts';
 import type { Handler } from '../kube/exchange.ts';
+import { pagesOf } from '../kube/pages.ts';
 import { createClient } from '../kube/rest-client.ts';
 import { nodes, pods } from '../kube/well-known.ts';
 
@@ -14,16 +15,7 @@ const PAGE = 500;
 export async function countCapacity(reader: Reader, signal?: AbortSignal): Promise<CapacityReport> {
   const options = signal === undefined ? {} : { signal };
   const tally = tallyPods();
-  let next = '';
-  do {
-    const page = await reader.list(pods, '', {
-      ...options,
-      limit: PAGE,
-      ...(next === '' ? {} : { continue: next }),
-    });
-    tally.add(page.items);
-    next = page.metadata.continue ?? '';
-  } while (next !== '');
+  for await (const items of pagesOf(reader, pods, '', { ...options, limit: PAGE })) tally.add(items);
   const { items } = await reader.list(nodes, '', options);
   const { pending } = tally;
   return { ...capacityOf(items, tally.used), ...(pending.length === 0 ? {} : { pending }) };

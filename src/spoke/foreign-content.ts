@@ -1,5 +1,6 @@
 import type { Client, ResourceId } from '../kube/client.ts';
 import { type KubeObject, refOf, refText } from '../kube/object.ts';
+import { pagesOf } from '../kube/pages.ts';
 import { hasCode } from '../kube/status-error.ts';
 import {
   configMaps,
@@ -102,29 +103,19 @@ export function definedKind(definition: KubeObject): ResourceId | undefined {
   };
 }
 
-/** All of a kind, in pages. */
+/** All of a kind that can be seen. */
 async function* objectsOf(
   client: Client,
   kind: ResourceId,
   namespace: string,
   signal: AbortSignal,
 ): AsyncGenerator<KubeObject> {
-  let token: string | undefined;
-  do {
-    try {
-      const page = await client.list(kind, namespace, {
-        limit: PAGE,
-        signal,
-        ...(token === undefined ? {} : { continue: token }),
-      });
-      yield* page.items;
-      token = page.metadata.continue;
-    } catch (error) {
-      // A cluster that does not serve the kind, or does not let the engine see what somebody defined.
-      if (hasCode(error, 404) || (hasCode(error, 403) && !MOURNED_KINDS.includes(kind))) return;
-      throw error;
-    }
-  } while (token !== undefined && token !== '');
+  try {
+    for await (const items of pagesOf(client, kind, namespace, { limit: PAGE, signal })) yield* items;
+  } catch (error) {
+    // A cluster that does not serve the kind, or does not let the engine see what somebody defined.
+    if (!hasCode(error, 404) && (!hasCode(error, 403) || MOURNED_KINDS.includes(kind))) throw error;
+  }
 }
 
 function isForeign({ metadata, ...rest }: KubeObject): boolean {

@@ -17,6 +17,7 @@ import {
   refOf,
   refText,
 } from '../../kube/object.ts';
+import { pagesOf } from '../../kube/pages.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../runtime/clock.ts';
 import {
@@ -224,17 +225,10 @@ async function create(
 
 async function listAll(client: Client, type: ApiType, namespace: string): Promise<KubeObject[]> {
   const out: KubeObject[] = [];
-  let token: string | undefined;
   try {
-    do {
-      const page = await client.list(resourceOf(type), namespace, {
-        limit: PAGE,
-        ...(token === undefined ? {} : { continue: token }),
-      });
-      // Items of lists say their kind only where the server is kind.
-      for (const item of page.items) out.push({ ...item, apiVersion: apiVersionOf(type), kind: type.kind });
-      token = page.metadata.continue;
-    } while (token !== undefined && token !== '');
+    // Items of lists say their kind only where the server is kind.
+    for await (const items of pagesOf(client, resourceOf(type), namespace, { limit: PAGE }))
+      for (const item of items) out.push({ ...item, apiVersion: apiVersionOf(type), kind: type.kind });
   } catch (error) {
     // Some types can only be made, such as reviews of rights.
     if (!(error instanceof StatusError) || (error.code !== 404 && error.code !== 405)) throw error;

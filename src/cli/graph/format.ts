@@ -1,5 +1,6 @@
-import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { type Document, isMap, isScalar, isSeq, type Pair, parseAllDocuments, type YAMLMap } from 'yaml';
+import { writeWhole } from '../fleet-directory.ts';
 
 export interface FormatOptions {
   readonly filename: readonly string[];
@@ -41,17 +42,10 @@ export function formatGraphs({ filename, check }: FormatOptions): number {
   return differs && check === true ? 1 : 0;
 }
 
-/** Whole or not at all: a full disk must not take what was there. A link stays one, and who may read the file stays as it is. */
+/** A link stays one, and who may read the file stays as it is. */
 function replaceFile(path: string, content: string): void {
   const file = realpathSync(path);
-  const draft = `${file}.${process.pid}.new`;
-  try {
-    writeFileSync(draft, content, { mode: statSync(file).mode, flag: 'wx', flush: true });
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
+  writeWhole(file, content, statSync(file).mode);
 }
 
 /** The text in its usual form. Throws an Error that names `label` where it is no YAML. */

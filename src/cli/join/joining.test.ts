@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ApiServer, createApiServer, memoryDriver } from '../../apiserver/index.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createApiServer, memoryDriver } from '../../apiserver/index.ts';
 import { SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { followedMembers } from '../../hub/access/index.ts';
@@ -10,18 +9,12 @@ import { createFleet } from '../../hub/fleet.ts';
 import { DETACH_FINALIZER, type Inventory, startInventory } from '../../hub/inventory/index.ts';
 import {
   certificatesFrom,
-  createBootstrapToken,
   decideEnrolment,
-  decideRequest,
-  followJoins,
-  type Joins,
-  pendingRequests,
   readLinkNotice,
   spokeClusterNamed,
   tunnelCluster,
 } from '../../hub/join/index.ts';
-import type { Client } from '../../kube/client.ts';
-import { installKinds, resourceIdOf } from '../../kube/custom-resource.ts';
+import { installKinds } from '../../kube/custom-resource.ts';
 import type { Handler } from '../../kube/exchange.ts';
 import {
   certificateIdentity,
@@ -31,148 +24,41 @@ import {
   requestKeyDigest,
 } from '../../kube/pki.ts';
 import { createClient } from '../../kube/rest-client.ts';
-import { certificateSigningRequests, secrets } from '../../kube/well-known.ts';
-import {
-  type DialerState,
-  type Link,
-  spokeSubject,
-  type TunnelDialer,
-  type TunnelListener,
-} from '../../link/index.ts';
-import { type Runtime, systemRuntime } from '../../runtime/index.ts';
+import { secrets } from '../../kube/well-known.ts';
+import { spokeSubject } from '../../link/index.ts';
 import { readTrust } from '../../spoke/trust.ts';
 import { enrol } from '../commands/up.ts';
 import { fleetDirectory, type Member } from '../fleet-directory.ts';
 import { keepOut } from '../hub-replicas.ts';
-import { type CredentialPlace, fileCredentials, type KeptCredentials } from '../key-store.ts';
-import { dialHub, linkFileName, listenForSpokes } from '../link-ends.ts';
-import { createLinks, type Links } from '../links.ts';
+import { fileCredentials } from '../key-store.ts';
+import { linkFileName, listenForSpokes } from '../link-ends.ts';
+import { createLinks } from '../links.ts';
 import { decideOn } from './accept.ts';
 import { expectSpoke, joinedHub } from './expect-spoke.ts';
 import { joinDirectly } from './join-directly.ts';
 import { type JoinedHub, joinWord, readJoin } from './join-file.ts';
+import {
+  bootstrapToken,
+  client,
+  dial,
+  dialers,
+  directory,
+  echo,
+  holds,
+  hubWith,
+  isUp,
+  links,
+  listen,
+  listener,
+  place,
+  refused,
+  runtime,
+  SPOKE_CLUSTERS,
+  tokenFor,
+  wake,
+} from './joining.fixture.ts';
 import { pinFirst, startSpokeLink } from './spoke-link.ts';
 import { handOver } from './takeover.ts';
-
-/** A hub on an API server in this process, and spokes that dial it over real sockets. */
-const runtime: Runtime = systemRuntime();
-const directory = mkdtempSync(join(tmpdir(), 'atoll-joining-'));
-const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
-let server: ApiServer;
-let client: Client;
-let links: Links;
-let joins: Joins;
-let listener: TunnelListener;
-const dialers: TunnelDialer[] = [];
-/** Woken by anything that happens on a link. */
-const waiting = new Set<() => void>();
-const wake = (): void => {
-  for (const check of [...waiting]) check();
-};
-
-beforeEach(async () => {
-  server = await createApiServer({ runtime, storage: memoryDriver() });
-  client = createClient(server.as({ name: 'admin', groups: ['system:masters'] }));
-  await installKinds(runtime.clock, client, [SPOKE_CLUSTER]);
-  links = createLinks(runtime);
-  links.onTunnel((spoke) => {
-    links.tunnel(spoke)?.onChange(wake);
-    wake();
-  });
-  joins = followJoins(runtime, client);
-  listener = await listenForSpokes(runtime, client, links, { name: 'hub', port: 0, directory, joins });
-});
-afterEach(async () => {
-  await Promise.all(dialers.splice(0).map((dialer) => dialer.close()));
-  await joins.stop();
-  await listener.close();
-  await server.close();
-});
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
-
-const echo: Handler = async (request) => ({
-  status: 200,
-  headers: {},
-  body: Buffer.from(`${request.method} ${request.path}`),
-});
-
-interface Place extends CredentialPlace {
-  kept: KeptCredentials | undefined;
-}
-
-function place(kept?: KeptCredentials): Place {
-  return {
-    kept,
-    load: async () => kept,
-    async save(credentials): Promise<void> {
-      kept = credentials;
-      this.kept = credentials;
-    },
-  };
-}
-
-async function hubWith(tokens: Record<string, string>): Promise<JoinedHub> {
-  const notice = await readLinkNotice(client);
-  if (!notice) throw new Error('the hub tells nothing');
-  return joinedHub(notice, { tokens });
-}
-
-interface Dialled {
-  readonly states: DialerState[];
-  readonly place: Place;
-  until(check: (state: DialerState) => boolean): Promise<DialerState>;
-}
-
-function dial(cluster: string, hub: JoinedHub, credentials: Place = place()): Dialled {
-  const states: DialerState[] = [];
-  const dialer = dialHub(runtime, hub, {
-    cluster,
-    credentials,
-    serve: echo,
-    onState(state): void {
-      states.push(state);
-      wake();
-    },
-  });
-  dialers.push(dialer);
-  return {
-    states,
-    place: credentials,
-    until: (check) => holds(() => states.slice(-4).find(check)),
-  };
-}
-
-function holds<T>(find: () => T | undefined): Promise<T> {
-  return new Promise((resolve) => {
-    const check = (): void => {
-      const found = find();
-      if (found === undefined) return;
-      waiting.delete(check);
-      resolve(found);
-    };
-    waiting.add(check);
-    check();
-  });
-}
-
-const isUp = (name: string): Promise<Link> =>
-  holds(() => {
-    const link = links.tunnel(name);
-    return link?.up === true && link === listener.links.get(name) ? link : undefined;
-  });
-const refused =
-  (text: string) =>
-  (state: DialerState): boolean =>
-    state.phase === 'waiting' && state.message.includes(text);
-
-async function tokenFor(name: string, accepted: boolean = true): Promise<string> {
-  return expectSpoke(runtime, client, { name, namespace: 'default', accepted });
-}
-
-async function bootstrapToken(options: { approved?: boolean; names?: string[] } = {}): Promise<string> {
-  const { approved = false, names = ['*'] } = options;
-  return createBootstrapToken(runtime, client, { namespace: 'default', lifetimeMs: 60_000, names, approved });
-}
 
 describe('a spoke that was expected', () => {
   it('joins with its token, without a credential of it at the hub', async () => {
@@ -338,7 +224,7 @@ describe('a SpokeCluster that is made anew', () => {
     const { port } = listener;
     await listener.close();
     const count = fresh.states.length;
-    listener = await listenForSpokes(runtime, client, links, { name: 'hub', port, directory, joins });
+    await listen(port);
     await holds(() => fresh.states.slice(count).find(({ phase }) => phase === 'up'));
     expect(old.states.filter(({ phase }) => phase === 'up')).toHaveLength(1);
 
@@ -448,7 +334,7 @@ describe('a spoke that knows two hubs', () => {
       await listener.close();
       await holds(isUpAtSecond);
       expect((await readTrust(spokeClient))?.lineage).toBe(hubs[0]?.trust.lineage);
-      listener = await listenForSpokes(runtime, client, links, { name: 'hub', port, directory, joins });
+      await listen(port);
       await handOver(runtime, spokeClient, { join: joinWord({ version: 2, hubs: hubs.slice(1) }) });
       await holds(isUpAtSecond);
       expect((await readTrust(spokeClient))?.lineage).toBe(hubs[1]?.trust.lineage);
@@ -483,160 +369,5 @@ describe('a replica of the hub that nobody tells anything', () => {
       members.stop();
       await replica.close();
     }
-  });
-});
-
-describe('a spoke that comes with a token for many', () => {
-  it('[S14] is let in when its request is approved and it is accepted, and not before', async () => {
-    const spoke = dial('edge', await hubWith({ '*': await bootstrapToken() }));
-    await spoke.until(refused('waits for approval'));
-    const cluster = await client.get<SpokeCluster>(SPOKE_CLUSTERS, 'default', 'edge');
-    expect(cluster.spec.hubAcceptsClient).toBe(false);
-    const [request] = await pendingRequests(client, 'edge');
-    await decideRequest(runtime, client, request?.metadata.name ?? '', 'Approved', 'test');
-    await spoke.until(refused('does not accept spoke edge'));
-    expect(listener.links.size).toBe(0);
-    await decideOn(runtime, client, 'edge');
-    await isUp('edge');
-    expect(await client.list(certificateSigningRequests, '')).toMatchObject({ items: [{}] });
-  });
-
-  it('[S15] needs nobody where its token is approved; not being accepted any more cuts its streams at once', async () => {
-    const spoke = dial('edge', await hubWith({ '*': await bootstrapToken({ approved: true }) }));
-    const link = await isUp('edge');
-    await decideOn(runtime, client, 'edge', { deny: true });
-    await holds(() => (link.up ? undefined : true));
-    expect(link.state.reason).toBe('Disconnected');
-    await spoke.until(refused('does not accept spoke edge'));
-  });
-
-  it('takes no name that somebody has without being asked, and none that its token does not allow', async () => {
-    await tokenFor('edge');
-    const approved = await hubWith({ '*': await bootstrapToken({ approved: true, names: ['edge*'] }) });
-    await dial('edge', approved).until(refused('waits for approval'));
-    await dial('core', approved).until(refused('for spokes named edge*'));
-  });
-
-  it('shares its name with no other that comes at once, wherever they are noted', async () => {
-    for (const namespaces of [
-      ['default', 'default'],
-      ['default', 'atoll-system'],
-    ]) {
-      const spoke = `edge-${namespaces[1]}`;
-      const enrolments = await Promise.all(
-        namespaces.map(async (namespace) => {
-          const options = { namespace, lifetimeMs: 60_000, names: ['*'], approved: true };
-          const token = await createBootstrapToken(runtime, client, options);
-          const { request } = await createSigningRequest(runtime, spokeSubject(spoke));
-          return { spoke, token, request, keyDigest: await requestKeyDigest(request) };
-        }),
-      );
-      const decide = (): Promise<unknown[]> =>
-        Promise.all(
-          enrolments.map(async (one) => {
-            const decision = await decideEnrolment(runtime, client, one);
-            return decision === true || (decision !== false && decision.allowed);
-          }),
-        );
-      expect((await decide()).filter((allowed) => allowed).length).toBeLessThan(2);
-      expect((await decide()).filter((allowed) => allowed).length).toBeLessThan(2);
-      expect((await pendingRequests(client, spoke)).length).toBeGreaterThan(0);
-    }
-  });
-
-  it('stays out when it is denied', async () => {
-    const spoke = dial('edge', await hubWith({ '*': await bootstrapToken() }));
-    await spoke.until(refused('waits for approval'));
-    await decideOn(runtime, client, 'edge', { deny: true });
-    await spoke.until(refused('denied the request'));
-  });
-
-  it('is let in by the name of its request only, under a name that was denied, or that a spoke has', async () => {
-    const hub = await hubWith({ '*': await bootstrapToken() });
-    const denied = dial('edge', hub);
-    await denied.until(refused('waits for approval'));
-    await decideOn(runtime, client, 'edge', { deny: true });
-    await denied.until(refused('denied the request'));
-    await tokenFor('core');
-    for (const name of ['edge', 'core']) {
-      const other = dial(name, hub);
-      const said = await other.until(refused('waits for approval'));
-      const [waits] = await pendingRequests(client, name);
-      const request = waits?.metadata.name ?? '';
-      expect(said.phase === 'waiting' && said.message).toContain(`the request ${request} to join as ${name}`);
-      await expect(decideOn(runtime, client, name)).rejects.toThrow(
-        `atoll accept ${name} --request ${request}`,
-      );
-      expect(await pendingRequests(client, name)).toHaveLength(1);
-      await decideOn(runtime, client, name, { request });
-      await other.until(({ phase }) => phase === 'up');
-    }
-  });
-
-  it('[S16] adds no request where ten wait', async () => {
-    const token = await bootstrapToken();
-    for (let count = 0; count < 12; count += 1) {
-      const { request } = await createSigningRequest(runtime, spokeSubject('edge'));
-      const keyDigest = await requestKeyDigest(request);
-      const decision = await decideEnrolment(runtime, client, { spoke: 'edge', token, keyDigest, request });
-      expect(decision).toMatchObject({
-        allowed: false,
-        message: expect.stringContaining(count < 10 ? 'waits for approval' : '10 requests of it wait'),
-      });
-    }
-    expect(await pendingRequests(client, 'edge')).toHaveLength(10);
-    await expect(decideOn(runtime, client, 'edge')).rejects.toThrow('10 requests wait under the name edge');
-  });
-
-  it('is not let in by an approval of long ago, which may be of another machine’s time', async () => {
-    const day = 86_400_000;
-    const options = { namespace: 'default', lifetimeMs: 90 * day, names: ['*'], approved: false };
-    const token = await createBootstrapToken(runtime, client, options);
-    const { request } = await createSigningRequest(runtime, spokeSubject('edge'));
-    const enrolment = { spoke: 'edge', token, request, keyDigest: await requestKeyDigest(request) };
-    const in31Days = runtime.clock.now() + 31 * day;
-    const later: Runtime = { ...runtime, clock: { ...runtime.clock, now: () => in31Days } };
-    await decideEnrolment(runtime, client, enrolment);
-    expect(await decideEnrolment(later, client, enrolment)).toMatchObject({
-      message: expect.stringContaining('waits for approval'),
-    });
-    await decideOn(runtime, client, 'edge');
-    expect(await decideEnrolment(runtime, client, enrolment)).toEqual({ allowed: true });
-    expect(await decideEnrolment(later, client, enrolment)).toMatchObject({
-      allowed: false,
-      message: expect.stringContaining('is too old; at the hub: kubectl delete csr link-edge-'),
-    });
-  });
-
-  it('is not let in by the approval of another key under the name of its request', async () => {
-    const token = await bootstrapToken();
-    const [mine, theirs] = await Promise.all(
-      [1, 2].map(() => createSigningRequest(runtime, spokeSubject('edge'))),
-    );
-    const enrolment = {
-      spoke: 'edge',
-      token,
-      request: mine?.request ?? '',
-      keyDigest: await requestKeyDigest(mine?.request ?? ''),
-    };
-    await decideEnrolment(runtime, client, enrolment);
-    const [request] = await pendingRequests(client, 'edge');
-    const name = request?.metadata.name ?? '';
-    await client.delete(certificateSigningRequests, '', name);
-    await client.create(certificateSigningRequests, {
-      apiVersion: 'certificates.k8s.io/v1',
-      kind: 'CertificateSigningRequest',
-      metadata: { name },
-      spec: {
-        signerName: 'atoll.dev/spoke-link',
-        request: Buffer.from(theirs?.request ?? '').toString('base64'),
-        usages: ['digital signature', 'client auth'],
-      },
-    });
-    await decideRequest(runtime, client, name, 'Approved', 'test');
-    expect(await decideEnrolment(runtime, client, enrolment)).toMatchObject({
-      allowed: false,
-      message: expect.stringContaining('for another key'),
-    });
   });
 });

@@ -1,6 +1,7 @@
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { readBody } from '../../kube/exchange.ts';
+import { pagesOf } from '../../kube/pages.ts';
 import { configMaps, customResourceDefinitions, events, pods, secrets } from '../../kube/well-known.ts';
 import { errorText } from '../../runtime/log.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
@@ -53,15 +54,8 @@ export async function gatherSnapshot(source: SnapshotSource): Promise<Snapshot> 
     const path = `${place}/${resource.resource}${group === '' ? '' : `.${group}`}.json`;
     await attempt(path, async () => {
       const items = [];
-      let next: string | undefined;
-      do {
-        const page = await client.list(resource, namespace, {
-          limit: LIST_PAGE,
-          ...(next === undefined ? {} : { continue: next }),
-        });
-        items.push(...page.items.map(withoutSecrets));
-        next = page.metadata.continue || undefined;
-      } while (next !== undefined);
+      for await (const page of pagesOf(client, resource, namespace, { limit: LIST_PAGE }))
+        items.push(...page.map(withoutSecrets));
       if (items.length > 0) add(path, `${JSON.stringify(items, null, 1)}\n`);
     });
   };

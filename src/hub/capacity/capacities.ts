@@ -1,5 +1,6 @@
 import { type CapacityReport, capacityOf, tallyPods } from '../../engine/divide/index.ts';
 import type { Client } from '../../kube/client.ts';
+import { pagesOf } from '../../kube/pages.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { nodes, pods } from '../../kube/well-known.ts';
 import { errorText } from '../../runtime/log.ts';
@@ -116,16 +117,7 @@ async function ask(client: Client, signal: AbortSignal): Promise<CapacityReport>
     if (!hasCode(error, 404) && !hasCode(error, 403)) throw error;
   }
   const tally = tallyPods();
-  for (let next = ''; ; ) {
-    const page = await client.list(pods, '', {
-      signal,
-      limit: PAGE,
-      ...(next === '' ? {} : { continue: next }),
-    });
-    tally.add(page.items);
-    next = page.metadata.continue ?? '';
-    if (next === '') break;
-  }
+  for await (const items of pagesOf(client, pods, '', { signal, limit: PAGE })) tally.add(items);
   const { items } = await client.list(nodes, '', { signal });
   return { ...capacityOf(items, tally.used), pending: tally.pending };
 }

@@ -26,7 +26,7 @@ import type { ClusterFacts, Intent } from '../../engine/intent.ts';
 import type { Decision, Placement, Toleration } from '../../engine/place/index.ts';
 import { type ClusterObservation, summariseCluster } from '../../engine/summarise/summarise.ts';
 import { createAlarm } from '../../runtime/alarm.ts';
-import { parseTime } from '../../runtime/clock.ts';
+import { clockSetBetween, parseTime, readClocks } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject, type JsonObject } from '../../schema/json.ts';
 
@@ -80,8 +80,6 @@ const GATHER_MS = 20;
 /** Each look is at every intent: the more there are, the rarer. */
 const INTENTS_A_MS = 50;
 const LONGEST_WAIT_MS = 3_600_000;
-/** A clock that is only led to the right time differs by less between two looks. */
-const SLEWED_MS = 1_000;
 /** What the hub itself says of a cluster keeps new copies away; for failover it is a reason to leave. */
 const OWN_TAINTS: ReadonlySet<string> = new Set([UNREACHABLE_TAINT, NOT_READY_TAINT]);
 /** What is placed leaves when it is moved, not when its cluster is tainted; what is new is kept away as ever. */
@@ -106,14 +104,14 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
   const alarm = createAlarm(clock, flush);
   /** How many there were at the last look. */
   let intentsSeen = 0;
-  let lookedAt = { wall: clock.now(), monotonic: clock.monotonic() };
+  let lookedAt = readClocks(clock);
 
   /** Follows the wall clock where it was set: nobody has waited longer for that, and nothing is due. */
   function followClock(): void {
-    const present = { wall: clock.now(), monotonic: clock.monotonic() };
-    const by = present.wall - lookedAt.wall - (present.monotonic - lookedAt.monotonic);
+    const present = readClocks(clock);
+    const by = clockSetBetween(lookedAt, present);
     lookedAt = present;
-    if (Math.abs(by) < SLEWED_MS) return;
+    if (by === 0) return;
     mergeFresh();
     state = shifted(state, by);
   }

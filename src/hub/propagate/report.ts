@@ -7,7 +7,7 @@ import {
 import type { PropagationFindings } from '../../dialects/propagation/report.ts';
 import { rejectionSummary } from '../../engine/place/index.ts';
 import { type ClusterObservation, summariseFleet } from '../../engine/summarise/summarise.ts';
-import type { Result } from '../../kube/controller.ts';
+import { type Result, sooner } from '../../kube/controller.ts';
 import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Claims } from '../claims/index.ts';
@@ -148,9 +148,4 @@ function reflectedOf(
   const sent = new Set(retracting ? [] : plan?.objects.map(refKey));
   const templates = (compiled?.templates ?? []).filter((object) => sent.has(refKey(refOf(object))));
   return { templates, observations, upToDate: plan !== undefined && plan.digest === latest?.digest };
-}
-
-function sooner(a: Result | undefined, b: Result | undefined): Result | undefined {
-  if (a?.requeueAfterMs === undefined || b?.requeueAfterMs === undefined) return a ?? b;
-  return a.requeueAfterMs < b.requeueAfterMs ? a : b;
 }

@@ -3,6 +3,7 @@ import type { ReplicaRecord } from '../../engine/plan/divided-replicas.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
 import type { RevisionContent, RolloutCluster, Stamp } from '../../engine/rollout/index.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import type { ClockReading } from '../../runtime/clock.ts';
 import type { SightOf } from './sight.ts';
 import type { RolloutRecord } from './store.ts';
 
@@ -75,7 +76,7 @@ export interface RolloutEntry {
   /** Why the strategy is not heeded. */
   problem?: string;
   /** When it was looked at last, by both clocks. */
-  lookedAt?: { readonly wall: number; readonly monotonic: number };
+  lookedAt?: ClockReading;
   readonly contents: Map<string, RevisionContent>;
   /** Of older revisions, by what others took of them, with what was asked for when they were made. */
   readonly plans: Map<string, Map<string, KnownPlan>>;

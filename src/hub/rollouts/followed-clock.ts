@@ -1,10 +1,7 @@
 import { lastStamp, type RolloutState, recoverRollout, shifted } from '../../engine/rollout/index.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, clockSetBetween, readClocks, SLEWED_MS } from '../../runtime/clock.ts';
 import type { RolloutEntry } from './entry.ts';
 import { isUnderWay } from './sight.ts';
-
-/** A clock that is only led to the right time differs by less between two looks. */
-const SLEWED_MS = 1_000;
 
 /**
  * Follows the wall clock where it was set since the last look: what waits waits as long as before, and what lasts has lasted no
@@ -15,12 +12,12 @@ export function followClock(
   clock: Pick<Clock, 'now' | 'monotonic'>,
 ): void {
   const before = entry.lookedAt;
-  const present = { wall: clock.now(), monotonic: clock.monotonic() };
+  const present = readClocks(clock);
   entry.lookedAt = present;
   const { state } = entry.record;
   if (!before || !state) return;
-  const by = present.wall - before.wall - (present.monotonic - before.monotonic);
-  if (Math.abs(by) < SLEWED_MS) return;
+  const by = clockSetBetween(before, present);
+  if (by === 0) return;
   // At once: what this look comes to may not be written down, and the next one would not know.
   entry.record = { ...entry.record, state: following(state, by) };
 }

@@ -8,7 +8,7 @@ import {
 } from '../../engine/reflect/index.ts';
 import type { ClusterObservation } from '../../engine/summarise/summarise.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
-import type { Result } from '../../kube/controller.ts';
+import { type Result, sooner } from '../../kube/controller.ts';
 import { type KubeObject, refKey, refOf, refText } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -263,11 +263,6 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
       ofIntent.delete(key);
     },
   };
-}
-
-function sooner(one: Result | undefined, other: Result | undefined): Result | undefined {
-  if (one?.requeueAfterMs === undefined || other?.requeueAfterMs === undefined) return one ?? other;
-  return one.requeueAfterMs <= other.requeueAfterMs ? one : other;
 }
 
 /** What changes when somebody changes an object, but not its status. */

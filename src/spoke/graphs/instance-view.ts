@@ -16,6 +16,7 @@ import {
   refKey,
   refText,
 } from '../../kube/object.ts';
+import { pagesOf } from '../../kube/pages.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { groupKindKey } from './cluster-schemas.ts';
@@ -169,19 +170,12 @@ export function instanceView(options: ViewOptions): InstanceView {
     const { apiVersion, kind } = query;
     const resource = await client.resourceFor(apiVersion, kind);
     const found: KubeObject[] = [];
-    let token: string | undefined;
     // To the end: what is missing would count as gone, and what was made for it be removed.
-    do {
-      const page = await client.list(resource, query.namespace, {
-        ...{ limit: PAGE, signal },
-        ...(token !== undefined && { continue: token }),
-      });
-      for (const item of page.items) {
+    for await (const items of pagesOf(client, resource, query.namespace, { limit: PAGE, signal }))
+      for (const item of items) {
         const object = lean({ ...item, apiVersion, kind });
         if (matches(query, object)) found.push(object);
       }
-      token = page.metadata.continue;
-    } while (token !== undefined && token !== '');
     return found;
   }
 

@@ -11,6 +11,7 @@ import {
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { within } from '../../kube/deadline.ts';
 import { formatApiVersion, type KubeObject, refText } from '../../kube/object.ts';
+import { pagesOf } from '../../kube/pages.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
@@ -72,22 +73,11 @@ export function createMembers(client: Client, clock: Clock, writer: Client = cli
     const resource = await resourceOf(groupKind);
     if (!resource) return [];
     const found: KubeObject[] = [];
-    let token: string | undefined;
+    const options = { labelSelector: `${LABELS.partOf}=${setId}`, limit: PAGE };
+    const apiVersion = formatApiVersion(resource.group, resource.version);
     try {
-      do {
-        const page = await client.list(resource, '', {
-          labelSelector: `${LABELS.partOf}=${setId}`,
-          limit: PAGE,
-          ...(token === undefined ? {} : { continue: token }),
-        });
-        for (const item of page.items)
-          found.push({
-            ...item,
-            apiVersion: formatApiVersion(resource.group, resource.version),
-            kind: resource.kind,
-          });
-        token = page.metadata.continue;
-      } while (token !== undefined && token !== '');
+      for await (const items of pagesOf(client, resource, '', options))
+        for (const item of items) found.push({ ...item, apiVersion, kind: resource.kind });
     } catch (error) {
       // The definition of the kind went away meanwhile, and its objects with it.
       if (!hasCode(error, 404)) throw error;

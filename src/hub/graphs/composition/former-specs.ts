@@ -5,6 +5,7 @@ import {
 } from '../../../dialects/kro/index.ts';
 import type { Client } from '../../../kube/client.ts';
 import { resourceIdOf } from '../../../kube/custom-resource.ts';
+import { pagesOf } from '../../../kube/pages.ts';
 
 /**
  * What revisions of definitions said that clusters may still run: those that are pinned, those on which a new one has not come through yet,
@@ -41,15 +42,8 @@ export function formerSpecs(
     note: ({ metadata, spec }) => keep(metadata.name ?? '', spec),
     async read() {
       const found: GraphRevision[] = [];
-      let token: string | undefined;
-      do {
-        const page = await client.list<GraphRevision>(REVISIONS, '', {
-          limit: PAGE,
-          ...(token === undefined ? {} : { continue: token }),
-        });
-        found.push(...page.items.filter(({ spec }) => counts(spec.snapshot.spec)));
-        token = page.metadata.continue;
-      } while (token !== undefined && token !== '');
+      for await (const items of pagesOf<GraphRevision>(client, REVISIONS, '', { limit: PAGE }))
+        found.push(...items.filter(({ spec }) => counts(spec.snapshot.spec)));
       specs.clear();
       for (const { spec } of found) keep(spec.snapshot.name, spec.snapshot.spec);
     },
