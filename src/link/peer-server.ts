@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Handler, Request, Response, Upgrader } from '../kube/exchange.ts';
 import { failure } from '../kube/status-error.ts';
-import { type ServedSession, serveHttp2Session } from '../kube/wire/index.ts';
+import { IDLE_SESSION_MS, type ServedSession, serveHttp2Session } from '../kube/wire/index.ts';
 import { errorText, type Runtime } from '../runtime/index.ts';
 import { messageResponse, parseMessage } from './tunnel-protocol.ts';
 
@@ -97,6 +97,8 @@ export function servePeer(runtime: Runtime, socket: Duplex, services: PeerServic
     // The watches and shells of all spokes here share one connection.
     maxConcurrentStreams: 100_000,
     maxUpgrades: 10_000,
+    // Whoever is a replica hears where spokes are for as long as it is connected.
+    idleTimeoutMs: IDLE_SESSION_MS,
   });
 }
 

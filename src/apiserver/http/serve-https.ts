@@ -10,6 +10,7 @@ import {
   exchangeServer,
   type Http2SessionOptions,
   http1Wire,
+  IDLE_SESSION_MS,
   MAX_HEADER_BYTES,
   openSession,
 } from '../../kube/wire/index.ts';
@@ -43,7 +44,6 @@ export interface HttpsServer {
 const FIRST_REQUEST_MS = 30_000;
 /** The same between requests over HTTP/1.1, however busily the head of the next one trickles in. Silent ones are closed before. */
 const NEXT_REQUEST_MS = 120_000;
-const KEEP_ALIVE_MS = 90_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /**
@@ -76,7 +76,7 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
     const { upgradeWire } = await import('./upgrade.ts');
     const made = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: IDLE_SESSION_MS,
       shouldUpgradeCallback: isUpgrade,
     });
     made.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -157,7 +157,7 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
         socket,
         exchanges,
         (request) => options.handle(request, connection),
-        options,
+        { idleTimeoutMs: IDLE_SESSION_MS, ...options },
       );
       session.once('stream', () => awaitRequest(undefined));
       sessions.set(session, socket);

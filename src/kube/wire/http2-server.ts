@@ -6,7 +6,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import { errorText, type Runtime } from '../../runtime/index.ts';
+import { errorText, type Runtime, type Timer } from '../../runtime/index.ts';
 import type { Handler, Upgrader } from '../exchange.ts';
 import { type ExchangeLimits, type ExchangeServer, exchangeServer } from './exchange-server.ts';
 import { CONNECTION_HEADERS, plainHeaders, text, validateHeaderValue } from './header-texts.ts';
@@ -23,7 +23,17 @@ export interface Http2SessionOptions extends ExchangeLimits {
   readonly upgrade?: Upgrader;
   /** Upgraded streams of one connection at a time; more are answered with 429. 500 by default. */
   readonly maxUpgrades?: number;
+  /**
+   * A session that has had no stream for so long is closed with a GOAWAY, after which clients dial anew by themselves. Watches and
+   * upgraded streams are streams; pings are answered, and keep nothing open. Without it a session lives until an end closes it.
+   */
+  readonly idleTimeoutMs?: number;
 }
+
+/** Of sessions to clients: what kube-apiserver allows, and as long as clients written in Go keep one that they do not use. */
+export const IDLE_SESSION_MS = 90_000;
+/** How long a peer that is told to go may take to close its end. */
+const IDLE_CLOSE_MS = 1_000;
 
 export interface ServedSession {
   readonly session: ServerHttp2Session;
@@ -85,7 +95,40 @@ export function openSession(
     void server.serve(http2Wire(stream, headers, flags), handle);
   });
   session.on('error', (error) => runtime.log.debug('an HTTP/2 session failed', { error: errorText(error) }));
+  if (options.idleTimeoutMs !== undefined) closeWhenIdle(runtime, session, socket, options.idleTimeoutMs);
   return session;
+}
+
+/** One timer at most, and none while streams are open; requests that follow each other do not set it anew each time. */
+function closeWhenIdle(
+  runtime: Runtime,
+  session: ServerHttp2Session,
+  socket: Duplex,
+  idleTimeoutMs: number,
+): void {
+  const { clock } = runtime;
+  let open = 0;
+  let idleSince = clock.monotonic();
+  let timer: Timer | undefined;
+  const look = (): void => {
+    timer = undefined;
+    if (open > 0 || session.closed) return;
+    const leftMs = idleSince + idleTimeoutMs - clock.monotonic();
+    if (leftMs > 0) timer = clock.after(leftMs, look);
+    else void closeSession(runtime, session, socket, IDLE_CLOSE_MS);
+  };
+  const onStreamEnd = (): void => {
+    open -= 1;
+    if (open > 0) return;
+    idleSince = clock.monotonic();
+    if (timer === undefined) look();
+  };
+  session.on('stream', (stream) => {
+    open += 1;
+    stream.once('close', onStreamEnd);
+  });
+  session.once('close', () => timer?.cancel());
+  look();
 }
 
 /**

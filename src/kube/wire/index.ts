@@ -30,6 +30,7 @@ export {
 export {
   closeSession,
   type Http2SessionOptions,
+  IDLE_SESSION_MS,
   MAX_HEADER_BYTES,
   openSession,
   type ServedSession,
