@@ -21,6 +21,7 @@ import { type Held, type LocalState, noteReturned, standsBy } from './held.ts';
 import type { Holdings } from './holdings.ts';
 import { marked, originOf } from './marks.ts';
 import type { SpokeMemory } from './memory.ts';
+import type { Ownership } from './ownership.ts';
 import { type PruneOptions, prune, unnotedUid } from './prune.ts';
 import { clearForReplacement } from './replace.ts';
 import { replicasOf, retentionOf } from './retention.ts';
@@ -47,6 +48,7 @@ export interface ConvergenceOptions {
   readonly log: Logger;
   readonly memory: SpokeMemory;
   readonly holdings: Holdings;
+  readonly ownership: Ownership;
   readonly watches: ManagedWatches;
   readonly autoscalers: Autoscalers;
   readonly rules: Rules;
@@ -79,7 +81,8 @@ function askedBy({ accepted }: Held): Pick<ContractRequest, 'author' | 'source'>
 
 export function createConvergence(options: ConvergenceOptions): Convergence {
   const turns = new Map<string, Promise<void>>();
-  const { client, clock, holdings, memory, log, rules, contracts } = options;
+  const { client, clock, holdings, ownership, memory, log, rules, contracts } = options;
+  const { claims } = holdings;
 
   async function carryOut(current: Held): Promise<boolean> {
     await applyAll(current);
@@ -132,7 +135,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const provider = providerOf(object);
     if (!provider) return undefined;
     const key = refKey(provider);
-    const claimant = holdings.claimant(key);
+    const claimant = claims.claimant(key);
     const state = claimant === undefined ? undefined : holdings.get(claimant)?.states.get(key);
     if (!state || (state.settled && state.health.state === 'Healthy')) return undefined;
     return { reason: 'WaitingForKind', message: `it waits until ${refText(provider)} is served` };
@@ -142,7 +145,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const object = current.wanted.get(key);
     const state = current.states.get(key);
     if (!object || !state) return;
-    const claimant = holdings.readers(key).has(current.name) ? undefined : holdings.claimant(key);
+    const claimant = claims.readers(key).has(current.name) ? undefined : claims.claimant(key);
     const maker = claimant === undefined || claimant === current.name ? undefined : holdings.get(claimant);
     if (maker && isShared(current, maker, key)) {
       lookOn(current, maker, key, state);
@@ -270,7 +273,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
         drifted,
         dispatch: current.name,
         origin: originOf(current.accepted),
-        ownedUid: uid === '' ? (holdings.inherit(current, key) ?? '') : uid,
+        ownedUid: uid === '' ? (ownership.inherit(current, key) ?? '') : uid,
         retained,
         letGo(name) {
           const other = holdings.get(name);
@@ -432,7 +435,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
       owned: current.owned,
       dispatch: current.name,
       refusal,
-      ownerOf: holdings.ownerOf,
+      ownerOf: ownership.ownerOf,
       patient: clock.monotonic() < current.acceptedAt + LEAVING_GRACE_MS,
     };
   }
@@ -466,7 +469,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const unknown = await noteUnnoted(current, keys);
     if (holdings.get(name) !== current) return;
     const known = keys.filter((key) => !unknown.has(key));
-    const handed = new Map([...unknown, ...(await holdings.handOver(current, known))]);
+    const handed = new Map([...unknown, ...(await ownership.handOver(current, known))]);
     if (clock.monotonic() < current.acceptedAt + RELEASE_GRACE_MS)
       for (const key of keys) if (!handed.has(key)) handed.set(key, 'another dispatch may want it');
     const { done, pending } = await prune({ ...pruning(current), handed }, open);
@@ -483,7 +486,7 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     const tombstones = [...current.owned.values()].map(({ ref }) => ({ ref, reason }));
     const keys = [...current.owned.keys()];
     await Promise.allSettled(keys.map((key) => turns.get(key)));
-    const handed = await holdings.handOver(current, keys);
+    const handed = await ownership.handOver(current, keys);
     const { done, pending } = await prune({ ...pruning(current), handed }, tombstones);
     current.pendingRemovals = pending;
     for (const ref of done) current.owned.delete(refKey(ref));

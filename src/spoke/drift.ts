@@ -55,11 +55,12 @@ const PROVIDERS = new Set(['CustomResourceDefinition', 'APIService']);
 export function createDriftWatch(runtime: Runtime, options: DriftOptions): DriftWatch {
   const { clock, log } = runtime;
   const { holdings } = options;
+  const { claims } = holdings;
   let record: DriftRecord = options.before ?? { corrections: 0 };
 
   function onChange(change: Change): void {
     const key = refKey(refOf(change.object));
-    const name = holdings.claimant(key);
+    const name = claims.claimant(key);
     const current = name === undefined ? undefined : holdings.get(name);
     const state = current?.states.get(key);
     // What is ordered away has no claimant: another label of it may be what the contract waits for.
@@ -67,7 +68,7 @@ export function createDriftWatch(runtime: Runtime, options: DriftOptions): Drift
       for (const other of holdings.all())
         if (other.pendingRemovals.some(({ ref }) => refKey(ref) === key)) options.askToConverge(other.name);
     }
-    for (const reader of holdings.readers(key)) tellReader(holdings.get(reader), key, change);
+    for (const reader of claims.readers(key)) tellReader(holdings.get(reader), key, change);
     if (!current || !state || !isInVersionOf(state, change)) return;
     if (state.applying > 0) {
       state.seen = change;

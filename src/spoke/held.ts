@@ -1,22 +1,22 @@
-import type {
-  DispatchSpec,
-  DispatchStatus,
-  ObjectState,
-  ObjectWord,
-  OwnedObject,
+import {
+  type DispatchSpec,
+  type DispatchStatus,
+  type ObjectWord,
+  type OwnedObject,
+  type OwnershipRecord,
+  strategyOf,
 } from '../engine/dispatch/index.ts';
-import { contestedForMs, isContested } from '../engine/drift/back-off.ts';
 import type { Health } from '../engine/health/health.ts';
 import type { ApplyStrategy } from '../engine/intent.ts';
 import { type ReturnedStatus, returnedStatus } from '../engine/reflect/index.ts';
 import type { LocalFacts } from '../engine/render/local-facts.ts';
+import { type Rendered, render } from '../engine/render/render.ts';
 import type { KindRule } from '../engine/rules/index.ts';
-import { setCondition } from '../kube/conditions.ts';
 import type { Change } from '../kube/informer.ts';
-import { type Condition, type KubeObject, type ObjectRef, refKey, refText } from '../kube/object.ts';
-import { type Clock, formatTime } from '../runtime/clock.ts';
+import { type KubeObject, type ObjectRef, refKey, refOf } from '../kube/object.ts';
+import { formatTime } from '../runtime/clock.ts';
 import { deepEqual } from '../schema/json.ts';
-import { jsonText } from '../schema/json-text.ts';
+import { claim } from './memory.ts';
 import type { PendingRemoval } from './prune.ts';
 import type { PreparedUpdate } from './workload-updates.ts';
 
@@ -112,100 +112,121 @@ export function newState(ref: ObjectRef): LocalState {
   };
 }
 
-/** Objects that are not as they should be, for status; healthy ones are only counted. */
-function troubled(held: Held, clock: Clock): ObjectState[] {
-  const out: ObjectState[] = [];
-  for (const state of held.states.values()) {
-    const { ref, failure, waiting, health } = state;
-    if (failure) {
-      const { reason, message, word, retryAt } = failure;
-      out.push({ ref, health: retryAt === undefined ? 'Degraded' : 'Progressing', reason, message, word });
-    } else if (waiting) out.push({ ref, health: 'Progressing', ...waiting });
-    else if (isContested(state.corrections, clock.monotonic())) {
-      out.push({ ref, health: 'Degraded', reason: 'Contested', message: contestedText(state) });
-    } else if (health.state !== 'Healthy')
-      out.push({ ref, health: health.state, reason: health.reason, message: health.message });
+/** What the content of a dispatch comes to on this cluster. */
+export interface Content {
+  readonly rendered: Rendered;
+  readonly strategies: ReadonlyMap<string, ApplyStrategy>;
+  /** What it was computed with. */
+  readonly facts: LocalFacts | undefined;
+}
+
+export function contentOf(
+  objects: readonly KubeObject[],
+  spec: DispatchSpec,
+  facts: LocalFacts | undefined,
+): Content {
+  const rendered = render(objects, spec.patches, facts);
+  const strategies = new Map(
+    rendered.objects.map((object) => [refKey(refOf(object)), strategyOf(spec, object)]),
+  );
+  return { rendered, strategies, facts };
+}
+
+export interface Holding {
+  readonly name: string;
+  /** What is remembered of it. */
+  readonly record: OwnershipRecord['spec'];
+  readonly content: Content;
+  /** Why the content is not here. */
+  readonly missing: string | undefined;
+  /** As it was held until now: what is known of objects that stay as they are is still so. */
+  readonly before: Held | undefined;
+  /** What was told of it, before a restart too. */
+  readonly told: DispatchStatus | undefined;
+  /** On the monotonic clock. */
+  readonly at: number;
+}
+
+/** A dispatch as it is held from now on. */
+export function heldOf({ name, record, content, missing, before, told, at }: Holding): Held {
+  const { rendered, facts } = content;
+  const wanted = new Map(rendered.objects.map((object) => [refKey(refOf(object)), object]));
+  // The cluster no longer says what a value is made of: the value of before stands.
+  const strategies = new Map(content.strategies);
+  if (before && rendered.problems.length > 0 && deepEqual(before.accepted, record.accepted))
+    for (const [key, object] of before.wanted) {
+      if (wanted.has(key)) continue;
+      wanted.set(key, object);
+      strategies.set(key, before.strategies.get(key) ?? {});
+    }
+  const states = new Map<string, LocalState>();
+  for (const [key, object] of wanted) {
+    const known = before?.states.get(key);
+    const state = known?.ref.apiVersion === object.apiVersion ? known : newState(refOf(object));
+    state.settled &&=
+      // Another word is another try.
+      state.update?.failed !== true &&
+      deepEqual(before?.wanted.get(key), object) &&
+      deepEqual(before?.strategies.get(key), strategies.get(key)) &&
+      before?.accepted.returns === record.accepted.returns &&
+      deepEqual(before?.accepted.returnFields, record.accepted.returnFields);
+    states.set(key, state);
   }
-  for (const { ref, message, word, reason = 'Removing' } of held.pendingRemovals)
-    out.push({ ref, health: 'Progressing', reason, message, word });
-  return out.sort((a, b) => (refKey(a.ref) < refKey(b.ref) ? -1 : 1));
-}
-
-function contestedText({ rival, corrections }: LocalState): string {
-  const who = rival === undefined ? 'another writer' : `field manager ${rival}`;
-  return `${who} keeps changing it: corrected ${corrections.length} times in a row; stop that writer, or leave the fields to it with spec.apply.ignoreFields`;
-}
-
-/** Most objects that a status names: it must stay small however large the dispatch is. */
-const MAX_LISTED = 50;
-
-/** The status that a spoke writes on a dispatch. Equal for equal states, so that an unchanged one need not be written. */
-export function statusOf(held: Held, previous: DispatchStatus | undefined, clock: Clock): DispatchStatus {
-  const failures = [...held.states.values()].filter((state) => state.failure !== undefined);
-  const objects = troubled(held, clock);
-  const healthyCount = held.states.size - objects.filter(({ ref }) => held.states.has(refKey(ref))).length;
-  let conditions: Condition[] = [...(previous?.conditions ?? [])];
-  const set = (type: string, ok: boolean | undefined, reason: string, message: string): void => {
-    const status = ok === undefined ? 'Unknown' : ok ? 'True' : 'False';
-    conditions = setCondition(conditions, { type, status, reason, message }, clock.now()).conditions;
-  };
-  if (held.refusal) conditions = withRefusal(conditions, held.refusal, clock.now());
-  else set('Accepted', true, 'Accepted', `generation ${held.accepted.position.generation} is accepted`);
-  const firstFailure = failures.find(({ failure }) => failure?.word !== 'ContractRefused') ?? failures[0];
-  const waiting = [...held.states.values()].find((state) => state.waiting !== undefined);
-  if (held.missing !== undefined) set('Applied', false, 'ContentMissing', held.missing);
-  else if (held.problems.length > 0) set('Applied', false, 'RenderFailed', problemText(held.problems));
-  else if (firstFailure?.failure) {
-    const more = failures.length > 1 ? ` (and ${failures.length - 1} more objects)` : '';
-    set(
-      'Applied',
-      false,
-      firstFailure.failure.word === 'ContractRefused' ? 'ContractRefused' : 'ApplyFailed',
-      `${firstFailure.ref.kind} ${firstFailure.ref.name}: ${firstFailure.failure.message}${more}`,
-    );
-  } else if (waiting?.waiting)
-    set('Applied', false, 'Applying', `${refText(waiting.ref)}: ${waiting.waiting.message}`);
-  else if (held.complete) set('Applied', true, 'Applied', `all ${held.states.size} objects are applied`);
-  else if (held.pendingRemovals.length > 0)
-    set('Applied', false, 'Applying', removalText(held.pendingRemovals));
-  else set('Applied', false, 'Applying', 'objects are being applied');
-  const refused = objects.filter(({ word }) => word === 'ContractRefused');
-  const [keptBack] = refused;
-  if (keptBack) {
-    const more = refused.length > 1 ? ` (and ${refused.length - 1} more objects)` : '';
-    const { reason, message, ref } = keptBack;
-    set('Permitted', false, 'ContractRefused', `${refText(ref)}: ${reason}: ${message}${more}`);
-  } else if (conditions.some(({ type }) => type === 'Permitted'))
-    set('Permitted', true, 'Permitted', 'the contract of the cluster allows all of it');
-  const bad = objects.find((object) => object.health === 'Degraded') ?? objects[0];
-  const contested = objects.filter((object) => object.reason === 'Contested');
-  const [first] = contested;
-  if (first) {
-    const more = contested.length > 1 ? ` (and ${contested.length - 1} more objects)` : '';
-    set('Contested', true, 'OtherWriter', `${refText(first.ref)}: ${first.message}${more}`);
-  } else if (conditions.some(({ type }) => type === 'Contested'))
-    set('Contested', false, 'Settled', 'no other writer changes what is applied');
-  if (bad) set('Healthy', false, bad.reason, `${bad.ref.kind} ${bad.ref.name}: ${bad.message}`);
-  else set('Healthy', true, 'Healthy', 'all objects are healthy');
+  // Generations of another epoch say nothing about this one.
+  const { epoch } = record.accepted.position;
+  const applied = [before && { ...before, position: before.accepted.position }, told].find(
+    (known) => known?.position?.epoch === epoch,
+  );
+  // Somebody may have edited the record: what is accepted is claimed, as it was when it was accepted.
+  const owned = missing === undefined ? claim(record.owned, record.accepted, strategies) : record.owned;
   return {
-    position: held.accepted.position,
-    ...(held.appliedGeneration === undefined ? {} : { appliedGeneration: held.appliedGeneration }),
-    ...(held.complete
-      ? { appliedRevision: held.accepted.revision }
-      : previous?.appliedRevision === undefined
-        ? {}
-        : { appliedRevision: previous.appliedRevision }),
-    ...(held.appliedAt === undefined ? {} : { appliedAt: held.appliedAt }),
-    summary: {
-      total: held.states.size,
-      applied: held.states.size - failures.length - [...held.states.values()].filter(isWaiting).length,
-      healthy: healthyCount,
-    },
-    objects: objects.slice(0, MAX_LISTED),
-    ...returnedOf(held),
-    removed: [...held.removed].sort((a, b) => (refKey(a) < refKey(b) ? -1 : 1)),
-    conditions,
+    name,
+    accepted: record.accepted,
+    owned: ownedNow(owned, before),
+    wanted,
+    strategies,
+    acceptedAt: at,
+    problems: rendered.problems,
+    facts,
+    missing,
+    claims: missing === undefined && rendered.problems.length === 0 ? NOTHING : madeOf(record),
+    refusal: undefined,
+    states,
+    pendingRemovals: [],
+    removed: [],
+    complete: false,
+    appliedGeneration: applied?.appliedGeneration,
+    appliedAt: applied?.appliedAt,
+    attempts: missing === undefined ? 0 : (before?.attempts ?? 0),
   };
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** What is recorded as owned, with the UIDs that were learned while it was being written. */
+function ownedNow(recorded: readonly OwnedObject[], before: Held | undefined): Map<string, OwnedObject> {
+  const owned = new Map<string, OwnedObject>();
+  for (const object of recorded) {
+    const key = refKey(object.ref);
+    const uid = before?.owned.get(key)?.uid || object.uid;
+    owned.set(key, uid === object.uid ? object : { ...object, uid });
+  }
+  return owned;
+}
+
+/** What was made of an order, as it is remembered. */
+function madeOf({ accepted, owned }: OwnershipRecord['spec']): ReadonlySet<string> {
+  const named = new Set(accepted.objects.map(refKey));
+  const made = owned.filter(({ uid }) => uid !== '').map(({ ref }) => refKey(ref));
+  return new Set(made.filter((key) => named.has(key)));
+}
+
+/** A dispatch wants some of its objects no more; what it made is still its own. */
+export function giveUp(held: Held, keys: readonly string[]): void {
+  const given = new Set(keys);
+  for (const key of given) held.states.delete(key);
+  held.wanted = new Map([...held.wanted].filter(([key]) => !given.has(key)));
+  held.claims = new Set([...held.claims].filter((key) => !given.has(key)));
 }
 
 /** Notes what an object that was seen has to return. True where that is something else than before. */
@@ -225,78 +246,25 @@ export function noteReturned(
   return true;
 }
 
-/** A status is an object of the API server as well, which has its bounds. */
-const MAX_RETURNED = 512 * 1024;
-
-/** Absent where there is nothing, as it was before anything was returned. */
-function returnedOf({ states }: Held): Pick<DispatchStatus, 'returned'> {
-  const returned = [...states.values()].flatMap((state) => state.returned ?? []);
-  if (returned.length === 0) return {};
-  returned.sort((a, b) => (refKey(a.ref) < refKey(b.ref) ? -1 : 1));
-  let size = 0;
-  return {
-    returned: returned.map((item) => {
-      size += jsonText(item.status).length + (item.fields ? jsonText(item.fields).length : 0);
-      if (size <= MAX_RETURNED) return item;
-      const { fields: _fields, ...rest } = item;
-      return { ...rest, status: {}, truncated: true };
-    }),
-  };
-}
-
-function isWaiting({ failure, waiting }: LocalState): boolean {
-  return failure === undefined && waiting !== undefined;
-}
-
-/** Problems that are told of what cannot be rendered: an override may be about all objects. */
-const MAX_PROBLEMS = 5;
-
-function problemText(problems: readonly string[]): string {
-  const more = problems.length - MAX_PROBLEMS;
-  return `${problems.slice(0, MAX_PROBLEMS).join('; ')}${more > 0 ? ` (and ${more} more problems)` : ''}`;
-}
-
-function removalText(pending: readonly PendingRemoval[]): string {
-  const [first] = pending;
-  if (first === undefined) return '';
-  const rest = pending.length > 1 ? ` (${pending.length} objects are still going)` : '';
-  return `${refText(first.ref)} is still there: ${first.message}${rest}`;
-}
-
-/** The status of a dispatch of which nothing was ever accepted. */
-export function refusedStatus(
-  previous: DispatchStatus | undefined,
-  refusal: Refusal,
-  now: number,
-): DispatchStatus {
-  return { ...previous, conditions: withRefusal(previous?.conditions, refusal, now) };
-}
-
-function withRefusal(
-  conditions: readonly Condition[] | undefined,
-  refusal: Refusal,
-  now: number,
-): Condition[] {
-  return setCondition(conditions, { type: 'Accepted', status: 'False', ...refusal }, now).conditions;
-}
-
 /** Whether a dispatch has not let go of an object. */
 export function standsBy({ wanted, claims }: Held, key: string): boolean {
   return wanted.has(key) || claims.has(key);
 }
 
+/** Whether a dispatch would answer for an object if it had it. */
+export function takes(held: Held, key: string): boolean {
+  return standsBy(held, key) && held.strategies.get(key)?.strategy !== 'ReadOnly';
+}
+
+/** The objects that a dispatch has not let go of. */
+export function* keysOf({ wanted, claims }: Held): Generator<string> {
+  yield* wanted.keys();
+  yield* claims;
+}
+
 /** Whether a dispatch has made an object, by its record. */
 export function madeBy(held: Held | undefined, key: string): boolean {
   return (held?.owned.get(key)?.uid ?? '') !== '';
-}
-
-/** When the status changes by itself next, because a fight over an object is over; undefined where there is none. */
-export function contestedMs(held: Held, clock: Clock): number | undefined {
-  const waits = [...held.states.values()].map((state) =>
-    contestedForMs(state.corrections, clock.monotonic()),
-  );
-  const longest = Math.max(0, ...waits);
-  return longest > 0 ? longest : undefined;
 }
 
 /** Marks everything as carried out. The time is that of the first completion of this generation. */

@@ -20,13 +20,14 @@ export function judgeAgain(
   kind: string,
 ): Rejudged[] {
   const out: Rejudged[] = [];
+  const { claims } = holdings;
   for (const held of holdings.all()) {
     const { name, states } = held;
     for (const [key, state] of states) {
       const gvk = gvkOf(state.ref);
       if (
         `${gvk.group}/${gvk.kind}` !== kind ||
-        (holdings.claimant(key) !== name && !holdings.readers(key).has(name))
+        (claims.claimant(key) !== name && !claims.readers(key).has(name))
       )
         continue;
       const seen = watches.seen(state.ref);

@@ -8,8 +8,8 @@ import type { Clock } from '../runtime/clock.ts';
 import { deepEqual } from '../schema/json.ts';
 import { clusterStatusOf, writeClusterStatus } from './cluster-report.ts';
 import { withConflicts } from './conflicts.ts';
+import { contestedMs, refusedStatus, statusOf } from './dispatch-status.ts';
 import type { DriftRecord } from './drift.ts';
-import { contestedMs, refusedStatus, statusOf } from './held.ts';
 import type { Holdings } from './holdings.ts';
 
 /** Tells how the spoke is, in its own API server: whoever wants to know reads it there. Writes on change only. */
@@ -48,7 +48,7 @@ export function createReporter(options: ReporterOptions): Reporter {
       const refusal = holdings.refusal(name);
       if (!current && !refusal) return undefined;
       const status = current
-        ? withConflicts(statusOf(current, dispatch.status, clock), holdings.conflicts(name), now)
+        ? withConflicts(statusOf(current, dispatch.status, clock), holdings.claims.conflicts(name), now)
         : refusal && refusedStatus(dispatch.status, refusal, now);
       try {
         if (!deepEqual(status, dispatch.status))

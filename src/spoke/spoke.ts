@@ -20,6 +20,7 @@ import { judgeAgain } from './judge.ts';
 import { ownFacts } from './local-facts.ts';
 import { removalOfLostMs } from './lost.ts';
 import { spokeMemory } from './memory.ts';
+import { createOwnership } from './ownership.ts';
 import { followProperties } from './properties.ts';
 import { createReporter } from './report.ts';
 import { followRules } from './rules.ts';
@@ -104,7 +105,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     reportClusterSoon();
   });
   const autoscalers = createAutoscalers(runtime, client, (key) => {
-    const claimant = holdings.claimant(key);
+    const claimant = holdings.claims.claimant(key);
     if (claimant !== undefined && holdings.get(claimant)?.states.get(key)?.settled)
       objectLoop.enqueue(`${claimant}\n${key}`);
   });
@@ -112,7 +113,6 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     spoke,
     clock,
     log,
-    ordered: () => dispatches.list(SYSTEM_NAMESPACE),
     memory,
     content,
     pinned: options.pinned ?? false,
@@ -121,12 +121,20 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     onFreed: (name) => dispatchLoop.enqueue(name),
     onRefused: (name) => reportLoop.enqueue(name),
   });
+  const ownership = createOwnership({
+    log,
+    memory,
+    holdings,
+    ordered: () => dispatches.list(SYSTEM_NAMESPACE),
+    onGiven: (name) => dispatchLoop.enqueue(name),
+  });
   const convergence = createConvergence({
     client,
     clock,
     log,
     memory,
     holdings,
+    ownership,
     watches,
     autoscalers,
     rules,
@@ -250,10 +258,8 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     markComplete(current, clock.now());
     reportLoop.enqueue(BUNDLES_KEY, BUNDLE_COLLECTION_MS);
     if (lostMs !== undefined) dispatchLoop.enqueue(name, lostMs);
-    if (holdings.superseded(name)) await retire(name, dispatch);
-    else
-      for (const other of holdings.inherited())
-        if (other !== name && holdings.superseded(other)) dispatchLoop.enqueue(other);
+    if (ownership.isOver(current)) await retire(name, dispatch);
+    else for (const other of holdings.all()) if (ownership.isOver(other)) dispatchLoop.enqueue(other.name);
     return retry;
   }
 
