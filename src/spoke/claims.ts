@@ -14,7 +14,7 @@ export interface Claims {
   readers(key: string): ReadonlySet<string>;
   /** Objects of a dispatch that others want as well, or have. */
   conflicts(name: string): readonly Conflict[];
-  /** The next that would have an object of a dispatch. */
+  /** Who has an object beside a dispatch, else the next that would have it. */
   heir(key: string, of: string): Held | undefined;
   /** What is no longer wanted goes to the next that wants it; what is free, or was made by this dispatch, is claimed. */
   settle(before: Held | undefined, next: Held): void;
@@ -27,8 +27,8 @@ export interface Claims {
 }
 
 export interface ClaimsOptions {
-  /** An object is free for a dispatch that wanted it and did not have it. */
-  readonly onFreed: (name: string) => void;
+  /** A dispatch has an object that it wanted and did not have, or has it no more. */
+  readonly onMoved: (name: string) => void;
   /** A dispatch has other conflicts than before. */
   readonly onContested: (name: string) => void;
 }
@@ -42,6 +42,8 @@ export function createClaims(held: ReadonlyMap<string, Held>, options: ClaimsOpt
   const contests = createContests(options.onContested);
 
   function heir(key: string, of: string): Held | undefined {
+    const has = held.get(claimants.get(key) ?? '');
+    if (has && has.name !== of && takes(has, key)) return has;
     for (const other of held.values()) if (other.name !== of && takes(other, key)) return other;
     return undefined;
   }
@@ -61,8 +63,19 @@ export function createClaims(held: ReadonlyMap<string, Held>, options: ClaimsOpt
       const claimant = claimants.get(key);
       const made = madeBy(next, key) && !(claimant !== undefined && madeBy(held.get(claimant), key));
       if (claimant !== undefined && claimant !== name) contests.join(key, name, claimant);
-      if (claimant === undefined || made) claimants.set(key, name);
+      if (claimant === undefined || made) give(key, name);
     }
+  }
+
+  function give(key: string, to: string): void {
+    const loser = claimants.get(key);
+    claimants.set(key, to);
+    if (loser === undefined || loser === to) return;
+    // What it wrote is written over: when it is to have the object again, it writes it anew.
+    const state = held.get(loser)?.states.get(key);
+    if (!state) return;
+    state.settled = false;
+    options.onMoved(loser);
   }
 
   function leave(key: string, name: string): void {
@@ -73,7 +86,7 @@ export function createClaims(held: ReadonlyMap<string, Held>, options: ClaimsOpt
     const next = heir(key, name);
     if (!next) return;
     claimants.set(key, next.name);
-    options.onFreed(next.name);
+    options.onMoved(next.name);
   }
 
   function unread(key: string, name: string): void {
@@ -108,6 +121,6 @@ export function createClaims(held: ReadonlyMap<string, Held>, options: ClaimsOpt
       contests.leave(key, from);
       if (claimants.get(key) === from) claimants.set(key, to);
     },
-    give: (key, to) => claimants.set(key, to),
+    give,
   };
 }

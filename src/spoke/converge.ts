@@ -141,18 +141,24 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
     return { reason: 'WaitingForKind', message: `it waits until ${refText(provider)} is served` };
   }
 
+  /** The other dispatch that has an object which this one wants too. */
+  function claimedBy({ name }: Held, key: string): string | undefined {
+    const claimant = claims.claimant(key);
+    return claimant === name || claims.readers(key).has(name) ? undefined : claimant;
+  }
+
   async function apply(current: Held, key: string, drifted: boolean, providerOf?: Providers): Promise<void> {
     const object = current.wanted.get(key);
     const state = current.states.get(key);
     if (!object || !state) return;
-    const claimant = claims.readers(key).has(current.name) ? undefined : claims.claimant(key);
-    const maker = claimant === undefined || claimant === current.name ? undefined : holdings.get(claimant);
+    const claimant = claimedBy(current, key);
+    const maker = claimant === undefined ? undefined : holdings.get(claimant);
     if (maker && isShared(current, maker, key)) {
       lookOn(current, maker, key, state);
       return;
     }
     state.lookingOn = false;
-    if (claimant !== undefined && claimant !== current.name) {
+    if (claimant !== undefined) {
       const message = `it is claimed by dispatch ${claimant} as well; select it in one propagation only`;
       state.failure = { reason: 'Claimed', message, word: 'AlreadyExists' };
       return;
@@ -390,7 +396,8 @@ export function createConvergence(options: ConvergenceOptions): Convergence {
       return;
     }
     state.failure = undefined;
-    state.settled = true;
+    // Another may have got it while it was being written.
+    state.settled = claimedBy(current, key) === undefined;
     if (result.outcome === 'absent') {
       state.health = { state: 'Progressing', reason: 'Missing', message: 'it is not on the cluster' };
       state.returned = undefined;

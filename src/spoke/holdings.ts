@@ -60,8 +60,8 @@ export interface HoldingsOptions {
   readonly facts?: () => LocalFacts | undefined;
   /** Name of the contract by which no newer word is taken now. */
   readonly holding?: () => string | undefined;
-  /** An object is free for a dispatch that wanted it and did not have it. */
-  readonly onFreed: (name: string) => void;
+  /** A dispatch has an object that it wanted and did not have, or has it no more. */
+  readonly onMoved: (name: string) => void;
   readonly onRefused: (name: string) => void;
 }
 
@@ -70,7 +70,7 @@ const CONTENT_RETRY_MS = { first: 100, longest: 2_000 };
 export function createHoldings(options: HoldingsOptions): Holdings {
   const { memory, log } = options;
   const held = new Map<string, Held>();
-  const claims = createClaims(held, { onFreed: options.onFreed, onContested: options.onRefused });
+  const claims = createClaims(held, { onMoved: options.onMoved, onContested: options.onRefused });
   /** Why first words were not taken, of dispatches of which nothing is held. */
   const refusals = new Map<string, Refusal>();
   /** Those whose next word is being taken: nothing is handed to them, since what they own is being written. */

@@ -118,7 +118,7 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
     pinned: options.pinned ?? false,
     facts: () => facts.current(),
     holding: contracts.holding,
-    onFreed: (name) => dispatchLoop.enqueue(name),
+    onMoved: (name) => dispatchLoop.enqueue(name),
     onRefused: (name) => reportLoop.enqueue(name),
   });
   const ownership = createOwnership({

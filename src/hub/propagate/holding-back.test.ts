@@ -30,18 +30,25 @@ interface Around {
   /** Who has `settings` by now; the intent itself where it is left out. */
   readonly heir?: Tracked;
   readonly clock?: Clock;
+  /** The order that the spoke has; null where somebody deleted it there. */
+  readonly there?: { readonly generation: number; readonly objects: readonly string[] } | null;
 }
 
 /** Looks at an order to a spoke that has `settings` of its intent, and nothing of others. */
 function looking(item: Tracked, around: Around = {}): () => HeldBack | undefined {
   const { areAllKnown = true, heir = item, clock = virtualClock() } = around;
+  const { there = { generation: 1, objects: ['settings'] } } = around;
   const tracked = trackedTable();
   for (const one of [item, heir]) tracked.add(one);
-  const present = { spec: { objects: [ref('settings')], position: { generation: 1 } } };
+  const present = there && {
+    spec: { objects: there.objects.map(ref), tombstones: [], position: { generation: there.generation } },
+  };
+  const dispatches = [{ name: item.dispatch, generation: there?.generation, kept: [ref('settings')] }];
   const session = {
     name: 'a',
-    cluster: () => undefined,
-    dispatch: (name: string) => (name === item.dispatch ? (present as unknown as Dispatch) : undefined),
+    cluster: () => ({ status: { dispatches } }),
+    dispatch: (name: string) =>
+      name === item.dispatch ? ((present ?? undefined) as Dispatch | undefined) : undefined,
   } as unknown as SpokeSession;
   const heldBack = createHoldingBack({
     clock,
@@ -139,10 +146,16 @@ it('takes nothing away before it is known which intents there are: one of them m
 it('takes nothing away before the turn of a cluster comes that it is to have then', () => {
   const plan = planOf(['a'], 'settings');
   const order = { plan: planOf(['a'], 'prices'), generation: 2, digest: 'd' };
-  const of = (more: object): HeldBack | undefined =>
-    heldBack({ plan, latest: plan, orders: new Map([['a', { ...order, ...more }]]) });
+  const of = (more: object, there?: Around['there']): HeldBack | undefined =>
+    looking(
+      trackedOf(KEY, { plan, latest: plan, orders: new Map([['a', { ...order, ...more }]]) }),
+      there === undefined ? {} : { there },
+    )();
   expect(of({ toCome: plan })?.why).toBe('turn');
   expect(of({ toCome: planOf(['a'], 'prices') })).toBeUndefined();
-  // It was told so before there was anything to come.
-  expect(of({ toCome: plan, generation: 1 })).toBeUndefined();
+  // Its order was deleted there: that is given again, without a word by which the object goes, then and later.
+  const stays = { why: 'staying', keys: new Set([refKey(ref('settings'))]) };
+  expect(of({ toCome: plan }, null)).toMatchObject(stays);
+  expect(of({ toCome: plan }, { generation: 2, objects: ['prices'] })).toMatchObject(stays);
+  expect(of({ toCome: planOf(['a'], 'prices') }, null)).toBeUndefined();
 });

@@ -94,6 +94,7 @@ export function createHoldingBack({
       };
     if (waitsForTurn(item, spoke, present)) return { why: 'turn' };
     const wanted = new Set(order.plan?.objects.map(refKey));
+    const coming = comingTo(item, spoke);
     const there = new Set(present?.objects.map(refKey));
     const awaited = heldOf(session, item.dispatch, present).flatMap((ref): Awaited[] => {
       const object = refKey(ref);
@@ -102,7 +103,11 @@ export function createHoldingBack({
       const key = claims.heirOf(item.key, ref);
       if (key === undefined) return [];
       const heir = tracked.get(key);
-      if (heir === item) return isOutdated(item, order.plan, ref) ? [{ object, key, unknown: true }] : [];
+      if (heir === item) {
+        // Somebody deleted the order there: it is given again, and what comes with the turn of its cluster stays until then.
+        if (coming.has(object)) return [{ object, key, delay: 'its turn has not come' }];
+        return isOutdated(item, order.plan, ref) ? [{ object, key, unknown: true }] : [];
+      }
       // One that was not looked at yet may want it here.
       if (!heir) return [{ object, key, unknown: true }];
       if (heir.retracting) return [];
@@ -153,17 +158,19 @@ export function createHoldingBack({
  * Whether a cluster keeps what it has until its turn comes: an order that it did not get in time takes away what it is to have again
  * then.
  */
-export function waitsForTurn(
-  { orders, retracting }: Tracked,
-  spoke: string,
-  present: DispatchSpec | undefined,
-): boolean {
+export function waitsForTurn(item: Tracked, spoke: string, present: DispatchSpec | undefined): boolean {
+  const order = item.orders?.get(spoke);
+  if (item.retracting || !present || !order || present.position.generation >= order.generation) return false;
+  const coming = comingTo(item, spoke);
+  return present.objects.some((ref) => coming.has(refKey(ref)));
+}
+
+/** What an order leaves out that a cluster is to have when its turn comes. */
+function comingTo({ orders, retracting }: Tracked, spoke: string): ReadonlySet<string> {
   const order = orders?.get(spoke);
-  if (retracting || !present || !order || !('plan' in order) || !order.toCome) return false;
-  if (present.position.generation >= order.generation) return false;
+  if (retracting || !order || !('plan' in order) || !order.toCome) return new Set();
   const staying = new Set(order.plan?.objects.map(refKey));
-  const coming = new Set(order.toCome.objects.map(refKey));
-  return present.objects.map(refKey).some((ref) => !staying.has(ref) && coming.has(ref));
+  return new Set(order.toCome.objects.map(refKey).filter((ref) => !staying.has(ref)));
 }
 
 /** Whether a cluster is given nothing newer of an intent, what was recorded but did not get there yet included. */
