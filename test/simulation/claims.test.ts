@@ -174,6 +174,24 @@ describe('preemption', () => {
     expect(uidOf()).toBe(uid);
     await ready(fleet, 1, 'holder');
   });
+
+  it('holds nothing up for one that selects an object and cannot send it', async () => {
+    fleet = await simulateFleet(5, ['a']);
+    await openShop(fleet, [configMap('settings', 'red'), configMap('prices', 'red')], null);
+    await propagate('holder');
+    await ready(fleet, 1, 'holder');
+    await propagate('late', { priority: 5 });
+    await fleet.rest(5_000);
+    // From now on it is a controller's: what that makes it makes on each cluster.
+    const uid = stored(fleet.hub, 'core/configmaps/shop/prices')?.metadata.uid;
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'prices', uid, controller: true };
+    await merge(fleet, fleet.hub, configMaps, 'shop', 'settings', { metadata: { ownerReferences: [owner] } });
+    await paint(fleet, fleet.hub, 'blue', 'prices');
+    await fleet.until(() => colour(fleet.spoke('a'), 'prices') === 'blue', 'the rest goes on');
+    await fleet.until(() => colour(fleet.spoke('a')) === '', 'it goes');
+    await fleet.run(fleet.hub.client.delete(PROPAGATIONS, 'shop', 'holder'));
+    await fleet.until(() => shop(fleet, 'holder') === undefined, 'gone');
+  });
 });
 
 describe('holding back', () => {

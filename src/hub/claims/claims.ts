@@ -46,6 +46,8 @@ export interface Claims {
    * may be any that asks for that kind and was not looked at.
    */
   heirOf(key: string, ref: ObjectRef): string | undefined;
+  /** Whether an intent has an object, or would have it if its holder had not. */
+  contends(key: string, ref: ObjectRef): boolean;
   /** Who has an object, by its `refKey`, as far as that was settled. */
   holderOf(object: string): string | undefined;
   /** What an intent has and others select as well. */
@@ -240,6 +242,11 @@ export function createClaims(options: ClaimsOptions): Claims {
       });
     },
     isContested: (ref) => losers.has(refKey(ref)),
+    contends(key, ref): boolean {
+      takeIn();
+      const object = refKey(ref);
+      return holders.get(object) === key || losers.get(object)?.has(key) === true;
+    },
     holderOf(object): string | undefined {
       takeIn();
       return holders.get(object);

@@ -35,6 +35,8 @@ export interface DecidingOptions {
   readonly tracked: TrackedTable;
   /** Rules for placing beside those of the engine. */
   readonly plugins?: readonly SchedulerPlugin[];
+  /** Whether an intent was not looked at since it changed, or its objects did. */
+  readonly isChanged: (key: string) => boolean;
   /** Whether the hub only observes. */
   readonly isObserving: () => boolean;
   /** Something else than the intent itself may change what is decided for it. */
@@ -126,6 +128,7 @@ export function createDeciding(runtime: Runtime, options: DecidingOptions): Deci
       return failover.keeps(key, cluster, compiled?.intent.failover, chosen) || retirement.keeps(item);
     },
     areAllKnown: () => intents.synced,
+    isChanged: options.isChanged,
     isDecided: (plan) => decidedFor.get(plan) === fleets,
     unreachable: inventory.unreachable,
   });

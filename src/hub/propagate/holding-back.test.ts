@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { Compiled } from '../../engine/compiled.ts';
 import type { Dispatch } from '../../engine/dispatch/index.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
 import { refKey } from '../../kube/object.ts';
@@ -52,9 +53,10 @@ function looking(item: Tracked, around: Around = {}): () => HeldBack | undefined
   } as unknown as SpokeSession;
   const heldBack = createHoldingBack({
     clock,
-    claims: { heirOf: () => heir.key } as unknown as Claims,
+    claims: { heirOf: () => heir.key, contends: () => false } as unknown as Claims,
     tracked,
     keeps: () => false,
+    isChanged: () => false,
     areAllKnown: () => areAllKnown,
     isDecided: () => true,
     unreachable: () => false,
@@ -98,6 +100,35 @@ it('takes nothing away in the stead of a successor that could not be planned, ho
     await clock.advance(1_000);
   }
   expect(look()).toMatchObject({ message: expect.stringContaining('could not be planned yet') });
+});
+
+it('waits for nobody who selects an object and was looked at without it', async () => {
+  const heirPlan = planOf(['a'], 'prices');
+  const compiled = { intent: { objects: [] } } as unknown as Compiled;
+  const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan, compiled });
+  for (const order of [planOf(['b'], 'settings'), planOf(['a']), planOf(['a'], 'news')]) {
+    const clock = virtualClock();
+    const look = looking(trackedOf(KEY, { plan: order, latest: order }), { heir, clock });
+    for (let second = 0; second < 30; second++) {
+      // It may not have been looked at yet.
+      expect(look()).toBeDefined();
+      await clock.advance(1_000);
+    }
+    expect(look()).toBeUndefined();
+  }
+});
+
+it('holds no more up for a successor that could not be planned than what that is to have', async () => {
+  const heirPlan = planOf(['a'], 'prices');
+  const heir = trackedOf('Propagation/shop/right', { plan: heirPlan, latest: heirPlan });
+  const order = planOf(['a']);
+  const clock = virtualClock();
+  const look = looking(trackedOf(KEY, { plan: order, latest: order }), { heir, clock });
+  for (let second = 0; second < 30; second++) {
+    expect(look()?.why).toBe('handOver');
+    await clock.advance(1_000);
+  }
+  expect(look()).toMatchObject({ why: 'staying', keys: new Set([refKey(ref('settings'))]) });
 });
 
 it('takes nothing away in the stead of a successor whose order its spoke does not take', async () => {

@@ -1,6 +1,6 @@
 import type { DispatchSpec } from '../../engine/dispatch/index.ts';
 import type { Plan } from '../../engine/plan/plan.ts';
-import { type ObjectRef, refKey } from '../../kube/object.ts';
+import { type ObjectRef, refKey, refOf } from '../../kube/object.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Claims } from '../claims/index.ts';
 import { heldOf } from '../dispatch/told.ts';
@@ -27,6 +27,8 @@ export interface HoldingBackOptions {
   readonly keeps: (item: Tracked, cluster: string) => boolean;
   /** Whether it is known which intents there are. */
   readonly areAllKnown: () => boolean;
+  /** Whether an intent was not looked at since it changed, or its objects did. */
+  readonly isChanged: (key: string) => boolean;
   /** Whether it was decided where something goes since the fleet changed last. */
   readonly isDecided: (plan: Plan) => boolean;
   /** Whether a cluster is known as away, though it may just have come back. */
@@ -40,6 +42,8 @@ interface Awaited {
   readonly delay?: string | undefined;
   /** It is to have the object, and was not planned since. */
   readonly unplanned?: true;
+  /** It selects the object, and was looked at without it: it may not be sent, or not for its author. */
+  readonly unwanted?: true;
   /** Whether it has to come at all is not known yet. */
   readonly unknown?: true;
 }
@@ -61,24 +65,18 @@ export function createHoldingBack({
   tracked,
   keeps,
   areAllKnown,
+  isChanged,
   isDecided,
   unreachable,
 }: HoldingBackOptions): (item: Tracked, session: SpokeSession) => HeldBack | undefined {
-  /** How long orders have waited for those of successors, by spoke. */
-  const handOvers = new WeakMap<
-    Tracked,
-    Map<string, { readonly waitedMs: number; readonly lookedAt: number }>
-  >();
+  const handOvers = createWaits(clock);
+  /** For those who go without what they select. */
+  const looks = createWaits(clock);
 
-  /** Time in which nobody looked is none: neither order could come to a spoke that was away. */
-  function waitedFor(item: Tracked, spoke: string, againMs: number): number {
-    const bySpoke = handOvers.get(item) ?? new Map<string, { waitedMs: number; lookedAt: number }>();
-    handOvers.set(item, bySpoke);
-    const before = bySpoke.get(spoke);
-    const lookedAt = clock.monotonic();
-    const waitedMs = before ? before.waitedMs + Math.min(againMs, lookedAt - before.lookedAt) : 0;
-    bySpoke.set(spoke, { waitedMs, lookedAt });
-    return waitedMs;
+  /** Whether an intent whose plan lacks an object may come to one that has it. */
+  function mayCome(heir: Tracked, ref: ObjectRef): boolean {
+    if (!heir.compiled || isChanged(heir.key) || claims.contends(heir.key, ref)) return true;
+    return heir.compiled.intent.objects.some((object) => refKey(refOf(object)) === refKey(ref));
   }
 
   return (item, session) => {
@@ -96,7 +94,7 @@ export function createHoldingBack({
     const wanted = new Set(order.plan?.objects.map(refKey));
     const coming = comingTo(item, spoke);
     const there = new Set(present?.objects.map(refKey));
-    const awaited = heldOf(session, item.dispatch, present).flatMap((ref): Awaited[] => {
+    const mayBeAwaited = heldOf(session, item.dispatch, present).flatMap((ref): Awaited[] => {
       const object = refKey(ref);
       if (wanted.has(object)) return [];
       if (!areAllKnown()) return [{ object, key: item.key, unknown: true }];
@@ -122,10 +120,17 @@ export function createHoldingBack({
       const isThere = theirs.some((other) => refKey(other) === object);
       if (isThere) return [];
       const isPlanned = plan?.objects.some((other) => refKey(other) === object) === true;
-      return [{ object, key, delay: delayOf(heir, spoke), ...(isPlanned ? {} : { unplanned: true }) }];
+      if (isPlanned) return [{ object, key, delay: delayOf(heir, spoke) }];
+      if (!mayCome(heir, ref)) return [{ object, key, unwanted: true }];
+      return [{ object, key, delay: delayOf(heir, spoke), unplanned: true }];
     });
+    const isUnwanted = mayBeAwaited.some(({ unwanted }) => unwanted);
+    if (!isUnwanted) looks.end(item, spoke);
+    // It may just have come to mean the object. Who still goes without it after a while leaves it for good.
+    const isLeft = isUnwanted && looks.lasted(item, spoke, DELAYED_MS) >= LONGEST_HAND_OVER_MS;
+    const awaited = isLeft ? mayBeAwaited.filter(({ unwanted }) => !unwanted) : mayBeAwaited;
     if (awaited.length === 0) {
-      handOvers.get(item)?.delete(spoke);
+      handOvers.end(item, spoke);
       return undefined;
     }
     const delayed = awaited.find(({ delay }) => delay !== undefined);
@@ -134,23 +139,49 @@ export function createHoldingBack({
     const brings = [...wanted].some((object) => !there.has(object));
     const isSplit = brings || !awaited.some(({ object }) => there.has(object));
     if (order.plan && isSplit && !awaited.some(({ unknown }) => unknown)) {
-      handOvers.get(item)?.delete(spoke);
+      handOvers.end(item, spoke);
       return staying;
     }
     // One that is kept from coming is no reason to take anything away in its stead.
     if (delayed) {
-      handOvers.get(item)?.delete(spoke);
+      handOvers.end(item, spoke);
       const message = `what ${delayed.key} takes over stays until that brings it: ${delayed.delay}`;
       return { why: 'handOver', againMs, message };
     }
-    if (waitedFor(item, spoke, againMs) < LONGEST_HAND_OVER_MS) return { why: 'handOver', againMs };
+    if (handOvers.lasted(item, spoke, againMs) < LONGEST_HAND_OVER_MS) return { why: 'handOver', againMs };
     // Nothing goes in its stead because the hub cannot get on with it.
-    const unplanned = awaited.find((one) => one.unplanned);
+    const unplanned = order.plan ? undefined : awaited.find((one) => one.unplanned);
     if (unplanned) {
       const message = `what ${unplanned.key} takes over stays until that brings it: it could not be planned yet`;
       return { why: 'handOver', againMs: DELAYED_MS, message };
     }
     return order.plan && staying;
+  };
+}
+
+/** How long orders have waited, by spoke. */
+interface Waits {
+  /** So far, of looks that come after `againMs` each. */
+  lasted(item: Tracked, spoke: string, againMs: number): number;
+  end(item: Tracked, spoke: string): void;
+}
+
+/** Time in which nobody looked is none: neither order could come to a spoke that was away. */
+function createWaits(clock: Clock): Waits {
+  const waits = new WeakMap<Tracked, Map<string, { readonly waitedMs: number; readonly lookedAt: number }>>();
+  return {
+    lasted(item, spoke, againMs): number {
+      const bySpoke = waits.get(item) ?? new Map<string, { waitedMs: number; lookedAt: number }>();
+      waits.set(item, bySpoke);
+      const before = bySpoke.get(spoke);
+      const lookedAt = clock.monotonic();
+      const waitedMs = before ? before.waitedMs + Math.min(againMs, lookedAt - before.lookedAt) : 0;
+      bySpoke.set(spoke, { waitedMs, lookedAt });
+      return waitedMs;
+    },
+    end(item, spoke): void {
+      waits.get(item)?.delete(spoke);
+    },
   };
 }
 

@@ -147,6 +147,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     plugins,
     sources,
     tracked,
+    isChanged: (key) => changed.has(key),
     isObserving: () => mode.observing !== undefined,
     onChange: (key) => planLoop.enqueue(key, GATHER_MS),
     onLook: (key) => reportSoon(key),
