@@ -130,32 +130,45 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   const started: { hub?: Promise<Hub>; spoke?: Promise<Spoke> } = {};
   const running: { hub?: Hub; access?: Access; spoke?: Spoke; graphs?: Graphs } = {};
   const watches: Informer[] = [];
+  let stopped = false;
+
+  /** Nobody waits for what is starting when the engine is stopped: it is stopped once it runs. */
+  async function unlessStopped<T extends { stop(): unknown }>(starting: Promise<T>): Promise<T> {
+    const part = await starting;
+    if (!stopped) return part;
+    await part.stop();
+    throw new Error('the engine was stopped');
+  }
 
   async function startHubRole(): Promise<Hub> {
     const [{ startHub }, { sessionMembers, startAccess }] = await loadRole.hub();
     const { links, credentials, schedulerPlugins = [], openEndpoint, provider } = options;
     // It may be there already, and only the way of users not: two would give orders side by side.
-    running.hub ??= await startHub(runtime, {
-      client,
-      links,
-      credentials,
-      schedulerPlugins,
-      ...(openEndpoint === undefined ? {} : { openEndpoint }),
-      ...(provider === undefined ? {} : { provider }),
-    });
+    running.hub ??= await unlessStopped(
+      startHub(runtime, {
+        client,
+        links,
+        credentials,
+        schedulerPlugins,
+        ...(openEndpoint === undefined ? {} : { openEndpoint }),
+        ...(provider === undefined ? {} : { provider }),
+      }),
+    );
     const { hub } = running;
     if (options.access !== false)
-      running.access = await startAccess(runtime, {
-        client,
-        members: sessionMembers(hub.fleet, hub.inventory, links.tunnel),
-        ...(options.access === undefined ? {} : { rules: options.access }),
-      });
+      running.access = await unlessStopped(
+        startAccess(runtime, {
+          client,
+          members: sessionMembers(hub.fleet, hub.inventory, links.tunnel),
+          ...(options.access === undefined ? {} : { rules: options.access }),
+        }),
+      );
     return hub;
   }
   async function startSpokeRole(): Promise<Spoke> {
     const { startSpoke } = await loadRole.spoke();
     const { name, version, pinned = false } = options;
-    running.spoke = await startSpoke(runtime, { name, client, version, pinned });
+    running.spoke = await unlessStopped(startSpoke(runtime, { name, client, version, pinned }));
     return running.spoke;
   }
   function beHub(): Promise<Hub> {
@@ -174,6 +187,7 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
   }
   async function runGraphs(): Promise<void> {
     const { startGraphs } = await loadRole.graphs();
+    if (stopped) return;
     running.graphs ??= startGraphs(runtime, {
       ...options.graphs,
       client,
@@ -198,25 +212,37 @@ export async function startEngine(runtime: Runtime, options: EngineOptions): Pro
     });
   }
 
-  if (options.roles?.hub) await beHub();
-  else onFirst(startInformer(runtime, client, resourceIdOf(SPOKE_CLUSTER)), 'hub');
-  if (options.roles?.spoke) await beSpoke();
-  else
-    onFirst(startInformer(runtime, client, resourceIdOf(DISPATCH), { namespace: SYSTEM_NAMESPACE }), 'spoke');
+  async function stop(): Promise<void> {
+    stopped = true;
+    for (const watch of watches) watch.stop();
+    // Nobody waits for it: a role that is starting may itself be waiting for an API server that never answers.
+    void beginning.stop();
+    running.access?.stop();
+    await Promise.all([running.hub?.stop(), running.spoke?.stop(), running.graphs?.stop()]);
+  }
 
-  for (const kind of [RESOURCE_GRAPH_DEFINITION, GRAPH])
-    onFirst(startInformer(runtime, client, resourceIdOf(kind)), 'graphs');
+  try {
+    if (options.roles?.hub) await beHub();
+    else onFirst(startInformer(runtime, client, resourceIdOf(SPOKE_CLUSTER)), 'hub');
+    if (options.roles?.spoke) await beSpoke();
+    else
+      onFirst(
+        startInformer(runtime, client, resourceIdOf(DISPATCH), { namespace: SYSTEM_NAMESPACE }),
+        'spoke',
+      );
+
+    for (const kind of [RESOURCE_GRAPH_DEFINITION, GRAPH])
+      onFirst(startInformer(runtime, client, resourceIdOf(kind)), 'graphs');
+  } catch (error) {
+    // Whoever tries again must not have two of what has been started by now.
+    await stop();
+    throw error;
+  }
 
   return {
     hub: () => running.hub,
     access: () => running.access,
     spoke: () => running.spoke,
-    async stop(): Promise<void> {
-      for (const watch of watches) watch.stop();
-      // Nobody waits for it: a role that is starting may itself be waiting for an API server that never answers.
-      void beginning.stop();
-      running.access?.stop();
-      await Promise.all([running.hub?.stop(), running.spoke?.stop(), running.graphs?.stop()]);
-    },
+    stop,
   };
 }

@@ -8,11 +8,12 @@ import type { SpokeCluster } from '../dialects/kubevela/types.ts';
 import { createJoinToken, readLinkNotice, tunnelCluster } from '../hub/join/index.ts';
 import type { Client } from '../kube/client.ts';
 import { installKinds, resourceIdOf } from '../kube/custom-resource.ts';
+import type { LedWork } from '../kube/leadership.ts';
 import { createClient } from '../kube/rest-client.ts';
 import type { TunnelListener } from '../link/index.ts';
-import { systemRuntime } from '../runtime/index.ts';
+import { systemRuntime, virtualRuntime } from '../runtime/index.ts';
 import { hubDoor } from '../spoke/hub-door.ts';
-import { untilHolds } from '../testing/moving-time.ts';
+import { untilHolds, whileTimePasses } from '../testing/moving-time.ts';
 import { type Engine, startEngine } from './engine.ts';
 import { type HubReplica, keepOut, leadHub, peersAt } from './hub-replicas.ts';
 import type { CredentialPlace, KeptCredentials } from './key-store.ts';
@@ -45,6 +46,30 @@ it('a replica looks again at who has the name of a SpokeCluster that was made an
   for (const uid of ['1', '1', '2', '2']) judge('edge', made(uid));
   judge('core', made('3', 'core'));
   expect(cut).toEqual(['edge: SpokeCluster edge was made anew']);
+});
+
+it('a replica begins nothing anew before what it had begun is stopped', async () => {
+  const virtual = virtualRuntime(1);
+  const { clock } = virtual;
+  const run = <T>(work: Promise<T>): Promise<T> => whileTimePasses(clock, work);
+  const server = await run(createApiServer({ runtime: virtual, storage: memoryDriver() }));
+  closing.push(() => run(server.close()));
+  const told: string[] = [];
+  const part = (name: string): LedWork => {
+    told.push(`${name} begins`);
+    return { stop: async () => void told.push(`${name} stops`) };
+  };
+  const client = createClient(server.as(ENGINE), { clock });
+  const replica = await run(
+    leadHub(virtual, { client, identity: 'a' }, async (begun) => {
+      begun.push(part('engine'));
+      if (told.length === 1) throw new Error('the port is taken');
+      return part('all');
+    }),
+  );
+  await untilHolds(clock, () => told.includes('all begins'), 'another try');
+  await run(replica.stop());
+  expect(told).toEqual(['engine begins', 'engine stops', 'engine begins', 'all begins', 'all stops']);
 });
 
 interface Replica {

@@ -33,11 +33,14 @@ export interface HubReplicaOptions {
 const LEASE = 'atoll-hub';
 const RETRY_MS = 5_000;
 
-/** Runs what `start` begins on the replica that holds the Lease, and ends it where that is lost. What cannot start is tried again. */
+/**
+ * Runs what `start` begins on the replica that holds the Lease, and ends it where that is lost. What cannot start is tried again, when
+ * what it had begun, which it adds to `begun`, was stopped.
+ */
 export async function leadHub(
   runtime: Runtime,
   { client, identity, timing = {}, lease = LEASE }: HubReplicaOptions,
-  start: () => Promise<LedWork>,
+  start: (begun: LedWork[]) => Promise<LedWork>,
 ): Promise<HubReplica> {
   await ensureSpokeNamespace(client);
   const { leaseMs, renewDeadlineMs, retryMs } = timing;
@@ -60,9 +63,11 @@ export async function leadHub(
 
   async function begin(signal: AbortSignal): Promise<LedWork | undefined> {
     while (!signal.aborted) {
+      const begun: LedWork[] = [];
       try {
-        return await start();
+        return await start(begun);
       } catch (error) {
+        await Promise.all(begun.map((part) => part.stop()));
         runtime.log.error('the engine could not start on this replica', { why: errorText(error) });
         await sleep(runtime.clock, RETRY_MS, signal).catch(() => undefined);
       }

@@ -15,6 +15,7 @@ import type { CredentialOptions } from '../../hub/credential/index.ts';
 import { linkAuthority } from '../../hub/join/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Request } from '../../kube/exchange.ts';
+import type { LedWork } from '../../kube/leadership.ts';
 import type { KeyPair } from '../../kube/pki.ts';
 import type { TunnelListener } from '../../link/index.ts';
 import { errorText } from '../../runtime/log.ts';
@@ -118,8 +119,8 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
     listenAt(runtime, client, links, ownName, options);
   const { data } = options;
 
-  /** Everything that only one process of a cluster may run. */
-  async function begin(): Promise<Led> {
+  /** Everything that only one process of a cluster may run; what runs of it already is in `begun`. */
+  async function begin(begun: LedWork[] = []): Promise<Led> {
     const engine = await startEngine(runtime, {
       name: ownName,
       client,
@@ -132,6 +133,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
       access: options.peer === undefined && rules,
       schedulerPlugins,
     });
+    begun.push(engine);
     const link =
       role === 'hub' && known.length === 0
         ? undefined
@@ -150,6 +152,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
               cluster.asNobody.upgrade,
             ),
           });
+    if (link) begun.push({ stop: () => link.close() });
     const people = await listenForPeople(runtime, client, engine.access(), ownName, options);
     return {
       engine,
@@ -239,7 +242,7 @@ async function runInTurn(
   runtime: Runtime,
   client: Client,
   timing: LeaseTiming,
-  begin: () => Promise<Led>,
+  begin: (begun: LedWork[]) => Promise<Led>,
 ): Promise<RunningHub> {
   const identity = `${hostname()}-${uuid(runtime.random)}`;
   const replica = await leadHub(runtime, { client, identity, timing, lease: 'atoll-spoke' }, begin);
@@ -251,15 +254,15 @@ async function runReplica(
   runtime: Runtime,
   client: Client,
   timing: LeaseTiming,
-  begin: () => Promise<Led>,
+  begin: (begun: LedWork[]) => Promise<Led>,
   listen: () => Promise<TunnelListener | undefined>,
   letIn: (listener: TunnelListener) => Promise<{ stop(): Promise<void> }>,
 ): Promise<RunningHub> {
   const listener = await listen();
   if (listener === undefined) throw new Error('--peer needs --link-port: replicas reach each other there');
   const identity = `${hostname()}-${uuid(runtime.random)}`;
-  const replica = await leadHub(runtime, { client, identity, timing }, async () => {
-    const led = await begin();
+  const replica = await leadHub(runtime, { client, identity, timing }, async (begun) => {
+    const led = await begin(begun);
     cutRefused(led, listener);
     return led;
   });
