@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { certificateIdentity, isSignedBy, type KeyPair } from '../kube/pki.ts';
 import { virtualRuntime } from '../runtime/index.ts';
 import {
-  followCertificate,
+  followCertificates,
   frontProxyCertificates,
   linkCertificates,
   serverCertificates,
@@ -26,14 +26,14 @@ it('the certificate of a hub that runs is renewed long before it ends, whatever 
       tell = resolve;
     });
     let fails = false;
-    const stop = followCertificate(
+    const stop = followCertificates(
       runtime,
-      server,
+      { server },
       async () => {
         if (fails) throw new Error('the disk is full');
-        return (await read()).server;
+        return { server: (await read()).server };
       },
-      (pair) => {
+      ({ server: pair }) => {
         renewed.push(pair);
         tell(pair);
       },
@@ -74,9 +74,43 @@ it('what an authority has signed is made anew when the authority is', async () =
     for (const [{ certificate }, by] of [
       [server, authority.certificate],
       [admin, authority.certificate],
-      [proxy.client, proxy.authority],
+      [proxy.client, proxy.authority.certificate],
     ] as const)
       expect(isSignedBy(certificate, by)).toBe(true);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+it('an authority that ends in two years goes on under the same key, so that neither side has to know of it', async () => {
+  const runtime = virtualRuntime(1);
+  const { clock } = runtime;
+  const directory = mkdtempSync(join(tmpdir(), 'atoll-certificates-'));
+  try {
+    const before = await serverCertificates(runtime, directory, 'atoll');
+    const ends = certificateIdentity(before.authority.certificate).notAfter;
+    const renewed = Promise.withResolvers<Awaited<ReturnType<typeof serverCertificates>>>();
+    const stop = followCertificates(
+      runtime,
+      before,
+      () => serverCertificates(runtime, directory, 'atoll'),
+      (now) => {
+        if (now.authority.certificate !== before.authority.certificate) renewed.resolve(now);
+      },
+    );
+    clock.jump(ends - clock.now() - 731 * DAY);
+    await clock.advance(DAY / 2);
+    expect((await serverCertificates(runtime, directory, 'atoll')).authority).toEqual(before.authority);
+    clock.jump(DAY);
+    await clock.advance(DAY / 2);
+    const after = await renewed.promise;
+    expect(certificateIdentity(after.authority.certificate).notAfter).toBeGreaterThan(ends + 2900 * DAY);
+    expect(certificateIdentity(after.authority.certificate).commonNames).toEqual(['atoll atoll']);
+    expect(after.authority.key).toBe(before.authority.key);
+    for (const { certificate } of [before.server, before.admin, after.server, after.admin])
+      for (const { authority } of [before, after])
+        expect(isSignedBy(certificate, authority.certificate)).toBe(true);
+    stop();
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -9,6 +9,7 @@ import {
   isSignedBy,
   issueCertificate,
   type KeyPair,
+  renewCertificateAuthority,
 } from '../kube/pki.ts';
 import { formatTime, type Timer } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
@@ -18,6 +19,8 @@ import { writePrivate } from './fleet-directory.ts';
 const DAY_MS = 86_400_000;
 const LIFETIME_MS = 365 * DAY_MS;
 const RENEW_BEFORE_MS = 60 * DAY_MS;
+/** Whoever keeps a certificate of an authority has so long to come by the next one: nobody brings it to all of them. */
+export const AUTHORITY_NOTICE_MS: number = 2 * LIFETIME_MS;
 const LOOK_MS = DAY_MS / 2;
 
 /** Keys and certificates of one embedded API server, in its own directory. Each server has its own authority. */
@@ -104,27 +107,30 @@ export async function linkCertificates(
 }
 
 /**
- * Servers run for longer than their certificates last: asks `read` again and again, and hands on what it renewed. Returns what
- * stops that.
+ * Servers run for longer than their certificates last: asks `read` again and again, and hands on all once one of them was renewed.
+ * Returns what stops that.
  */
-export function followCertificate(
+export function followCertificates<T extends { readonly [name in keyof T]: KeyPair }>(
   runtime: Runtime,
-  first: KeyPair,
-  read: () => Promise<KeyPair>,
-  onRenewed: (renewed: KeyPair) => void,
+  first: T,
+  read: () => Promise<T>,
+  onRenewed: (renewed: T) => void,
 ): () => void {
   let current = first;
   let timer: Timer;
   let stopped = false;
   async function look(): Promise<void> {
     const now = await read();
-    if (stopped || now.certificate === current.certificate) return;
+    const renewed: string[] = [];
+    for (const name in now)
+      if (now[name].certificate !== current[name].certificate) renewed.push(now[name].certificate);
+    if (stopped || renewed.length === 0) return;
     onRenewed(now);
     current = now;
-    runtime.log.info('a certificate was renewed', {
-      names: certificateIdentity(now.certificate).commonNames,
-      until: formatTime(certificateIdentity(now.certificate).notAfter),
-    });
+    for (const certificate of renewed) {
+      const { commonNames, notAfter } = certificateIdentity(certificate);
+      runtime.log.info('a certificate was renewed', { names: commonNames, until: formatTime(notAfter) });
+    }
   }
   const lookLater = (): void => {
     timer = runtime.clock.after(LOOK_MS, () => {
@@ -145,7 +151,7 @@ export function followCertificate(
 export async function frontProxyCertificates(
   runtime: Runtime,
   directory: string,
-): Promise<{ authority: string; client: KeyPair }> {
+): Promise<{ readonly authority: KeyPair; readonly client: KeyPair }> {
   const authority = await authorityIn(runtime, directory, 'front-proxy-ca', 'atoll front proxy');
   const make = (): Promise<KeyPair> =>
     issueCertificate(runtime, authority, {
@@ -156,16 +162,25 @@ export async function frontProxyCertificates(
   const client = await certificateIn(runtime, directory, 'front-proxy-client', make, (certificate) =>
     isSignedBy(certificate, authority.certificate),
   );
-  return { authority: authority.certificate, client };
+  return { authority, client };
 }
 
-function authorityIn(
+/** Whether an authority is to be renewed by now ({@link renewCertificateAuthority}). */
+export function isAuthorityDue(runtime: Runtime, { certificate }: KeyPair): boolean {
+  return certificateIdentity(certificate).notAfter - runtime.clock.now() <= AUTHORITY_NOTICE_MS;
+}
+
+async function authorityIn(
   runtime: Runtime,
   directory: string,
   file: string,
   commonName: string,
 ): Promise<KeyPair> {
-  return certificateIn(runtime, directory, file, () => createCertificateAuthority(runtime, commonName));
+  const kept = pairIn(directory, file);
+  if (kept === undefined)
+    return writePair(directory, file, await createCertificateAuthority(runtime, commonName));
+  if (!isAuthorityDue(runtime, kept)) return kept;
+  return writePair(directory, file, await renewCertificateAuthority(runtime, kept));
 }
 
 async function certificateIn(
@@ -173,21 +188,27 @@ async function certificateIn(
   directory: string,
   file: string,
   make: () => Promise<KeyPair>,
-  isGood: (certificate: string) => boolean = () => true,
+  isGood: (certificate: string) => boolean,
 ): Promise<KeyPair> {
-  const certificatePath = join(directory, `${file}.crt`);
-  const keyPath = join(directory, `${file}.key`);
-  if (existsSync(certificatePath) && existsSync(keyPath)) {
-    const certificate = readFileSync(certificatePath, 'utf8');
-    const left = certificateIdentity(certificate).notAfter - runtime.clock.now();
-    if (left > RENEW_BEFORE_MS && isGood(certificate))
-      return { certificate, key: readFileSync(keyPath, 'utf8') };
+  const kept = pairIn(directory, file);
+  if (kept !== undefined) {
+    const left = certificateIdentity(kept.certificate).notAfter - runtime.clock.now();
+    if (left > RENEW_BEFORE_MS && isGood(kept.certificate)) return kept;
   }
+  return writePair(directory, file, await make());
+}
+
+function pairIn(directory: string, file: string): KeyPair | undefined {
+  const [certificate, key] = [join(directory, `${file}.crt`), join(directory, `${file}.key`)];
+  if (!existsSync(certificate) || !existsSync(key)) return undefined;
+  return { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') };
+}
+
+function writePair(directory: string, file: string, pair: KeyPair): KeyPair {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const made = await make();
-  writePrivate(keyPath, made.key);
-  writePrivate(certificatePath, made.certificate);
-  return made;
+  writePrivate(join(directory, `${file}.key`), pair.key);
+  writePrivate(join(directory, `${file}.crt`), pair.certificate);
+  return pair;
 }
 
 /** The key that signs service account tokens: kept, so that tokens outlive a restart. A new one is of `algorithm`. */

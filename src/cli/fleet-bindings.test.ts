@@ -155,6 +155,7 @@ describe('Bindings, for those who ask about objects', () => {
       context: 'hub',
       hub: { reachable: true, version: 'v1' },
       fleet: await readFleetAtHub(hub),
+      now: NOW,
       members: ['a', 'b'],
       dirOption: '',
     });

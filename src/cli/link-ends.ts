@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Joins } from '../hub/join/index.ts';
 import type { Client } from '../kube/client.ts';
 import type { Handler, Upgrader } from '../kube/exchange.ts';
+import { certificateIdentity } from '../kube/pki.ts';
 import {
   type DialerState,
   type PeerOptions,
@@ -12,8 +13,9 @@ import {
   type TunnelDialer,
   type TunnelListener,
 } from '../link/index.ts';
+import { formatTime } from '../runtime/clock.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { followCertificate, linkCertificates } from './certificates.ts';
+import { followCertificates, isAuthorityDue, linkCertificates } from './certificates.ts';
 import { type JoinedHub, tokenFor } from './join/join-file.ts';
 import { type CredentialPlace, spokeKeys } from './key-store.ts';
 import type { Links } from './links.ts';
@@ -53,6 +55,13 @@ export async function listenForSpokes(
       linkAuthority(client, own),
     );
   const { authority, server, names } = await certificates();
+  const warnOfTheEnd = (): void => {
+    if (isAuthorityDue(runtime, authority))
+      runtime.log.warn('the authority of the link ends: no spoke connects after that, see docs/joining.md', {
+        until: formatTime(certificateIdentity(authority.certificate).notAfter),
+      });
+  };
+  warnOfTheEnd();
   const listener = await startTunnelListener(runtime, {
     host,
     port: options.port,
@@ -67,11 +76,14 @@ export async function listenForSpokes(
     onLink: (link) => links.add(link),
     ...(options.peers === undefined ? {} : { peers: options.peers }),
   });
-  const stopRenewing = followCertificate(
+  const stopRenewing = followCertificates(
     runtime,
-    server,
-    async () => (await certificates()).server,
-    ({ certificate, key }) => listener.setCertificate(certificate, key),
+    { server },
+    async () => {
+      warnOfTheEnd();
+      return { server: (await certificates()).server };
+    },
+    (renewed) => listener.setCertificate(renewed.server.certificate, renewed.server.key),
   );
   if (options.peers !== undefined) links.onDirect(listener.share);
   links.onForget((spoke) => listener.disconnect(spoke, 'its SpokeCluster was deleted'));

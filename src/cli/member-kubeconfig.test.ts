@@ -1,10 +1,19 @@
-import { lstatSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { emptyKubeconfig, type Kubeconfig, parseKubeconfig } from '../kube/kubeconfig.ts';
 import { writePrivate } from './fleet-directory.ts';
-import { addToKubeconfig } from './member-kubeconfig.ts';
+import { addToKubeconfig, mergeMemberKubeconfigs, renewMergedKubeconfig } from './member-kubeconfig.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -72,4 +81,32 @@ it('what only its owner may read is not written into a file that is there alread
   expect(readFileSync(foreign, 'utf8')).toBe('');
   expect(lstatSync(path).isSymbolicLink()).toBe(false);
   expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+it("the kubeconfig of a fleet follows what its members renew, and is its user's otherwise", () => {
+  const paths = ['hub', 'one'].map((name) => join(directory, name));
+  const merged = join(directory, 'kubeconfig');
+  const tokens = (): [string, string | undefined][] =>
+    parseKubeconfig(readFileSync(merged, 'utf8')).users.map(({ name, user }) => [name, user.token]);
+  const member = (name: string, token: string): Kubeconfig => ({
+    ...config(name, `https://${name}`),
+    users: [{ name, user: { token } }],
+  });
+  renewMergedKubeconfig(paths, merged);
+  expect(existsSync(merged)).toBe(false);
+  writePrivate(join(directory, 'hub'), JSON.stringify(member('hub', 'h1')));
+  writePrivate(join(directory, 'one'), JSON.stringify(member('one', 'o1')));
+  mergeMemberKubeconfigs(paths, merged);
+  const text = readFileSync(merged, 'utf8').replace('current-context: hub', 'current-context: one@hub');
+  writePrivate(merged, text);
+  const written = statSync(merged).ino;
+  renewMergedKubeconfig(paths, merged);
+  expect(statSync(merged).ino).toBe(written);
+  writePrivate(join(directory, 'one'), JSON.stringify(member('one', 'o2')));
+  renewMergedKubeconfig(paths, merged);
+  expect(tokens()).toEqual([
+    ['hub', 'h1'],
+    ['one', 'o2'],
+  ]);
+  expect(readFileSync(merged, 'utf8')).toBe(text.replace('o1', 'o2'));
 });

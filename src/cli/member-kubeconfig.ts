@@ -38,11 +38,32 @@ export function writeMemberKubeconfig(
  * spoke by way of the hub, as the user of the hub.
  */
 export function mergeMemberKubeconfigs(paths: readonly string[], into: string): void {
+  writePrivate(into, formatKubeconfig(ofMembers(paths)));
+}
+
+/** Brings into a merged kubeconfig what members renewed in theirs. What its user made of it otherwise stays. */
+export function renewMergedKubeconfig(paths: readonly string[], into: string): void {
+  if (!existsSync(into)) return;
+  const present = parseKubeconfig(readFileSync(into, 'utf8'));
+  const known = (list: readonly { readonly name: string }[], { name }: { readonly name: string }): boolean =>
+    list.some((item) => item.name === name);
+  const { clusters, users } = ofMembers(paths);
+  const renewed = formatKubeconfig(
+    mergeKubeconfigs(present, {
+      ...emptyKubeconfig(),
+      clusters: clusters.filter((cluster) => known(present.clusters, cluster)),
+      users: users.filter((user) => known(present.users, user)),
+    }),
+  );
+  if (renewed !== formatKubeconfig(present)) writePrivate(into, renewed);
+}
+
+function ofMembers(paths: readonly string[]): Kubeconfig {
   let merged = emptyKubeconfig();
   for (const path of paths)
     if (existsSync(path)) merged = mergeKubeconfigs(merged, parseKubeconfig(readFileSync(path, 'utf8')));
   const first = merged.contexts[0]?.name ?? '';
-  writePrivate(into, formatKubeconfig({ ...withHubContexts(merged, first), 'current-context': first }));
+  return { ...withHubContexts(merged, first), 'current-context': first };
 }
 
 /**

@@ -20,7 +20,7 @@ import type { GraphSettings } from '../spoke/graphs/index.ts';
 import { hubDoor } from '../spoke/hub-door.ts';
 import { processAmbient } from './ambient.ts';
 import {
-  followCertificate,
+  followCertificates,
   type ServerCertificates,
   serverCertificates,
   serviceAccountKey,
@@ -54,6 +54,8 @@ export interface MemberOptions {
   readonly graphs?: GraphSettings;
   /** Makes clusters, for a hub. */
   readonly provider?: ClusterProvider;
+  /** Brings renewed certificates of members into what people of the fleet use; asked twice a day of one member. */
+  readonly renewFleetKubeconfig?: () => void;
 }
 
 export interface Member {
@@ -105,21 +107,20 @@ export async function startMember(runtime: Runtime, options: MemberOptions): Pro
   const tellHow = (): void =>
     writeMemberKubeconfig(join(options.directory, 'kubeconfig'), options.clusters, https.port, certificates);
   tellHow();
-  const { server: serving } = certificates;
   stops.push(
-    followCertificate(
+    followCertificates(
       runtime,
-      serving,
-      async () => {
-        const { admin } = certificates;
-        certificates = await readCertificates();
-        // It may be renewed on another day than that of the server.
-        if (certificates.admin.certificate !== admin.certificate) tellHow();
-        return certificates.server;
+      certificates,
+      () => {
+        // Others of the fleet renewed theirs meanwhile, each on its own day.
+        options.renewFleetKubeconfig?.();
+        return readCertificates();
       },
-      ({ certificate, key }) => {
-        https.setCertificate(certificate, key);
+      (renewed) => {
+        certificates = renewed;
+        https.setCertificate(renewed.server.certificate, renewed.server.key, renewed.authority.certificate);
         tellHow();
+        options.renewFleetKubeconfig?.();
       },
     ),
   );

@@ -101,10 +101,34 @@ function x509Module(): Promise<X509Module> {
 export async function createCertificateAuthority(runtime: Runtime, commonName: string): Promise<KeyPair> {
   const x509 = await x509Module();
   const keys = await generateKeys();
+  const certificate = await selfSigned(runtime, new x509.Name(nameOf({ commonName })), keys);
+  return { certificate, key: privateKeyPem(keys.privateKey) };
+}
+
+/**
+ * The same authority for ten more years: name and key stay, so that whoever believes either certificate believes what was signed
+ * under the other.
+ */
+export async function renewCertificateAuthority(runtime: Runtime, authority: KeyPair): Promise<KeyPair> {
+  const x509 = await x509Module();
+  const { subjectName } = new x509.X509Certificate(authority.certificate);
+  const keys = {
+    privateKey: signingKey(authority.key),
+    publicKey: createPublicKey(authority.key).toCryptoKey(KEY_ALGORITHM, true, ['verify']),
+  };
+  return { certificate: await selfSigned(runtime, subjectName, keys), key: authority.key };
+}
+
+async function selfSigned(
+  runtime: Runtime,
+  name: InstanceType<X509Module['Name']>,
+  keys: webcrypto.CryptoKeyPair,
+): Promise<string> {
+  const x509 = await x509Module();
   const now = runtime.clock.now();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(runtime),
-    name: new x509.Name(nameOf({ commonName })),
+    name,
     notBefore: new Date(now - BACKDATE_MS),
     notAfter: new Date(now + AUTHORITY_LIFETIME_MS),
     signingAlgorithm: SIGNATURE_ALGORITHM,
@@ -118,7 +142,7 @@ export async function createCertificateAuthority(runtime: Runtime, commonName: s
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { certificate: pem(certificate), key: privateKeyPem(keys.privateKey) };
+  return pem(certificate);
 }
 
 /** A certificate with a new key. Its end is never behind the authority's. */

@@ -19,7 +19,7 @@ const RESOURCES = {
 };
 const FRONT_PROXY = {
   authority: 'the authority',
-  client: { certificate: 'the certificate', key: 'the key' },
+  client: () => ({ certificate: 'the certificate', key: 'the key' }),
 };
 
 type Call = { target: OutboundTarget; request: OutboundRequest };
@@ -168,7 +168,7 @@ describe('an extension API server', () => {
       address: { host: 'metrics-in-monitoring', port: 8444 },
       caBundle: 'its authority',
       insecure: false,
-      certificate: FRONT_PROXY.client,
+      certificate: FRONT_PROXY.client(),
     });
     expect(Buffer.from(request.body ?? []).toString()).toBe('{"a":1}');
     const pairs: string[] = [];

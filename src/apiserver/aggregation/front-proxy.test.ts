@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, expect, it } from 'vitest';
 import { type Handler, readBody } from '../../kube/exchange.ts';
-import { createCertificateAuthority, issueCertificate } from '../../kube/pki.ts';
+import { certificateIdentity, createCertificateAuthority, issueCertificate } from '../../kube/pki.ts';
 import { systemRuntime } from '../../runtime/index.ts';
 import { createApiServer } from '../server.ts';
 import { memoryDriver } from '../storage/index.ts';
@@ -29,11 +29,9 @@ it('[V67] shows its certificate to an extension API server, which learns each gr
   const runtime = systemRuntime();
   const lifetimeMs = 3_600_000;
   const frontCa = await createCertificateAuthority(runtime, 'front-proxy');
-  const client = await issueCertificate(runtime, frontCa, {
-    commonName: FRONT_PROXY_NAME,
-    usage: 'client',
-    lifetimeMs,
-  });
+  const issue = (): ReturnType<typeof issueCertificate> =>
+    issueCertificate(runtime, frontCa, { commonName: FRONT_PROXY_NAME, usage: 'client', lifetimeMs });
+  let client = await issue();
   const backendCa = await createCertificateAuthority(runtime, 'backend');
   const serving = await issueCertificate(runtime, backendCa, {
     commonName: 'metrics',
@@ -43,11 +41,14 @@ it('[V67] shows its certificate to an extension API server, which learns each gr
   });
   const requests: IncomingMessage[] = [];
   const names: unknown[] = [];
+  const shown: string[] = [];
   const backend = createServer(
     { cert: serving.certificate, key: serving.key, ca: frontCa.certificate, requestCert: true },
     (request, response) => {
       requests.push(request);
-      names.push((request.socket as TLSSocket).getPeerCertificate().subject?.CN);
+      const peer = (request.socket as TLSSocket).getPeerCertificate();
+      names.push(peer.subject?.CN);
+      shown.push(peer.fingerprint256.replaceAll(':', '').toLowerCase());
       response.setHeader('content-type', 'application/json');
       if (request.url?.includes('watch')) {
         response.write('{"type":"ADDED"}\n');
@@ -70,7 +71,7 @@ it('[V67] shows its certificate to an extension API server, which learns each gr
     runtime,
     storage: memoryDriver(),
     controllers: false,
-    frontProxy: { authority: frontCa.certificate, client },
+    frontProxy: { authority: frontCa.certificate, client: () => client },
     resolveService: () => ({ host: '127.0.0.1', port: (backend.address() as AddressInfo).port }),
   });
   cleanups.push(() => server.close());
@@ -97,6 +98,13 @@ it('[V67] shows its certificate to an extension API server, which learns each gr
   expect(asked?.headers['x-remote-user']).toBe('admin');
   expect(asked?.headers.host).toBe('metrics.monitoring.svc');
   expect(new Set(names)).toEqual(new Set([FRONT_PROXY_NAME]));
+
+  const path = '/apis/x.example.com/v1/things';
+  client = await issue();
+  expect((await json(admin, 'GET', path)).status).toBe(200);
+  expect(shown[requests.findIndex(({ url }) => url === path)]).toBe(
+    certificateIdentity(client.certificate).fingerprint,
+  );
 });
 
 it('[V67] is not sent where nobody may send the server, whatever a Service says', async () => {

@@ -14,8 +14,8 @@ import type { RemoteService } from './remote-service.ts';
 export interface FrontProxy {
   /** PEM of the authority, as they find it in ConfigMap `kube-system/extension-apiserver-authentication`. */
   readonly authority: string;
-  /** Its common name is `front-proxy-client`. */
-  readonly client: KeyPair;
+  /** Its common name is `front-proxy-client`. Asked for by each request, as it is renewed while the server runs. */
+  readonly client: () => KeyPair;
 }
 
 /** The common name that extension API servers are told to believe. */
@@ -55,7 +55,7 @@ export function remoteAsker({ outbound, resolveService, frontProxy }: RemoteHand
       ...(remote.caBundle === undefined ? {} : { caBundle: remote.caBundle }),
       insecure: remote.insecure,
       ...(frontProxy !== undefined && remote.cluster === ROOT_CLUSTER
-        ? { certificate: frontProxy.client }
+        ? { certificate: frontProxy.client() }
         : {}),
     };
   }

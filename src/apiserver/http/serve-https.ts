@@ -34,8 +34,8 @@ export interface HttpsOptions extends Http2SessionOptions {
 
 export interface HttpsServer {
   readonly port: number;
-  /** For a renewed certificate; connections that exist keep theirs. */
-  setCertificate(certificate: string, key: string): void;
+  /** For a renewed certificate, and for renewed authorities of clients; connections that exist keep theirs. */
+  setCertificate(certificate: string, key: string, clientCa?: string): void;
   /** Takes no more connections, ends open streams, and destroys what is left after `graceMs` (5 s by default). */
   close(graceMs?: number): Promise<void>;
 }
@@ -56,6 +56,7 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
   const sessions = new Map<ServerHttp2Session, TLSSocket>();
   const connections = new WeakMap<object, Connection>();
   let closing = false;
+  let { clientCa } = options;
 
   /** HTTP/1.1 sockets with what is under way on them, so that idle ones can be closed at once. */
   const http1Sockets = new Map<
@@ -119,7 +120,7 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
   const server = createTlsServer({
     cert: options.certificate,
     key: options.key,
-    ca: options.clientCa,
+    ca: clientCa,
     requestCert: true,
     rejectUnauthorized: false,
     minVersion: 'TLSv1.2',
@@ -201,8 +202,10 @@ export function serveHttps(runtime: Runtime, options: HttpsOptions): Promise<Htt
       );
       resolve({
         port: (server.address() as AddressInfo).port,
-        setCertificate: (certificate, key) =>
-          server.setSecureContext({ cert: certificate, key, ca: options.clientCa, minVersion: 'TLSv1.2' }),
+        setCertificate(certificate, key, ca = clientCa): void {
+          clientCa = ca;
+          server.setSecureContext({ cert: certificate, key, ca, minVersion: 'TLSv1.2' });
+        },
         close: (graceMs = 5_000) => close(graceMs),
       });
     });

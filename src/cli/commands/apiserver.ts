@@ -28,7 +28,7 @@ import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
 import { type ApiServerFiles, apiServerFiles } from '../api-server-files.ts';
 import {
-  followCertificate,
+  followCertificates,
   frontProxyCertificates,
   type ServerCertificates,
   serverCertificates,
@@ -129,7 +129,10 @@ async function start(
   const emulatedVersion = releaseOf(options.emulatedVersion);
   const readCertificates = (): Promise<ServerCertificates> =>
     serverCertificates(runtime, join(directory, 'pki'), NAME, host);
+  const readFrontProxy = (): ReturnType<typeof frontProxyCertificates> =>
+    frontProxyCertificates(runtime, join(directory, 'pki'));
   let certificates = await readCertificates();
+  let frontProxy = await readFrontProxy();
   const tokens = tokensOf(options);
   const files = apiServerFiles(runtime.log, options);
   // The address is part of what the server tells of itself, and a free port is known only once it listens.
@@ -167,7 +170,7 @@ async function start(
       disableAdmissionPlugins: options.disableAdmissionPlugins ?? [],
       ...(emulatedVersion === undefined ? {} : { emulatedVersion }),
       workspaces: options.workspaces,
-      frontProxy: await frontProxyCertificates(runtime, join(directory, 'pki')),
+      frontProxy: { authority: frontProxy.authority.certificate, client: () => frontProxy.client },
       ...files.read,
     });
     stops.push(() => opened.close());
@@ -186,22 +189,18 @@ async function start(
         addToKubeconfig(resolve(options.kubeconfigOut), config, renewed);
     };
     tellHow();
-    const stopRenewing = followCertificate(
-      runtime,
-      certificates.server,
-      async () => {
-        const { admin } = certificates;
-        certificates = await readCertificates();
-        // It may be older than that of the server, who has one for each address.
-        if (certificates.admin.certificate !== admin.certificate) tellHow(true);
-        return certificates.server;
-      },
-      ({ certificate, key }) => {
-        https.setCertificate(certificate, key);
-        tellHow(true);
-      },
-    );
-    stops.push(async () => stopRenewing());
+    const stopRenewing = followCertificates(runtime, certificates, readCertificates, (renewed) => {
+      certificates = renewed;
+      https.setCertificate(renewed.server.certificate, renewed.server.key, renewed.authority.certificate);
+      tellHow(true);
+    });
+    const stopRenewingProxy = followCertificates(runtime, frontProxy, readFrontProxy, (renewed) => {
+      frontProxy = renewed;
+    });
+    stops.push(async () => {
+      stopRenewing();
+      stopRenewingProxy();
+    });
     server = opened;
     return {
       text: howToUse(`https://${address}`, resolve(options.kubeconfigOut ?? kubeconfig), options),

@@ -30,7 +30,7 @@ import { HUB_USER } from '../../spoke/hub-access.ts';
 import { hubDoor, hubDoorUpgrade } from '../../spoke/hub-door.ts';
 import { ensureSpokeNamespace } from '../../spoke/trust.ts';
 import { processAmbient } from '../ambient.ts';
-import { followCertificate, linkCertificates, serverCertificates } from '../certificates.ts';
+import { followCertificates, linkCertificates, serverCertificates } from '../certificates.ts';
 import { checkEngagedFlags, type EngagedFlags, startEngaged } from '../engaged.ts';
 import { type Engine, startEngine } from '../engine.ts';
 import { keepOut, type LeaseTiming, leadHub, peersAt } from '../hub-replicas.ts';
@@ -372,11 +372,11 @@ async function listenForPeople(
     key: server.key,
     ...(clientCa === undefined ? {} : { clientCa }),
   });
-  const stopRenewing = followCertificate(
+  const stopRenewing = followCertificates(
     runtime,
-    server,
-    async () => (await certificates()).server,
-    ({ certificate, key }) => listener.setCertificate(certificate, key),
+    { server },
+    async () => ({ server: (await certificates()).server }),
+    (renewed) => listener.setCertificate(renewed.server.certificate, renewed.server.key),
   );
   const own = `${reached.includes(':') ? `[${reached}]` : reached}:${listener.port}`;
   const notice = { server: `https://${given ?? own}`, ca: authority.certificate };

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { ClusterProvider } from '../../hub/provision/index.ts';
 import { errorText } from '../../runtime/log.ts';
 import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
@@ -7,6 +8,7 @@ import { untilStopped } from '../../runtime/shutdown.ts';
 import { graphSettingsOf } from '../../spoke/graphs/settings.ts';
 import { type FleetDirectory, fleetDirectory, readFleet } from '../fleet-directory.ts';
 import { startMember } from '../member.ts';
+import { renewMergedKubeconfig } from '../member-kubeconfig.ts';
 import { giveMemoryBackAtRest } from '../memory-at-rest.ts';
 import { hasBursts } from '../processes.ts';
 import { atollVersion } from '../version.ts';
@@ -47,7 +49,18 @@ export async function runMember(name: string, options: { dir: string; logLevel?:
     simulate: member.role === 'spoke',
     version: atollVersion(),
     graphs: graphSettingsOf(process.env),
-    ...(member.role === 'hub' ? { provider: providerAt(runtime, directory) } : {}),
+    ...(member.role === 'hub'
+      ? {
+          provider: providerAt(runtime, directory),
+          renewFleetKubeconfig: () => {
+            const members = readFleet(directory)?.members ?? [];
+            renewMergedKubeconfig(
+              members.map((item) => join(directory.home(item.name), 'kubeconfig')),
+              directory.kubeconfig,
+            );
+          },
+        }
+      : {}),
   });
   const stopGivingBack = hasBursts(member) ? giveMemoryBackAtRest(runtime.clock) : undefined;
   await untilStopped(log, async () => {

@@ -25,6 +25,7 @@ function facts(fleet: Partial<StatusFacts['fleet']> = {}): StatusFacts {
       clusters: [connected('a'), connected('b')],
       ...fleet,
     },
+    now: NOW,
     members: ['hub', 'a', 'b'],
     dirOption: '',
   };
@@ -45,6 +46,14 @@ describe('status', () => {
     const text = textOf(facts({ clusters: [connected('a'), away(connected('b'))] }));
     expect(text).toMatch(/^b +Disconnected +5m ago +v1.34.0 +2 +3\/3 \(stale\) +aaaaaaaaaaaa \(stale\)$/m);
     expect(text).toContain('b is not connected. Next: npx atoll start b');
+  });
+  it('warns two years before the authority of the links ends', () => {
+    const year = 365 * 86_400_000;
+    const text = (linkAuthorityEnds: number): string => textOf({ ...facts(), linkAuthorityEnds });
+    expect(text(NOW + 3 * year)).toContain('Everything is as it should be.');
+    expect(text(NOW + year)).toMatch(/The authority of the links ends on \d{4}-\d\d-\d\d: no spoke connects/);
+    expect(text(NOW + year)).not.toContain('Everything');
+    expect(text(NOW - 1)).toMatch(/ended on .*: no spoke can connect/);
   });
   it('shows two revisions where not all is applied', () => {
     const spoke = connected('a');

@@ -1,4 +1,6 @@
 import type { Propagation } from '../../dialects/propagation/types.ts';
+import { formatTime } from '../../runtime/clock.ts';
+import { AUTHORITY_NOTICE_MS } from '../certificates.ts';
 import { type ClusterLine, clusterLine } from '../cluster/facts.ts';
 import { BINDING_RESOURCE, isBindingView } from '../fleet-bindings.ts';
 import { type FleetReading, nameOf, propagationText } from '../fleet-reading.ts';
@@ -10,6 +12,9 @@ export interface StatusFacts {
   readonly hub:
     | { readonly reachable: true; readonly version: string }
     | { readonly reachable: false; readonly message: string; readonly next: string };
+  /** When the authority of links ends, milliseconds since the epoch; absent where the hub takes no links, or that may not be read. */
+  readonly linkAuthorityEnds?: number;
+  readonly now: number;
   /** Absent where the hub cannot be reached. */
   readonly fleet?: FleetReading;
   /** Members of the fleet on this machine: those can be started from here. */
@@ -28,6 +33,8 @@ export interface StatusReport {
   };
   readonly clusters: readonly ClusterLine[];
   readonly propagations: readonly PropagationLine[];
+  /** What is well now and will not be. */
+  readonly warnings: readonly string[];
   /** What to do next where something is wrong. */
   readonly next?: { readonly why: string; readonly command: string };
 }
@@ -64,8 +71,19 @@ export function statusReport(facts: StatusFacts): StatusReport {
     },
     clusters,
     propagations,
+    warnings: warningsOf(facts),
     ...(next === undefined ? {} : { next }),
   };
+}
+
+function warningsOf({ linkAuthorityEnds, now }: StatusFacts): string[] {
+  if (linkAuthorityEnds === undefined || linkAuthorityEnds - now > AUTHORITY_NOTICE_MS) return [];
+  const ended = linkAuthorityEnds <= now;
+  return [
+    `The authority of the links ${ended ? 'ended' : 'ends'} on ${formatTime(linkAuthorityEnds).slice(0, 10)}: ${
+      ended ? 'no spoke can connect' : 'no spoke connects after that'
+    }. See docs/joining.md`,
+  ];
 }
 
 /** In the order in which one thing follows from another: the first that fails is the cause of those behind it. */

@@ -1,3 +1,7 @@
+import { readLinkNotice } from '../../hub/join/index.ts';
+import type { Client } from '../../kube/client.ts';
+import { certificateIdentity, PkiError } from '../../kube/pki.ts';
+import { hasCode } from '../../kube/status-error.ts';
 import { fleetDirectory, readFleet } from '../fleet-directory.ts';
 import { readFleetAtHub } from '../fleet-reading.ts';
 import { dirOption, HubUnreachable } from '../hub-access.ts';
@@ -14,22 +18,40 @@ export function showStatus(options: AskingOptions): Promise<void> {
   });
 }
 
-async function readStatus({ hub }: Asking, options: AskingOptions): Promise<StatusFacts> {
+async function readStatus({ hub, now }: Asking, options: AskingOptions): Promise<StatusFacts> {
   const base = {
+    now,
     server: hub.server,
     context: hub.context,
     members: membersOf(options.dir),
     dirOption: dirOption(options.dir),
   };
   try {
-    const [version, fleet] = await Promise.all([
+    const [version, fleet, linkAuthorityEnds] = await Promise.all([
       hub.client.getJson<{ gitVersion?: string }>('/version'),
       readFleetAtHub(hub.client),
+      readLinkAuthorityEnd(hub.client),
     ]);
-    return { ...base, hub: { reachable: true, version: version.gitVersion ?? '' }, fleet };
+    return {
+      ...base,
+      hub: { reachable: true, version: version.gitVersion ?? '' },
+      fleet,
+      ...(linkAuthorityEnds === undefined ? {} : { linkAuthorityEnds }),
+    };
   } catch (error) {
     if (!(error instanceof HubUnreachable)) throw error;
     return { ...base, hub: { reachable: false, message: error.message, next: error.next } };
+  }
+}
+
+/** Who may not read what spokes are told is told the rest. */
+async function readLinkAuthorityEnd(client: Client): Promise<number | undefined> {
+  try {
+    const ca = (await readLinkNotice(client))?.ca;
+    return ca === undefined ? undefined : certificateIdentity(ca).notAfter;
+  } catch (error) {
+    if (hasCode(error, 403) || error instanceof PkiError) return undefined;
+    throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import type { PropagationLine, StatusReport } from './report.ts';
 const MESSAGE_WIDTH = 160;
 
 export function statusText(report: StatusReport, now: number, paint: Paint): string {
-  const { hub, clusters, propagations, next } = report;
+  const { hub, clusters, propagations, warnings, next } = report;
   const lines: string[] = [];
   if (hub.reachable) {
     lines.push(
@@ -19,8 +19,9 @@ export function statusText(report: StatusReport, now: number, paint: Paint): str
     );
     lines.push('The spokes keep themselves as they are meanwhile.\n');
   }
+  for (const warning of warnings) lines.push(`${paint('warn', warning)}\n`);
   if (next) lines.push(`${paint('warn', next.why)}. Next: ${paint('strong', next.command)}\n`);
-  else lines.push(`${paint('good', 'Everything is as it should be.')}\n`);
+  else if (warnings.length === 0) lines.push(`${paint('good', 'Everything is as it should be.')}\n`);
   return lines.join('\n');
 }
 
