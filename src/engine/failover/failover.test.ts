@@ -162,6 +162,33 @@ describe('failover', () => {
     expect(keptCopies(f.state(), 'web')).toEqual(['a']);
   });
 
+  it('stays where it is where there was nowhere to go until its cluster is well again', () => {
+    const f = fleet();
+    f.intent('web', ['a', 'b']);
+    for (const cluster of ['a', 'b']) f.taint(cluster);
+    f.pass(10);
+    f.intent('web', []);
+    f.well('a');
+    expect(avoidedClusters(f.state(), 'web')).toEqual(['b']);
+    // Now there is somewhere to go for the other.
+    f.intent('web', ['a']);
+    f.health('web', 'a', true);
+    f.well('b');
+    expect(f.said()).toEqual(['0s move web from a', '2s move web from b', '10s remove web in b']);
+  });
+
+  it('stays where it is where a sick copy that had nowhere to go is healthy again', () => {
+    const f = fleet();
+    f.intent('web', ['a'], { application: { tolerationSeconds: 0 } });
+    f.health('web', 'a', false);
+    f.intent('web', [], { application: { tolerationSeconds: 0 } });
+    expect(avoidedClusters(f.state(), 'web')).toEqual(['a']);
+    f.health('web', 'a', true);
+    expect(avoidedClusters(f.state(), 'web')).toEqual([]);
+    expect(keptCopies(f.state(), 'web')).toEqual([]);
+    expect(f.said()).toEqual(['0s move web from a']);
+  });
+
   it('lets nothing go that may be the last copy before one is seen healthy where it is to be, or for ten minutes', () => {
     const f = fleet();
     const mayGo = (...chosen: string[]) => !mayBeLast(f.state(), 'web', ON, chosen);

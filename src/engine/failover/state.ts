@@ -142,6 +142,7 @@ export const FAILOVER_REASONS = {
   FailoverStarted: 'a copy moves away from a cluster',
   FailoverCompleted: 'the old copy may go: a new one is healthy',
   FailoverGraceEnded: 'the old copy may go: the time for a new one to become healthy is over',
+  FailoverCancelled: 'the copy stays: there was nowhere to go, and what it was to leave for is over',
   FailoverWaitsForSomeone: 'the old copy stays until someone gives it up',
   StateNotPreserved: 'a value of the old copy could not be carried to the new one',
   FailBackStarted: 'the cluster has been well for long enough; the copy goes back',

@@ -243,7 +243,18 @@ function createWork(state: FailoverState & { intents: Record<string, IntentSight
     effects.push({ type: 'remove', intent: name, cluster: move.from });
     put(name, move.from, { ...move, phase: 'Left' });
   };
+  /** Whether what a copy leaves for is over before it had anywhere to go. */
+  const isOver = (sight: IntentSight, { from, to = [], reason }: Move): boolean => {
+    if (to.some((cluster) => cluster !== from)) return false;
+    return reason === 'Taint' ? state.clusters[from]?.wellSince !== undefined : isHealthy(sight, from);
+  };
   const finishLeaving = (name: string, sight: IntentSight, move: Move): void => {
+    if (isOver(sight, move)) {
+      const well = move.reason === 'Taint' ? move.from : 'the copy';
+      record(name, move.from, 'FailoverCancelled', `${well} is well again, and there was nowhere else to go`);
+      put(name, move.from, undefined);
+      return;
+    }
     if (move.purge !== 'Gracefully') return;
     const arrived = (move.to ?? []).filter((cluster) => cluster !== move.from);
     // What was elsewhere before does not replace it, unless it is all there is to be.

@@ -194,6 +194,7 @@ export function createFailover(runtime: Runtime, options: FailoverOptions): Fail
       } else if (effect.type === 'record') {
         const { reason, cluster, message } = effect;
         last.set(effect.intent, { reason, cluster, message, at: clock.now() });
+        if (reason === 'FailoverCancelled') carried.delete(effect.intent);
         runtime.log.info('failover', { intent: effect.intent, cluster, reason, why: message });
       }
     }
