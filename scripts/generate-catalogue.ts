@@ -168,6 +168,7 @@ const SCHEMA_KEYS = [
   'x-kubernetes-map-type',
   'x-kubernetes-patch-strategy',
   'x-kubernetes-patch-merge-key',
+  'x-kubernetes-unions',
 ] as const;
 
 function refName(ref: string): string {
@@ -218,7 +219,7 @@ function withMarks(name: string, schema: OpenApiSchema, encoding: Encoding | und
   // A declared default of zero says nothing where unset is zero and is not written.
   const silent = (zero === '' || zero === 0 || zero === false) && !keeps && !encoding.emitted.has(name);
   return {
-    ...(silent ? bare : schema),
+    ...(silent ? { ...bare, zeroDefault: true } : schema),
     ...(encoding?.nulls.has(name) ? { emitsNull: true } : {}),
     ...(keeps && SCALARS.has(schema.type) && schema.default === undefined ? { keepsZero: true } : {}),
   };
@@ -275,7 +276,6 @@ function servedResources(source: readonly SourceResource[]): SourceResource[] {
 
 export function deriveDefinitions(source: SourceDocuments): Record<string, OpenApiSchema> {
   const resources = servedResources(source.resources);
-  const groupVersions = new Set(resources.map((row) => `${row.group}/${row.version}`));
   const kinds = new Set<string>();
   for (const row of resources) {
     kinds.add(`${row.group}/${row.version}/${row.kind}`).add(`${row.group}/${row.version}/${row.kind}List`);
@@ -292,10 +292,9 @@ export function deriveDefinitions(source: SourceDocuments): Record<string, OpenA
     if (schema === undefined) throw new Error(`swagger.json has no definition ${name}`);
     const reduced =
       OWN_FORM[name] ?? reduceSchema(schema, source.schemasV3[name], encodingOf(name, source.messages));
-    const gvks = (schema['x-kubernetes-group-version-kind'] ?? []).filter((gvk) =>
-      groupVersions.has(`${gvk.group}/${gvk.version}`),
-    );
-    definitions[name] = gvks.length === 0 ? reduced : { ...reduced, 'x-kubernetes-group-version-kind': gvks };
+    const gvks = schema['x-kubernetes-group-version-kind'];
+    definitions[name] =
+      gvks === undefined ? reduced : { ...reduced, 'x-kubernetes-group-version-kind': gvks };
     // Deleting from and adding to a Set while iterating over it is well defined: additions are visited.
     references(reduced, pending);
   }

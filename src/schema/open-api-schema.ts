@@ -18,6 +18,8 @@ export interface OpenApiSchema {
   emitsNull?: boolean;
   /** Of a scalar field of a built-in kind: its zero is not the same as being unset. Never published. */
   keepsZero?: boolean;
+  /** Of a scalar field of a built-in kind: its zero is told as its default, though it is the same as being unset. */
+  zeroDefault?: boolean;
   properties?: Record<string, OpenApiSchema>;
   additionalProperties?: OpenApiSchema | boolean;
   required?: string[];
@@ -48,6 +50,7 @@ export interface OpenApiSchema {
   'x-kubernetes-int-or-string'?: boolean;
   'x-kubernetes-embedded-resource'?: boolean;
   'x-kubernetes-validations'?: JsonValue[];
+  'x-kubernetes-unions'?: JsonValue[];
   'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[];
 }
 

@@ -1,23 +1,25 @@
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
-import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import type { Catalogue, DescriptionReader } from '../catalogue/index.ts';
+import { CUSTOM_REFERENCES, customDefinitions } from './custom-definitions.ts';
 import { dividedQuery, type Operation, type PathOperations, type QueryParameter } from './operations.ts';
-import { collectReferences, definitionV3, described } from './schema-form.ts';
+import type { PublishedResource } from './published-resource.ts';
+import { collectReferences, type DocumentForm, definitionV3, described } from './schema-form.ts';
 
 export interface DocumentParts {
   readonly title: string;
   readonly version: string;
   readonly paths: readonly PathOperations[];
-  /** Definitions of custom kinds by name. */
-  readonly custom: Readonly<Record<string, OpenApiSchema>>;
+  /** Custom resources, whose definitions come from themselves. */
+  readonly custom: readonly PublishedResource[];
   readonly catalogue: Catalogue;
+  readonly form: DocumentForm;
   /** The texts of built-in definitions; custom ones come with theirs. */
   readonly describe: DescriptionReader;
 }
 
 /** One document of `/openapi/v3`: paths, and every schema that they lead to. */
 export function documentV3(parts: DocumentParts): JsonObject {
-  const references = new Set<string>(Object.keys(parts.custom));
+  const references = new Set<string>(parts.custom.length > 0 ? CUSTOM_REFERENCES : []);
   const paths: JsonObject = {};
   for (const item of parts.paths) {
     const operations: JsonObject = {};
@@ -36,17 +38,13 @@ export function documentV3(parts: DocumentParts): JsonObject {
       ...(parameters.length > 0 ? { parameters: parameters.map(({ parameter }) => parameter) } : {}),
     };
   }
-  const schemas: [string, JsonObject][] = [];
+  const schemas = parts.custom.flatMap((resource) => Object.entries(customDefinitions(resource, 'v3')));
   // Additions to the set are visited too.
   for (const name of references) {
-    const custom = parts.custom[name];
-    const schema = custom ?? parts.catalogue.definition(name);
+    const schema = parts.catalogue.definition(name);
     if (!schema) continue;
     collectReferences(schema, references);
-    schemas.push([
-      name,
-      custom ? definitionV3(custom, true) : definitionV3(described(schema, parts.describe(name)), false),
-    ]);
+    schemas.push([name, definitionV3(described(schema, parts.describe(name)), parts.form)]);
   }
   schemas.sort(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -91,7 +89,9 @@ function operationV3(operation: Operation, query: readonly QueryParameter[]): Js
     ...(body
       ? {
           requestBody: {
-            content: Object.fromEntries(body.mediaTypes.map((type) => [type, reference(body.definition)])),
+            content: Object.fromEntries(
+              [...body.mediaTypes].sort().map((type) => [type, reference(body.definition)]),
+            ),
             ...(body.required ? { required: true } : {}),
           },
         }

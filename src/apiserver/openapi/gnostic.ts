@@ -11,6 +11,7 @@ export function encodeDocument(document: JsonObject): Buffer {
     ...field(2, document.info, (info) => [string(1, info.title), string(2, info.version)]),
     ...field(8, document.paths, (paths) => named(2, paths, encodePathItem)),
     ...field(9, document.definitions, (definitions) => named(1, definitions, encodeSchema)),
+    ...field(10, document.parameters, (parameters) => named(1, parameters, encodeParameterBody)),
     ...list(document.security).map((requirement) =>
       message(
         12,
@@ -91,8 +92,15 @@ function encodeOperation(operation: JsonObject): Buffer[] {
   ];
 }
 
-/** `ParametersItem` → `Parameter` → body or non-body, whose variants differ in their numbers. */
+/** `ParametersItem`: a parameter, or where it is. */
 function encodeParameter(parameter: JsonObject): Buffer[] {
+  return parameter.$ref === undefined
+    ? [message(1, encodeParameterBody(parameter))]
+    : [message(2, [string(1, parameter.$ref)])];
+}
+
+/** `Parameter`: body or non-body, whose variants differ in their numbers. */
+function encodeParameterBody(parameter: JsonObject): Buffer[] {
   if (parameter.in === 'body') {
     const body = [
       string(2, parameter.name),
@@ -100,14 +108,14 @@ function encodeParameter(parameter: JsonObject): Buffer[] {
       bool(4, parameter.required),
       ...field(5, parameter.schema, encodeSchema),
     ];
-    return [message(1, [message(1, body)])];
+    return [message(1, body)];
   }
   const head = [bool(1, parameter.required), string(2, parameter.in), string(4, parameter.name)];
   const variant =
     parameter.in === 'query'
       ? message(3, [...head, string(6, parameter.type), bool(20, parameter.uniqueItems)])
       : message(4, [...head, string(5, parameter.type), bool(19, parameter.uniqueItems)]);
-  return [message(1, [message(2, [variant])])];
+  return [message(2, [variant])];
 }
 
 function encodeSchema(schema: JsonObject): Buffer[] {
@@ -131,6 +139,7 @@ function encodeSchema(schema: JsonObject): Buffer[] {
     int64(18, schema.minProperties),
     strings(19, schema.required),
     ...field(21, schema.additionalProperties, (child) => [message(1, encodeSchema(child))]),
+    ...(schema.additionalProperties === true ? [message(21, [bool(2, true)])] : []),
     ...field(23, schema.items, (child) => [message(1, encodeSchema(child))]),
     ...field(25, schema.properties, (properties) => named(1, properties, encodeSchema)),
     ...extensions(31, schema),

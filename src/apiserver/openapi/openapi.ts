@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Response } from '../../kube/exchange.ts';
+import { formatApiVersion } from '../../kube/object.ts';
 import { canonicalJson, type JsonObject } from '../../schema/json.ts';
 import type { OpenApiSchema } from '../../schema/open-api-schema.ts';
 import {
   builtDescriptions,
   type Catalogue,
   type Descriptions,
+  minorOf,
   NEWEST_RELEASE,
   type Release,
 } from '../catalogue/index.ts';
@@ -23,7 +25,8 @@ import {
   pathsOf,
   textPath,
 } from './operations.ts';
-import { customDefinitions, META, type PublishedResource } from './published-resource.ts';
+import { type GroupVersionKind, META, type PublishedResource } from './published-resource.ts';
+import type { DocumentForm } from './schema-form.ts';
 
 export type { PublishedResource } from './published-resource.ts';
 
@@ -40,7 +43,7 @@ export interface OpenApi {
 }
 
 /** Raised whenever the documents change for the same resources, so that hashes that clients have seen do not match. */
-const FORM = 3;
+const FORM = 4;
 
 const V3_TYPES = ['application/json'];
 /** Clients ask with an `@` in it, but Go cannot parse that in an answer. */
@@ -67,7 +70,7 @@ export function createOpenApi(
   descriptions: Descriptions = builtDescriptions,
   release: Release = NEWEST_RELEASE,
 ): OpenApi {
-  const sources = sourcesOf(resources, catalogue);
+  const sources = sourcesOf(resources, catalogue, release);
   const hashes = new Map<string, string>();
   const hashOf = (source: Source): string => {
     const known = hashes.get(source.key);
@@ -76,6 +79,7 @@ export function createOpenApi(
     hashes.set(source.key, hash);
     return hash;
   };
+  // Packed: it is the longest of all, and of interest to few.
   const v2 = new Map<'json' | 'protobuf', Buffer>();
 
   return {
@@ -108,19 +112,24 @@ export function createOpenApi(
       vary: 'Accept',
     };
     if (matchesETag(ifNoneMatch, etag)) return { status: 304, headers, body: new Uint8Array() };
-    const kept = v2.get(form);
-    if (kept) return { status: 200, headers, body: gunzipSync(kept) };
+    let packed = v2.get(form);
+    if (packed) return { status: 200, headers, body: gunzipSync(packed) };
+    packed = recentOr(etag, () => gzipSync(builtV2(form), { level: 1 }));
+    v2.set(form, packed);
+    return { status: 200, headers, body: gunzipSync(packed) };
+  }
+
+  function builtV2(form: 'json' | 'protobuf'): Buffer {
     const document = documentV2({
       title: 'Kubernetes',
       version: release,
       paths: [...sources.values()].flatMap((source) => source.paths()),
-      custom: customOf(resources),
+      custom: resources.filter((resource) => resource.custom),
       catalogue,
+      form: { release, kindsOf: (kinds) => kinds },
       describe: descriptions.open(),
     });
-    const body = form === 'json' ? Buffer.from(JSON.stringify(document)) : encodeDocument(document);
-    v2.set(form, gzipSync(body, { level: 1 }));
-    return { status: 200, headers, body };
+    return form === 'json' ? Buffer.from(JSON.stringify(document)) : encodeDocument(document);
   }
 
   /** Whatever form is asked for: there is one. */
@@ -167,8 +176,9 @@ export function createOpenApi(
       title: custom ? 'Kubernetes CRD Swagger' : 'Kubernetes',
       version: custom ? 'v0.1.0' : release,
       paths: source.paths(),
-      custom: customOf(source.resources),
+      custom: source.resources.filter((resource) => resource.custom),
       catalogue,
+      form: formOf(source, custom, release),
       describe: descriptions.open(),
     });
     return Buffer.from(JSON.stringify(document));
@@ -195,7 +205,32 @@ function recentOr(hash: string, build: () => Buffer): Buffer {
   return body;
 }
 
-function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue): Map<string, Source> {
+/** Until then every document told of all kinds that a definition is of. */
+const OWN_KINDS_SINCE = 36;
+
+/** Groups that clients of the API have no types of; documents of custom resources tell of the others'. */
+const NOT_IN_CLIENTS: ReadonlySet<string> = new Set([
+  'admission.k8s.io',
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+  'imagepolicy.k8s.io',
+]);
+
+function formOf(source: Source, custom: boolean, release: Release): DocumentForm {
+  const told = (kind: GroupVersionKind): boolean => {
+    if (custom) return !NOT_IN_CLIENTS.has(kind.group);
+    if (minorOf(release) < OWN_KINDS_SINCE) return true;
+    const groupVersion = formatApiVersion(kind.group, kind.version);
+    return groupVersion === 'v1' || source.key === `apis/${groupVersion}`;
+  };
+  return { release, kindsOf: (kinds) => (kinds.length > 1 ? kinds.filter(told) : kinds) };
+}
+
+function sourcesOf(
+  resources: readonly PublishedResource[],
+  catalogue: Catalogue,
+  release: Release,
+): Map<string, Source> {
   const groups = groupResources(resources);
   const sources: Source[] = [
     {
@@ -254,17 +289,13 @@ function sourcesOf(resources: readonly PublishedResource[], catalogue: Catalogue
         paths: () => [
           // Who serves custom resources publishes nothing of itself.
           ...(custom ? [] : [groupVersionPath(group.name, version)]),
-          ...list.flatMap((resource) => pathsOf(resource, catalogue)),
+          ...list.flatMap((resource) => pathsOf(resource, catalogue, release)),
         ],
       });
     }
   }
   sources.sort((a, b) => (a.key < b.key ? -1 : 1));
   return new Map(sources.map((source) => [source.key, source]));
-}
-
-function customOf(resources: readonly PublishedResource[]): Record<string, OpenApiSchema> {
-  return Object.assign({}, ...resources.filter((resource) => resource.custom).map(customDefinitions));
 }
 
 /** Digests of CRD schemas, which outlive the list of resources that they are in. */
@@ -281,9 +312,10 @@ function schemaDigest(schema: OpenApiSchema): string {
 /** Over what the document is made from rather than its text: the index needs every hash, but hardly any document. */
 function hashSource(source: Source, builtIn: string): string {
   const hash = createHash('sha512').update(`${FORM}\n${builtIn}\n${source.key}\n`);
-  for (const { type, ...facts } of source.resources) {
+  for (const { type, strategy, ...facts } of source.resources) {
     const { resource, kind, listKind, namespaced, verbs, subresources } = facts;
-    hash.update(canonicalJson({ resource, kind, listKind, namespaced, verbs, subresources }));
+    const fields = facts.custom ? [...(strategy?.fieldLabelNames ?? [])] : [];
+    hash.update(canonicalJson({ resource, kind, listKind, namespaced, verbs, subresources, fields }));
     hash.update(facts.custom ? schemaDigest(type.schema) : '\n');
   }
   return hash.digest('hex').toUpperCase();

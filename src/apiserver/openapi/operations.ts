@@ -1,5 +1,5 @@
 import { formatApiVersion } from '../../kube/object.ts';
-import type { Catalogue } from '../catalogue/index.ts';
+import { type Catalogue, minorOf, type Release } from '../catalogue/index.ts';
 import type { Subresource, Verb } from '../resource.ts';
 import {
   definitionNameOf,
@@ -13,6 +13,8 @@ export type Method = 'get' | 'put' | 'post' | 'delete' | 'patch' | 'options' | '
 export interface QueryParameter {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'boolean';
+  /** The minor release that first had it, where one that is emulated had it not. */
+  readonly since?: number;
 }
 
 /** One operation, free of document form. References are names of definitions. */
@@ -48,6 +50,7 @@ export interface PathOperations {
 const text = (name: string): QueryParameter => ({ name, type: 'string' });
 const integer = (name: string): QueryParameter => ({ name, type: 'integer' });
 const flag = (name: string): QueryParameter => ({ name, type: 'boolean' });
+const later = (since: number, parameter: QueryParameter): QueryParameter => ({ ...parameter, since });
 
 /** Every request to a resource may ask for an answer that is laid out for people. */
 const PRETTY = text('pretty');
@@ -60,6 +63,7 @@ const LIST_QUERY = [
   text('resourceVersion'),
   text('resourceVersionMatch'),
   flag('sendInitialEvents'),
+  later(36, text('shardSelector')),
   integer('timeoutSeconds'),
   flag('watch'),
 ];
@@ -69,7 +73,7 @@ const PATCH_QUERY = [...WRITE_QUERY, flag('force')];
 const DELETE_QUERY = [
   text('dryRun'),
   integer('gracePeriodSeconds'),
-  flag('ignoreStoreReadErrorWithClusterBreakingPotential'),
+  later(32, flag('ignoreStoreReadErrorWithClusterBreakingPotential')),
   flag('orphanDependents'),
   text('propagationPolicy'),
 ];
@@ -84,7 +88,7 @@ const LOG_QUERY = [
   integer('limitBytes'),
   flag('previous'),
   integer('sinceSeconds'),
-  text('stream'),
+  later(32, text('stream')),
   integer('tailLines'),
   flag('timestamps'),
 ];
@@ -108,7 +112,7 @@ const CUSTOM_PATCH_TYPES = [
   'application/merge-patch+json',
   'application/apply-patch+yaml',
 ];
-const PATCH_TYPES = [...CUSTOM_PATCH_TYPES, 'application/strategic-merge-patch+json'].sort();
+const PATCH_TYPES = CUSTOM_PATCH_TYPES.toSpliced(2, 0, 'application/strategic-merge-patch+json');
 const ANY_TYPE = ['*/*'];
 const CUSTOM_TYPES = ['application/json', 'application/yaml'];
 const OBJECT_TYPES = [...CUSTOM_TYPES, 'application/vnd.kubernetes.protobuf'];
@@ -156,22 +160,28 @@ const CREATE: Shape = {
   codes: [200, 201, 202],
 };
 
+const DELETE_COLLECTION: Shape = {
+  verb: 'deletecollection',
+  method: 'delete',
+  word: 'delete',
+  infix: 'Collection',
+  action: 'deletecollection',
+  query: LIST_QUERY,
+  answer: 'collected',
+  codes: [200],
+};
+
 const ON_COLLECTION: readonly Shape[] = [
   LIST,
   CREATE,
-  {
-    verb: 'deletecollection',
-    method: 'delete',
-    word: 'delete',
-    infix: 'Collection',
-    action: 'deletecollection',
-    query: COLLECTION_QUERY,
-    body: 'options',
-    optionalBody: true,
-    answer: 'collected',
-    codes: [200],
-  },
+  { ...DELETE_COLLECTION, query: COLLECTION_QUERY, body: 'options', optionalBody: true },
 ];
+
+/** Of a collection of custom resources it is told what selects them, and not how they may be deleted. */
+const ON_CUSTOM_COLLECTION: readonly Shape[] = [LIST, CREATE, DELETE_COLLECTION];
+
+/** Resources whose deletion is answered with the object, and documented as answered with a Status. */
+const DELETED_UNSAID: ReadonlySet<string> = new Set(['namespaces']);
 
 const ON_OBJECT: readonly Shape[] = [
   { verb: 'get', method: 'get', word: 'read', action: 'get', query: [], answer: 'object', codes: [200] },
@@ -291,7 +301,11 @@ export function rootPath(group: string, version: string): string {
 }
 
 /** Every path of a resource with the operations that its verbs allow. */
-export function pathsOf(resource: PublishedResource, catalogue: Catalogue): PathOperations[] {
+export function pathsOf(
+  resource: PublishedResource,
+  catalogue: Catalogue,
+  release: Release,
+): PathOperations[] {
   const { group, version, kind, namespaced, custom } = resource;
   const name = groupWord(group, custom);
   const gvk = { group, version, kind };
@@ -307,7 +321,8 @@ export function pathsOf(resource: PublishedResource, catalogue: Catalogue): Path
       list: definitionNameOf(resource, { group, version, kind: resource.listKind }, catalogue),
       options: META.deleteOptions,
       patch: META.patch,
-      deleted: resource.strategy?.returnsDeleted && !custom ? object : META.status,
+      deleted:
+        resource.strategy?.returnsDeleted && !DELETED_UNSAID.has(resource.resource) ? object : META.status,
       collected: META.status,
       event: META.watchEvent,
     },
@@ -319,7 +334,7 @@ export function pathsOf(resource: PublishedResource, catalogue: Catalogue): Path
   const variables = namespaced ? ['namespace'] : [];
   const named = ['name', ...variables];
   const paths = [
-    pathOf(collection, variables, ON_COLLECTION, target),
+    pathOf(collection, variables, custom ? ON_CUSTOM_COLLECTION : ON_COLLECTION, target),
     pathOf(`${collection}/{name}`, named, ON_OBJECT, target),
     ...resource.subresources.flatMap((sub) => subresourcePaths(`${collection}/{name}`, named, sub)),
   ];
@@ -337,7 +352,7 @@ export function pathsOf(resource: PublishedResource, catalogue: Catalogue): Path
       paths.push(pathOf(`${base}/watch/${resource.resource}`, [], [watchShape('watchlist')], all));
     }
   }
-  return paths.filter(({ operations }) => operations.length > 0);
+  return paths.filter(({ operations }) => operations.length > 0).map(asOf(release));
 
   function subresourcePaths(path: string, within: readonly string[], sub: Subresource): PathOperations[] {
     const body = { group: sub.group ?? group, version: sub.version ?? version, kind: sub.kind ?? kind };
@@ -345,7 +360,8 @@ export function pathsOf(resource: PublishedResource, catalogue: Catalogue): Path
       ...target,
       verbs: sub.verbs,
       noun: `${target.noun}${capital(sub.name)}`,
-      gvk: body,
+      // A custom resource's operations are all about its own kind.
+      gvk: custom ? gvk : body,
       definitions: {
         ...target.definitions,
         // The log is text, not a Pod.
@@ -412,6 +428,18 @@ function pathOf(
 ): PathOperations {
   const allowed = shapes.filter(({ verb }) => target.verbs.includes(verb));
   return { path, variables, operations: allowed.map((shape) => operation(shape, target)) };
+}
+
+/** Leaves out the parameters that came later. */
+function asOf(release: Release): (path: PathOperations) => PathOperations {
+  const minor = minorOf(release);
+  return (path) => ({
+    ...path,
+    operations: path.operations.map((one) => ({
+      ...one,
+      query: one.query.filter(({ since = 0 }) => since <= minor),
+    })),
+  });
 }
 
 /** The path of a discovery document: `/apis/apps/v1/`, `/apis/apps/`, `/apis/`, `/api/`. */

@@ -1,68 +1,53 @@
 import type { JsonObject, JsonValue } from '../../schema/json.ts';
 import { type OpenApiSchema, refName } from '../../schema/open-api-schema.ts';
-import type { DefinitionTexts } from '../catalogue/index.ts';
+import { type DefinitionTexts, minorOf, type Release } from '../catalogue/index.ts';
+import type { GroupVersionKind } from './published-resource.ts';
 
 /** How deep a schema may be nested: deeper ones are published as anything. */
-const MAX_DEPTH = 64;
+export const MAX_DEPTH = 64;
 
 const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 
-/** Keywords whose value is published as it is in both versions. */
+/** Keywords of built-in kinds whose value is published as it is in both versions. */
 const SHARED_KEYS = [
   'type',
   'format',
-  'title',
   'description',
-  'default',
   'enum',
   'required',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'multipleOf',
-  'minLength',
-  'maxLength',
-  'pattern',
-  'minItems',
-  'maxItems',
-  'uniqueItems',
-  'minProperties',
-  'maxProperties',
   'x-kubernetes-list-type',
   'x-kubernetes-list-map-keys',
   'x-kubernetes-map-type',
   'x-kubernetes-patch-strategy',
   'x-kubernetes-patch-merge-key',
-  'x-kubernetes-preserve-unknown-fields',
-  'x-kubernetes-int-or-string',
-  'x-kubernetes-embedded-resource',
-  'x-kubernetes-group-version-kind',
+  'x-kubernetes-unions',
 ] as const;
 
-function shared(schema: OpenApiSchema): JsonObject {
+/** What differs between the documents that a built-in definition is in. */
+export interface DocumentForm {
+  readonly release: Release;
+  /** Those kinds of a definition that has several (`DeleteOptions` is one of every group) that a document tells of. */
+  kindsOf(kinds: readonly GroupVersionKind[]): readonly GroupVersionKind[];
+}
+
+/** Until then the elements of lists and maps were told with a default. */
+const PLAIN_ELEMENTS_SINCE = 36;
+
+export function picked(schema: OpenApiSchema, keys: readonly (keyof OpenApiSchema)[]): JsonObject {
   const out: JsonObject = {};
-  for (const key of SHARED_KEYS) {
-    if (schema[key] !== undefined) out[key] = schema[key] as JsonValue;
-  }
+  for (const key of keys) if (schema[key] !== undefined) out[key] = schema[key] as JsonValue;
   return out;
 }
 
-/** A built-in definition without the marks that only this server reads. */
-function withoutMarks(schema: OpenApiSchema): OpenApiSchema {
-  const { 'x-kubernetes-preserve-unknown-fields': _preserve, properties, ...rest } = schema;
-  return properties && Object.keys(properties).length > 0 ? { ...rest, properties } : rest;
-}
-
-function describing({ description }: OpenApiSchema): JsonObject {
-  return description === undefined ? {} : { description };
-}
-
-function mapValues(
+export function mapValues(
   record: Record<string, OpenApiSchema>,
   form: (schema: OpenApiSchema) => JsonObject,
 ): JsonObject {
   return Object.fromEntries(Object.entries(record).map(([key, schema]) => [key, form(schema)]));
+}
+
+function describing({ description }: OpenApiSchema): JsonObject {
+  return description === undefined ? {} : { description };
 }
 
 /** A built-in definition with what is known of it and its fields in words. */
@@ -80,9 +65,14 @@ export function described(schema: OpenApiSchema, texts: DefinitionTexts | undefi
   return out;
 }
 
-/** A definition as OpenAPI v3 publishes it. */
-export function definitionV3(schema: OpenApiSchema, custom: boolean): JsonObject {
-  if (custom) return schemaV3(schema);
+function withKinds(out: JsonObject, schema: OpenApiSchema, form: DocumentForm): JsonObject {
+  const kinds = schema['x-kubernetes-group-version-kind'];
+  if (kinds) out['x-kubernetes-group-version-kind'] = form.kindsOf(kinds).map((kind) => ({ ...kind }));
+  return out;
+}
+
+/** A built-in definition as OpenAPI v3 publishes it. */
+export function definitionV3(schema: OpenApiSchema, form: DocumentForm): JsonObject {
   if (schema.format === 'int-or-string') {
     return {
       ...describing(schema),
@@ -90,7 +80,7 @@ export function definitionV3(schema: OpenApiSchema, custom: boolean): JsonObject
       oneOf: [{ type: 'integer' }, { type: 'string' }],
     };
   }
-  return schemaV3(withoutMarks(schema), 0, false);
+  return withKinds(schemaV3(schema, minorOf(form.release) < PLAIN_ELEMENTS_SINCE), schema, form);
 }
 
 /** Definitions that are values of several types: there is no empty one. */
@@ -99,9 +89,9 @@ const ANY_VALUE: ReadonlySet<string> = new Set([
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON',
 ]);
 
-/** What lists and maps of built-in kinds hold: Go has a value where there is none, which is told as its default. */
-function elementV3(schema: OpenApiSchema, depth: number): JsonObject {
-  const out = schemaV3(schema, depth, false);
+/** What lists and maps hold: Go has a value where there is none, which was told as its default. */
+function elementWithDefault(schema: OpenApiSchema): JsonObject {
+  const out = schemaV3(schema, true);
   if (out.default !== undefined) return out;
   if (schema.$ref !== undefined)
     return ANY_VALUE.has(refName(schema.$ref)) ? out : { default: {}, allOf: [{ ...out }] };
@@ -109,76 +99,55 @@ function elementV3(schema: OpenApiSchema, depth: number): JsonObject {
   return out.type === 'integer' ? { ...out, default: 0 } : out;
 }
 
-function schemaV3(schema: OpenApiSchema, depth: number = 0, custom: boolean = true): JsonObject {
-  if (depth > MAX_DEPTH) return {};
-  const form = (child: OpenApiSchema): JsonObject => schemaV3(child, depth + 1, custom);
-  const element = (child: OpenApiSchema): JsonObject => (custom ? form(child) : elementV3(child, depth + 1));
-  const out = shared(schema);
-  if (schema.nullable) out.nullable = true;
-  if (schema['x-kubernetes-validations']) {
-    out['x-kubernetes-validations'] = schema['x-kubernetes-validations'];
-  }
-  if (schema.properties) out.properties = mapValues(schema.properties, form);
+/** A reference as beside a description, which upstream has of nearly every field, whether it is known here or not. */
+function besides(out: JsonObject): JsonObject {
+  return out.$ref === undefined ? out : { allOf: [out] };
+}
+
+const ZEROS: Readonly<Record<string, JsonValue>> = { string: '', integer: 0, number: 0, boolean: false };
+
+function schemaV3(schema: OpenApiSchema, defaultElements: boolean): JsonObject {
+  const form = (child: OpenApiSchema): JsonObject => schemaV3(child, defaultElements);
+  const element = defaultElements ? elementWithDefault : form;
+  const out = picked(schema, SHARED_KEYS);
+  const zero = schema.zeroDefault === true ? ZEROS[schema.type ?? ''] : undefined;
+  if (schema.default !== undefined || zero !== undefined) out.default = schema.default ?? zero ?? null;
+  if (hasProperties(schema))
+    out.properties = mapValues(schema.properties, (property) => besides(form(property)));
   if (schema.items) out.items = element(schema.items);
-  if (schema.additionalProperties !== undefined) {
-    out.additionalProperties =
-      typeof schema.additionalProperties === 'boolean'
-        ? schema.additionalProperties
-        : element(schema.additionalProperties);
-  }
-  if (schema.allOf) out.allOf = schema.allOf.map(form);
-  if (schema.anyOf) out.anyOf = schema.anyOf.map(form);
+  if (typeof schema.additionalProperties === 'object')
+    out.additionalProperties = element(schema.additionalProperties);
   if (schema.oneOf) out.oneOf = schema.oneOf.map(form);
-  if (schema.not) out.not = form(schema.not);
-  if (schema.$ref !== undefined) {
-    const ref = { $ref: `#/components/schemas/${refName(schema.$ref)}` };
-    // In v3 nothing may stand beside a reference.
-    return Object.keys(out).length === 0 ? ref : { ...out, allOf: [ref] };
-  }
-  return out;
+  if (schema.$ref === undefined) return out;
+  const reference = { $ref: `#/components/schemas/${refName(schema.$ref)}` };
+  // In v3 nothing may stand beside a reference.
+  return Object.keys(out).length === 0 ? reference : { ...out, allOf: [reference] };
 }
 
-/** A definition as OpenAPI v2 publishes it: what v2 cannot say is left out, so that clients accept rather than refuse. */
-export function definitionV2(name: string, schema: OpenApiSchema, custom: boolean): JsonObject {
-  if (!custom) {
-    if (name === QUANTITY) return { ...describing(schema), type: 'string' };
-    if (schema.format === 'int-or-string')
-      return { ...describing(schema), type: 'string', format: 'int-or-string' };
-    return schemaV2(withoutMarks(schema), 0, false);
-  }
-  if (schema['x-kubernetes-preserve-unknown-fields']) {
-    // With any property named, clients would refuse the others.
-    const { properties: _properties, ...rest } = schema;
-    return { ...schemaV2(rest), type: 'object' };
-  }
-  return schemaV2(schema);
+function hasProperties(
+  schema: OpenApiSchema,
+): schema is OpenApiSchema & { properties: Record<string, OpenApiSchema> } {
+  return schema.properties !== undefined && Object.keys(schema.properties).length > 0;
 }
 
-function schemaV2(schema: OpenApiSchema, depth: number = 0, custom: boolean = true): JsonObject {
-  if (depth > MAX_DEPTH) return {};
-  const form = (child: OpenApiSchema): JsonObject => schemaV2(child, depth + 1, custom);
-  const out = shared(schema);
-  // Version 2 tells no defaults of built-in kinds.
-  if (!custom) delete out.default;
-  if (schema.nullable || schema['x-kubernetes-preserve-unknown-fields']) {
-    delete out.type;
-    delete out.required;
-    return out;
-  }
-  if (schema['x-kubernetes-int-or-string']) {
-    delete out.type;
-    return out;
-  }
+/** A built-in definition as OpenAPI v2 publishes it, which tells no defaults and knows no alternatives. */
+export function definitionV2(name: string, schema: OpenApiSchema, form: DocumentForm): JsonObject {
+  if (name === QUANTITY) return { ...describing(schema), type: 'string' };
+  if (schema.format === 'int-or-string')
+    return { ...describing(schema), type: 'string', format: 'int-or-string' };
+  return withKinds(schemaV2(schema), schema, form);
+}
+
+function schemaV2(schema: OpenApiSchema): JsonObject {
+  const out = picked(schema, SHARED_KEYS);
   if (schema.$ref !== undefined) out.$ref = `#/definitions/${refName(schema.$ref)}`;
-  if (schema.properties) {
+  if (hasProperties(schema)) {
     const sorted = Object.entries(schema.properties).sort(([a], [b]) => (a < b ? -1 : 1));
-    out.properties = mapValues(Object.fromEntries(custom ? Object.entries(schema.properties) : sorted), form);
+    out.properties = mapValues(Object.fromEntries(sorted), schemaV2);
   }
-  if (schema.items) out.items = form(schema.items);
-  else if (out.type === 'array') out.items = {};
-  if (typeof schema.additionalProperties === 'object') {
-    out.additionalProperties = form(schema.additionalProperties);
-  }
+  if (schema.items) out.items = schemaV2(schema.items);
+  if (typeof schema.additionalProperties === 'object')
+    out.additionalProperties = schemaV2(schema.additionalProperties);
   return out;
 }
 
