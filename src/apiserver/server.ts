@@ -156,7 +156,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     standing.stop,
     startEventExpiry(runtime, store).stop,
     // Definitions are the server's own business, whatever else runs beside it.
-    definitionCleanup(runtime, store, actions).stop,
+    definitionCleanup(runtime, { store, stored, isBuiltIn: registry.isBuiltIn }, actions).stop,
     followPriorityLevels(rest),
   ];
   if (options.controllers !== false) {

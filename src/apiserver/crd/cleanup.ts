@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { errorText, formatTime, type Runtime, type Timer } from '../../runtime/index.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
-import { clusterPrefix, parseKey, resourcePrefix } from '../store/key.ts';
+import { clusterPrefix, parseKey, resourcePrefix, SERVER_GROUP } from '../store/key.ts';
 import type { Store, StoreEvent, StoreRecord, Watch } from '../store/store.ts';
 import { definitionIn } from './bindings.ts';
 import {
@@ -18,20 +18,34 @@ import {
 /** What the clean-up does to the cluster, through the same pipeline as clients. */
 export interface CleanupActions {
   /** Deletes one instance, whatever version is served. Resolves also when it has gone already. */
-  deleteInstance(definition: Definition, record: StoreRecord): Promise<void>;
+  deleteInstance(record: StoreRecord): Promise<void>;
   /** Changes a definition in place of its controllers: status and finalizers. `undefined` leaves it. */
   changeDefinition(key: string, change: (object: KubeObject) => KubeObject | undefined): Promise<void>;
+}
+
+export interface CleanupSources {
+  readonly store: Store;
+  /** Below it, only what is stored. */
+  readonly stored: Store;
+  /** Whether the server has resources of a group by itself, whatever is defined. */
+  readonly isBuiltIn: (group: string) => boolean;
 }
 
 const RETRY_MS = 1000;
 /** How long a definition that went with force may take to come back, before what waits for finalizers without it is given up. */
 const COME_BACK_MS = 60_000;
+/** No key goes on with more than this. */
+const BEHIND_ALL = '\uffff';
 
 /**
  * Empties definitions that are being deleted: deletes all instances, and when the last has gone removes the finalizer.
  * When a definition goes, those that waited for its names are decided on again.
  */
-export function definitionCleanup(runtime: Runtime, store: Store, actions: CleanupActions): { stop(): void } {
+export function definitionCleanup(
+  runtime: Runtime,
+  { store, stored, isBuiltIn }: CleanupSources,
+  actions: CleanupActions,
+): { stop(): void } {
   const waiting = new Map<string, Watch>();
   const running = new Set<string>();
   const timers = new Set<Timer>();
@@ -60,8 +74,7 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
     if (store.count(prefix) > 0) {
       await mark(key, 'InstanceDeletionInProgress', 'CustomResource deletion is in progress', 'True');
       for (const instance of store.list(prefix).records)
-        if (instance.object.metadata.deletionTimestamp === undefined)
-          await actions.deleteInstance(definition, instance);
+        if (instance.object.metadata.deletionTimestamp === undefined) await actions.deleteInstance(instance);
       if (store.count(prefix) > 0) {
         waitForInstances(key, prefix);
         return;
@@ -103,30 +116,49 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
    * What is being deleted and was held by finalizers when its definition went (someone took the definition's own away) could never
    * go: nobody sees it any more. What is not being deleted stays, for a definition that is made anew.
    */
-  async function removeUnseen(definition: Definition): Promise<void> {
+  async function removeUnseen(group: string, plural: string): Promise<void> {
     if (stopped) return;
-    const { group, names } = definition.spec;
-    for (const record of store.list(resourcePrefix(group, names.plural)).records) {
+    for (const record of store.list(resourcePrefix(group, plural)).records) {
       const { cluster } = parseKey(record.key);
       if (record.object.metadata.deletionTimestamp === undefined) continue;
-      if (definitionIn(store, cluster, `${names.plural}.${group}`) === undefined)
-        await actions.deleteInstance(definition, record);
+      if (definitionIn(store, cluster, `${plural}.${group}`) === undefined)
+        await actions.deleteInstance(record);
     }
   }
 
-  function removeUnseenLater(definition: Definition): void {
+  function removeUnseenLater(group: string, plural: string): void {
     if (stopped) return;
     const timer = runtime.clock.after(COME_BACK_MS, () => {
       timers.delete(timer);
-      removeUnseen(definition).catch((error: unknown) => {
+      removeUnseen(group, plural).catch((error: unknown) => {
         runtime.log.warn('what a definition left behind could not be removed, trying again', {
-          definition: definition.metadata.name,
+          definition: `${plural}.${group}`,
           error: errorText(error),
         });
-        removeUnseenLater(definition);
+        removeUnseenLater(group, plural);
       });
     });
     timers.add(timer);
+  }
+
+  /**
+   * What waits for that is in the store and nowhere else, so that a server that starts finds it again: objects of a cluster that has no
+   * definition for them. Only the first key of each resource in each cluster is looked at.
+   */
+  function findUnseen(): void {
+    const unseen = new Map<string, readonly [group: string, plural: string]>();
+    let after = '';
+    for (;;) {
+      const [first] = stored.list('', { after, limit: 1 }).records;
+      if (first === undefined) break;
+      const { group, resource, cluster } = parseKey(first.key);
+      const prefix = resourcePrefix(group, resource);
+      const isSettled = unseen.has(prefix) || group === SERVER_GROUP || isBuiltIn(group);
+      if (!isSettled && definitionIn(store, cluster, `${resource}.${group}`) === undefined)
+        unseen.set(prefix, [group, resource]);
+      after = `${isSettled ? prefix : clusterPrefix(group, resource, cluster)}${BEHIND_ALL}`;
+    }
+    for (const [group, plural] of unseen.values()) removeUnseenLater(group, plural);
   }
 
   /** Definitions whose names were taken are written again unchanged: the write decides on names anew. */
@@ -156,7 +188,7 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
         runtime.clock.defer(() => retryNames(parseKey(key).cluster));
         const definition = asDefinition(event.record.object);
         const { group, names } = definition.spec;
-        if (store.count(resourcePrefix(group, names.plural)) > 0) removeUnseenLater(definition);
+        if (store.count(resourcePrefix(group, names.plural)) > 0) removeUnseenLater(group, names.plural);
       } else if (isTerminating(asDefinition(event.record.object))) runtime.clock.defer(() => start(key));
       else if (givesUpNames(event)) runtime.clock.defer(() => retryNames(parseKey(key).cluster));
     }
@@ -167,6 +199,7 @@ export function definitionCleanup(runtime: Runtime, store: Store, actions: Clean
     // The server ended between a creation and what follows it.
     else if (!conditionOf(definition, 'NamesAccepted')) decideAgain(record.key);
   }
+  findUnseen();
 
   return {
     stop(): void {

@@ -28,6 +28,8 @@ export interface ResourceRegistry {
   of(cluster: string): ClusterResources;
   /** Calls back after the definitions of a cluster have changed, with its name. */
   onChange(listener: (cluster: string) => void): () => void;
+  /** Whether the server has resources of a group by itself. */
+  isBuiltIn(group: string): boolean;
   /** What clusters have taken over from others. */
   readonly bindings: ApiBindings;
   close(): void;
@@ -50,6 +52,7 @@ export function resourceRegistry(
   /** By what is bound: one for all clusters that have bound the same and define nothing. */
   const shared = new Map<string, ClusterResources>();
   const listeners = new Set<(cluster: string) => void>();
+  const builtinGroups = new Set(builtins.map(({ group }) => group));
   const builtinNames = new Set(builtins.map((resource) => `${resource.group}/${resource.resource}`));
 
   /** What clusters without definitions serve: one for all of them. */
@@ -144,6 +147,7 @@ export function resourceRegistry(
   }
 
   return {
+    isBuiltIn: (group) => builtinGroups.has(group),
     of(cluster) {
       let resources = clusters.get(cluster);
       if (!resources && cluster === ALL_CLUSTERS) {

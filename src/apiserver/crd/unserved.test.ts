@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Fixture, startServer } from '../server.fixture.ts';
+import type { ApiServerOptions } from '../server-options.ts';
+import { memoryDriver } from '../storage/index.ts';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const NAME = 'things.example.com';
@@ -27,8 +29,8 @@ afterEach(async () => {
   for (const fixture of open.splice(0)) await fixture.server.close();
 });
 
-async function start(): Promise<Fixture> {
-  const fixture = await startServer();
+async function start(options: Partial<ApiServerOptions> = {}): Promise<Fixture> {
+  const fixture = await startServer(options);
   open.push(fixture);
   return fixture;
 }
@@ -64,6 +66,22 @@ describe('what is held by finalizers when its definition goes', () => {
     await force(fixture);
     await fixture.runtime.clock.advance(61_000);
     expect(await left(fixture)).not.toContain('held');
+  });
+
+  it('goes also where the server ends before that, and only with its definition', async () => {
+    const storage = memoryDriver();
+    const fixture = await start({ storage });
+    await settle(fixture, fixture.server.createCluster('other'));
+    await fixture.post(`/clusters/other${CRDS}`, definition);
+    await fixture.post(`/clusters/other${THINGS}`, thing('there', ['example.com/held']));
+    await fixture.delete(`/clusters/other${THINGS}/there`);
+    await force(fixture);
+    await fixture.runtime.clock.advance(30_000);
+    await settle(fixture, fixture.server.close());
+    const again = await start({ storage });
+    await again.runtime.clock.advance(61_000);
+    expect(await left(again)).toEqual([]);
+    expect((await again.get(`/clusters/other${THINGS}/there`)).status).toBe(200);
   });
 
   it('stays where the definition comes back', async () => {

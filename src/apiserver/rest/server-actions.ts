@@ -134,10 +134,9 @@ export function serverActions(server: RestServer): NamespaceActions & ObjectActi
         },
         'status',
       ),
-    async deleteInstance(definition, record) {
-      const { cluster, namespace, name } = parseKey(record.key);
-      const { group, names } = definition.spec;
-      const resource = server.resources(cluster).stored(group, names.plural);
+    async deleteInstance(record) {
+      const { cluster, namespace, name, group, resource: plural } = parseKey(record.key);
+      const resource = server.resources(cluster).stored(group, plural);
       if (!resource) return removeUnserved(server, record.key, record.object.metadata.uid ?? '');
       const scope: Scope = { server, cluster, resource, namespace, user: CONTROLLER_USER, warn: () => {} };
       await unlessGone(
