@@ -15,7 +15,7 @@ import { systemRuntime, virtualRuntime } from '../runtime/index.ts';
 import { hubDoor } from '../spoke/hub-door.ts';
 import { untilHolds, whileTimePasses } from '../testing/moving-time.ts';
 import { type Engine, startEngine } from './engine.ts';
-import { type HubReplica, keepOut, leadHub, peersAt } from './hub-replicas.ts';
+import { type HubReplica, leadHub, peersAt } from './hub-replicas.ts';
 import type { CredentialPlace, KeptCredentials } from './key-store.ts';
 import { dialHub, listenForSpokes } from './link-ends.ts';
 import { createLinks, type Links } from './links.ts';
@@ -35,18 +35,6 @@ async function serve(): Promise<{ server: ApiServer; client: Client }> {
   closing.push(() => server.close());
   return { server, client: createClient(server.as(ENGINE), { clock: runtime.clock }) };
 }
-
-it('a replica looks again at who has the name of a SpokeCluster that was made anew, and at nobody else', () => {
-  const cut: string[] = [];
-  const judge = keepOut({ links: new Map(), disconnect: (spoke, why) => void cut.push(`${spoke}: ${why}`) });
-  const made = (uid: string, name = 'edge'): SpokeCluster => {
-    const cluster = tunnelCluster({ name, namespace: 'default', accepted: true });
-    return { ...cluster, metadata: { ...cluster.metadata, uid } };
-  };
-  for (const uid of ['1', '1', '2', '2']) judge('edge', made(uid));
-  judge('core', made('3', 'core'));
-  expect(cut).toEqual(['edge: SpokeCluster edge was made anew']);
-});
 
 it('a replica begins nothing anew before what it had begun is stopped', async () => {
   const virtual = virtualRuntime(1);

@@ -2,10 +2,10 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { SpokeCluster } from '../dialects/kubevela/types.ts';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
-import { admits } from '../hub/join/index.ts';
+import { admits, admitsSpoke } from '../hub/join/index.ts';
 import type { Client } from '../kube/client.ts';
 import { type LeadershipOptions, type LedWork, startLeadership } from '../kube/leadership.ts';
-import type { PeerOptions, TunnelListener } from '../link/index.ts';
+import type { PeerOptions, SpokeDecision, TunnelListener } from '../link/index.ts';
 import { sleep } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -78,12 +78,21 @@ export async function leadHub(
 
 /**
  * Cuts who is no longer welcome at this replica, by what it sees itself of the SpokeClusters: the replica that leads tells the others
- * as well, but may not reach them, and for a while none may lead.
+ * as well, but may not reach them, and for a while none may lead. What it sees is late: who is connected may have been let in as what
+ * has the name by now, so each is asked about anew before it is cut.
  */
 export function keepOut(
-  listener: Pick<TunnelListener, 'links' | 'disconnect'>,
+  runtime: Pick<Runtime, 'log'>,
+  client: Client,
+  listener: Pick<TunnelListener, 'links' | 'disconnect' | 'review'>,
 ): (name: string, cluster: SpokeCluster | undefined) => void {
   const uids = new Map<string, string>();
+
+  async function lookAgain(name: string): Promise<SpokeDecision> {
+    if (await listener.review(name)) return { allowed: true };
+    return admitsSpoke(client, name);
+  }
+
   return (name, cluster) => {
     const decision = admits(cluster, name);
     const uid = cluster?.metadata.uid ?? '';
@@ -94,8 +103,19 @@ export function keepOut(
     if (decision.allowed && before === uid) return;
     // A cluster that the hub reaches by itself is reached through the replica that leads: that link is no spoke's to lose.
     const mayDial = cluster === undefined || cluster.spec.credential.type === 'tunnel';
-    if (mayDial || listener.links.get(name)?.state.reason === 'Connected')
-      listener.disconnect(name, decision.allowed ? `SpokeCluster ${name} was made anew` : decision.message);
+    if (!mayDial && listener.links.get(name)?.state.reason !== 'Connected') return;
+    lookAgain(name).then(
+      (now) => {
+        if (!now.allowed) listener.disconnect(name, now.message);
+      },
+      (error: unknown) => {
+        runtime.log.warn('a spoke may not be welcome any more, which cannot be looked up: it is cut', {
+          spoke: name,
+          why: errorText(error),
+        });
+        listener.disconnect(name, decision.allowed ? `SpokeCluster ${name} was made anew` : decision.message);
+      },
+    );
   };
 }
 

@@ -60,9 +60,11 @@ export interface AdmissionOptions {
   readonly refusedTokenDelayMs?: number;
 }
 
-/** Decides on one connection: enrols, renews, lets in or refuses. Never rejects. */
+/** Decides on connections: `admit` enrols, renews, lets in or refuses, and never rejects. */
 export interface Admission {
   admit(connection: Connection, signal: AbortSignal, events: AdmissionEvents): Promise<void>;
+  /** See `TunnelListener.review`. */
+  review(spoke: string): Promise<boolean>;
 }
 
 export interface AdmissionEvents {
@@ -227,6 +229,7 @@ export function spokeAdmission(
     signal.throwIfAborted();
     if (session.destroyed) throw new Error('the spoke closed the connection');
     // From here the name is held; nothing is awaited between the last check and this.
+    connection.identity = identity;
     connections.hold(spoke, connection);
     const { pollIntervalMs } = await exchangeMessage(handler, 'POST', LINK_PATHS.accepted, signal);
     if (connections.holderOf(spoke) !== connection) return;
@@ -318,6 +321,20 @@ export function spokeAdmission(
     connection.session.close();
   }
 
+  async function review(spoke: string): Promise<boolean> {
+    connections.askAgain();
+    const connection = connections.holderOf(spoke);
+    if (connection?.identity === undefined) return false;
+    try {
+      await verify(connection.identity);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      if (connections.holderOf(spoke) === connection)
+        connections.end(connection, 'Disconnected', error.message);
+    }
+    return connections.holderOf(spoke) !== undefined;
+  }
+
   async function withTimeout<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const abort = new AbortController();
     const timer = runtime.clock.after(MESSAGE_TIMEOUT_MS, () =>
@@ -338,5 +355,5 @@ export function spokeAdmission(
     }
   }
 
-  return { admit };
+  return { admit, review };
 }

@@ -20,6 +20,8 @@ export interface SpokeConnections {
   alive(spoke: string): Promise<boolean>;
   /** The spoke is no longer welcome. */
   disconnect(spoke: string, message: string): void;
+  /** Has admissions under way ask again whether their spokes are welcome. */
+  askAgain(): void;
   /** Raised by each disconnect, so that an admission under way asks again whether the spoke is welcome. */
   readonly revocations: number;
   /** How this replica itself reaches a spoke: what it may pass requests of other replicas on to. */
@@ -113,6 +115,9 @@ export function spokeConnections(
         return live.get(spoke) !== undefined;
       if (live.get(spoke) === connection) end(connection, 'PingTimeout', 'the spoke left a ping unanswered');
       return live.has(spoke);
+    },
+    askAgain(): void {
+      revocations += 1;
     },
     disconnect(spoke, message): void {
       revocations += 1;

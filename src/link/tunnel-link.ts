@@ -1,6 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { Handler, Request, Response, Upgraded, Upgrader } from '../kube/exchange.ts';
+import type { CertificateIdentity } from '../kube/pki.ts';
 import { failure } from '../kube/status-error.ts';
 import { http2Handler, http2Upgrader, type StreamCounts } from '../kube/wire/index.ts';
 import { errorText, type Runtime, type Timer } from '../runtime/index.ts';
@@ -19,6 +20,8 @@ export interface Connection {
   readonly address: string;
   /** Set once it has proved to be a spoke's. */
   spoke: string | undefined;
+  /** What it was let in with. */
+  identity: CertificateIdentity | undefined;
   /** Set for a spoke that comes by now and then instead of staying. */
   pollIntervalMs: number | undefined;
   /** Why the hub ended it; set before it does. */
@@ -43,6 +46,7 @@ export function connectionOf(session: ClientHttp2Session, socket: TLSSocket, add
     handler: http2Handler(session, peer, options),
     upgrade: http2Upgrader(session, peer, options),
     spoke: undefined,
+    identity: undefined,
     pollIntervalMs: undefined,
     end: undefined,
   };

@@ -55,6 +55,11 @@ export interface TunnelListener {
    * back only if `verifySpoke` lets it.
    */
   disconnect(spoke: string, message: string): void;
+  /**
+   * Asks again whether the spoke that is connected here under a name may be, as its next connection would be asked, and cuts it
+   * where not. Resolves with whether one is connected; rejects where that cannot be found out.
+   */
+  review(spoke: string): Promise<boolean>;
   /** Lets the other replicas reach a spoke by a link of this one that is no tunnel. Returns what ends that. */
   share(link: Link): () => void;
   /** For a renewed certificate; connections that exist keep theirs. */
@@ -295,6 +300,7 @@ export async function startTunnelListener(
       connections.disconnect(spoke, message);
       peers?.disconnect(spoke, message);
     },
+    review: admission.review,
     share: connections.share,
     setCertificate: (certificate, key) =>
       secure.setSecureContext({

@@ -171,7 +171,7 @@ export async function runEngine(role: 'hub' | 'spoke', options: EngineCommandOpt
           // Whoever leads: what people have open here outlives a change of that.
           const access = await startAccess(runtime, {
             client,
-            members: followedMembers(runtime, client, links, keepOut(listener)),
+            members: followedMembers(runtime, client, links, keepOut(runtime, client, listener)),
             rules,
           });
           const people = await listenForPeople(runtime, client, access, ownName, options);

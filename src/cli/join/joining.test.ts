@@ -353,7 +353,7 @@ describe('a replica of the hub that nobody tells anything', () => {
     own.onTunnel((spoke) => void own.tunnel(spoke)?.onChange(wake));
     const options = { name: 'replica', port: 0, directory: join(directory, 'replica') };
     const replica = await listenForSpokes(runtime, client, own, options);
-    const members = followedMembers(runtime, client, own, keepOut(replica));
+    const members = followedMembers(runtime, client, own, keepOut(runtime, client, replica));
     try {
       for (const [name, leave, why] of [
         ['edge', () => decideOn(runtime, client, 'edge', { deny: true }), 'does not accept spoke edge'],
