@@ -1,33 +1,25 @@
 import {
-  ATOLL_API_VERSION,
-  BUNDLE,
-  type Bundle,
   comparePositions,
-  DISPATCH,
   type Dispatch,
   type DispatchSpec,
   dispatchName,
-  dispatchRecogniser,
-  dispatchSigner,
-  OWNERSHIP_RECORD,
   type OwnershipRecord,
   SYSTEM_NAMESPACE,
-  verifyDispatch,
 } from '../../engine/dispatch/index.ts';
 import type { Author } from '../../engine/intent.ts';
-import { applyOn, budgetOf, type Plan, tombstonesBetween } from '../../engine/plan/plan.ts';
+import { applyOn, type Plan, tombstonesBetween } from '../../engine/plan/plan.ts';
 import { stands } from '../../engine/plan/standing.ts';
-import { readFailure } from '../../kube/answer.ts';
-import { resourceIdOf } from '../../kube/custom-resource.ts';
-import { readBody } from '../../kube/exchange.ts';
-import { type KubeObject, type ObjectRef, refKey, refText } from '../../kube/object.ts';
+import { type ObjectRef, refKey } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { deepEqual, isObject, listAt } from '../../schema/json.ts';
+import { isObject } from '../../schema/json.ts';
 import type { SpokeSession } from '../fleet.ts';
-import type { BudgetSpent, ByteBudget } from './byte-budget.ts';
+import type { ByteBudget } from './byte-budget.ts';
+import { beyondBudget } from './deletion-budget.ts';
 import { claimOf, isPassed, type OwnWord, proofOfRestore, refusalOf } from './evidence.ts';
 import type { HubIdentity } from './identity.ts';
+import { createSignatures } from './signatures.ts';
+import { createSpokeApi } from './spoke-api.ts';
 import { heldOf, leftOn, toldOf } from './told.ts';
 
 /** What shall be on one spoke for one intent. `plan` undefined takes everything away. */
@@ -90,23 +82,6 @@ interface OnSpoke {
   readonly kept: Kept | undefined;
 }
 
-const DISPATCHES = resourceIdOf(DISPATCH);
-const BUNDLES = resourceIdOf(BUNDLE);
-const RECORDS = resourceIdOf(OWNERSHIP_RECORD);
-const FOLDER = `/apis/${ATOLL_API_VERSION}/namespaces/${SYSTEM_NAMESPACE}`;
-const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
-const NAME_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
-const USER_AGENT = 'atoll-hub';
-const WRITE_TIMEOUT_MS = 15_000;
-
-/** A spoke did not answer a write in time: whether it was done there is not known. */
-export class SpokeTimedOut extends Error {
-  constructor() {
-    super(`the spoke did not answer a write within ${WRITE_TIMEOUT_MS / 1000} s`);
-    this.name = 'SpokeTimedOut';
-  }
-}
-
 export interface Dispatcher {
   /** Brings an order to a spoke; idempotent. Rejects when the spoke cannot be reached. */
   send(session: SpokeSession, order: Order): Promise<DispatchOutcome>;
@@ -125,25 +100,13 @@ export function createDispatcher(
   stillAtHub: (ref: ObjectRef) => Promise<boolean>,
   byteBudget: ByteBudget,
 ): Dispatcher {
-  const sign = dispatchSigner(identity.privateKey);
-  const signedHere = dispatchRecogniser(identity.privateKey);
+  const api = createSpokeApi(runtime.clock, byteBudget);
+  const signatures = createSignatures(identity);
   const position = (generation: number): DispatchSpec['position'] => ({
     lineage: identity.lineage,
     epoch: epoch(),
     generation,
   });
-
-  /** What is known to be as it was signed, by the name of the dispatch: what was written on a spoke, and what was looked at there. */
-  const recognised = new WeakMap<SpokeSession, Map<string, DispatchSpec>>();
-
-  function recognisedOn(session: SpokeSession): Map<string, DispatchSpec> {
-    let known = recognised.get(session);
-    if (!known) {
-      known = new Map();
-      recognised.set(session, known);
-    }
-    return known;
-  }
 
   async function send(session: SpokeSession, order: Order): Promise<DispatchOutcome> {
     const name = dispatchName(order.source);
@@ -155,10 +118,10 @@ export function createDispatcher(
       return { outcome: 'dispatched', settled: true };
     if (!present && !kept && !order.plan) {
       // Meanwhile it may say that it took an order that somebody has deleted since.
-      const isGone = (await isAbsent(session, name)) && toldOf(session, name) === undefined;
+      const isGone = (await api.isAbsent(session, name)) && toldOf(session, name) === undefined;
       return { outcome: isGone ? 'gone' : 'behind' };
     }
-    const genuine = present && isGenuine(session, name, present) ? present : undefined;
+    const genuine = present && signatures.isGenuine(session, name, present) ? present : undefined;
     const foreign = ofAnotherHub(present, genuine);
     if (foreign !== undefined) return { outcome: 'held', message: foreign };
     const { plan, history } = order;
@@ -205,50 +168,14 @@ export function createDispatcher(
       return told
         ? { outcome: 'dispatched', settled: carriedOut }
         : { outcome: 'held', message: order.withheld };
-    if (told) {
-      if (order.plan && lacksContent(genuine)) {
-        const spent = await sendBundles(session, order.plan, true);
-        if (spent) return { outcome: 'held', ...spent };
-      }
-      const left = leftOn(session, name, genuine.spec).filter((ref) => !order.staying?.has(refKey(ref)));
-      if (left.length > 0) {
-        const { signature: _signature, ...said } = genuine.spec;
-        const more = left.map((ref) => ({ ref, reason: 'left over from an earlier order' }));
-        await write(
-          session,
-          name,
-          genuine,
-          sign(session.name, name, { ...said, tombstones: [...said.tombstones, ...more] }),
-        );
-        return { outcome: 'dispatched', settled: false };
-      }
-      if (genuine.spec.hold === true && order.hold !== true) {
-        const { signature: _signature, hold: _hold, ...said } = genuine.spec;
-        await write(session, name, genuine, sign(session.name, name, said));
-        return { outcome: 'dispatched', settled: false };
-      }
-      // What was taken is not held any more: only a word that the spoke has not heard can be.
-      if (order.hold === true && genuine.spec.hold !== true && !isTaken(genuine)) {
-        const { signature: _signature, ...said } = genuine.spec;
-        await write(session, name, genuine, sign(session.name, name, { ...said, hold: true }));
-        return { outcome: 'dispatched', settled: false };
-      }
-      if (order.plan || !carriedOut) return { outcome: 'dispatched', settled: carriedOut };
-      await within((signal) =>
-        session.client.delete(DISPATCHES, SYSTEM_NAMESPACE, name, {
-          signal,
-          preconditions: { uid: genuine.metadata.uid ?? '' },
-        }),
-      );
-      recognisedOn(session).delete(name);
-      return { outcome: 'gone' };
-    }
+    if (told) return uphold(session, order, name, genuine, carriedOut);
     const objects = order.plan?.objects ?? [];
     const overBudget = order.plan
-      ? await deselectedBeyondBudget(
+      ? await beyondBudget(
           genuine?.spec ?? (kept && (await wholeOf(session, name, kept))),
           objects,
           order.plan.deletionBudget,
+          stillAtHub,
         )
       : undefined;
     if (overBudget !== undefined) return { outcome: 'held', message: overBudget };
@@ -262,7 +189,7 @@ export function createDispatcher(
       ({ ref }) => !order.staying?.has(refKey(ref)),
     );
     const origin = order.origin();
-    const spec = sign(session.name, name, {
+    const spec = signatures.sign(session, name, {
       source: order.source,
       position: position(order.generation),
       digest: order.digest,
@@ -277,7 +204,7 @@ export function createDispatcher(
       ...(order.plan ? applyOn(order.plan, session.name) : authorOf(order, genuine)),
       publicKey: identity.publicKey,
     });
-    const spent = await sendBundles(session, order.plan, false);
+    const spent = await api.sendBundles(session, order.plan?.bundles ?? [], false);
     if (spent) return { outcome: 'held', ...spent };
     await write(session, name, present, spec);
     runtime.log.info('dispatched', {
@@ -288,6 +215,39 @@ export function createDispatcher(
       tombstones: spec.tombstones.length,
     });
     return { outcome: 'dispatched', settled: false };
+  }
+
+  /** The spoke was told: what is missing is sent again, what has changed since is said, what is over is taken away. */
+  async function uphold(
+    session: SpokeSession,
+    order: Order,
+    name: string,
+    genuine: Dispatch,
+    carriedOut: boolean,
+  ): Promise<DispatchOutcome> {
+    if (order.plan && lacksContent(genuine)) {
+      const spent = await api.sendBundles(session, order.plan.bundles, true);
+      if (spent) return { outcome: 'held', ...spent };
+    }
+    const amended = amendedFor(session, order, name, genuine);
+    if (amended) {
+      await write(session, name, genuine, signatures.sign(session, name, amended));
+      return { outcome: 'dispatched', settled: false };
+    }
+    if (order.plan || !carriedOut) return { outcome: 'dispatched', settled: carriedOut };
+    await api.remove(session, genuine);
+    signatures.note(session, name);
+    return { outcome: 'gone' };
+  }
+
+  async function write(
+    session: SpokeSession,
+    name: string,
+    present: Dispatch | undefined,
+    spec: DispatchSpec,
+  ): Promise<void> {
+    signatures.note(session, name, spec);
+    await api.write(session, name, present, spec);
   }
 
   /** Whether a spoke was told an order, or all that it says. */
@@ -303,24 +263,6 @@ export function createDispatcher(
       plan !== undefined &&
       stands(spec, spoke, plan, generation)
     );
-  }
-
-  /**
-   * Whether a dispatch is as its hub signed it. What someone on the spoke wrote there says nothing, and is written over; another
-   * key that signs as this hub is someone there.
-   */
-  function isGenuine(session: SpokeSession, name: string, present: Dispatch): boolean {
-    const known = recognisedOn(session);
-    const before = known.get(name);
-    // A spec that did not change stays the same object. A look at a signature takes ten times as long as one at what was written.
-    if (before === present.spec) return true;
-    const isGood =
-      (before !== undefined && deepEqual(present.spec, before)) ||
-      (present.spec.position.lineage === identity.lineage
-        ? signedHere(session.name, name, present.spec)
-        : verifyDispatch(present.spec.publicKey, session.name, name, present.spec));
-    if (isGood) known.set(name, present.spec);
-    return isGood;
   }
 
   /** Why an order is left alone that another hub gave, or that the spoke does not take from this one. */
@@ -351,12 +293,9 @@ export function createDispatcher(
     session: SpokeSession,
     name: string,
   ): Promise<DispatchSpec | { readonly lacks: string }> {
-    const { client } = session;
     let record: Partial<OwnershipRecord>;
     try {
-      record = await within((signal) =>
-        client.get<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE, name, { signal }),
-      );
+      record = await api.record(session, name);
     } catch (error) {
       if (hasCode(error, 404)) return { lacks: 'It keeps no order that this hub signed' };
       if (!hasCode(error, 403)) throw error;
@@ -365,140 +304,9 @@ export function createDispatcher(
       };
     }
     const order: unknown = record.spec?.accepted;
-    if (!isObject(order) || !signedHere(session.name, name, order as unknown as DispatchSpec))
+    if (!isObject(order) || !signatures.isOwn(session, name, order as unknown as DispatchSpec))
       return { lacks: 'The order that it keeps was not signed by this hub' };
     return order as unknown as DispatchSpec;
-  }
-
-  /** Removing many objects by a change of the selection is more often a slip than meant. Objects deleted at the hub do not count. */
-  async function deselectedBeyondBudget(
-    present: (Pick<DispatchSpec, 'objects'> & { readonly unnamed?: number }) | undefined,
-    next: readonly ObjectRef[],
-    budget: number | string,
-  ): Promise<string | undefined> {
-    const before = present?.objects ?? [];
-    const staying = new Set(next.map(refKey));
-    const leaving = before.filter((ref) => !staying.has(refKey(ref)));
-    const { unnamed = 0 } = present ?? {};
-    // Those that stay and are not named are among those that nobody names; the rest of these leaves.
-    const unseen = Math.max(0, unnamed - (next.length - (before.length - leaving.length)));
-    const count = before.length + unnamed;
-    if (leaving.length + unseen === 0) return undefined;
-    const exists = await Promise.all(leaving.map((ref) => stillAtHub(ref)));
-    const deselected = leaving.filter((_, index) => exists[index]);
-    const removed = deselected.length + unseen;
-    if (removed <= budgetOf(budget, count)) return undefined;
-    const names = deselected.slice(0, 5).map(refText).join(', ');
-    return `the change would remove ${removed} of ${count} objects by no longer selecting them (${names}${removed > Math.min(5, deselected.length) ? ', …' : ''}), more than spec.deletionBudget ${budget} allows; raise it to go on`;
-  }
-
-  /**
-   * Content has the name of its digest: what is there already is the same, unless the spoke says that it is not. Several
-   * bundles are compared by name first, so that an upload that broke off goes on where it was, and a change of a large intent
-   * sends what changed only. Where the spoke's bytes are spent before the last one, it says so.
-   */
-  async function sendBundles(
-    session: SpokeSession,
-    plan: Plan | undefined,
-    overwrite: boolean,
-  ): Promise<BudgetSpent | undefined> {
-    const { client } = session;
-    const bundles = plan?.bundles ?? [];
-    const there = bundles.length > 1 && !overwrite ? await bundlesThere(session) : undefined;
-    for (const bundle of bundles) {
-      const { namespace = '', name = '' } = bundle.metadata;
-      if (there?.has(name)) continue;
-      const spent = byteBudget.spend(session.name, bundle.spec.data.length);
-      if (spent) return spent;
-      try {
-        await put(session, 'POST', BUNDLES.resource, bundle);
-      } catch (error) {
-        if (!hasCode(error, 409)) throw error;
-        if (!overwrite) continue;
-        await within(async (signal) => {
-          const present = await client.get<Bundle>(BUNDLES, namespace, name, { signal });
-          await client.update(BUNDLES, { ...present, spec: bundle.spec }, { signal });
-        });
-      }
-    }
-    return undefined;
-  }
-
-  /** Names of the bundles on a spoke, without their content. */
-  async function bundlesThere(session: SpokeSession): Promise<ReadonlySet<string>> {
-    const response = await within((signal) =>
-      session.client.handler({
-        method: 'GET',
-        path: `${FOLDER}/${BUNDLES.resource}`,
-        headers: { accept: NAMES_ONLY },
-        signal,
-      }),
-    );
-    const list: unknown = JSON.parse(Buffer.from(await readBody(response)).toString('utf8'));
-    // Where there is none, a list of names alone has `null`.
-    const items = response.status === 200 ? (listAt(list, 'items') as KubeObject[]) : [];
-    return new Set(items.map((item) => item.metadata.name ?? ''));
-  }
-
-  /** Whether the spoke has no dispatch of this name, by its own word: the copy here may not show yet what was written last. */
-  async function isAbsent(session: SpokeSession, name: string): Promise<boolean> {
-    try {
-      await within((signal) => session.client.get(DISPATCHES, SYSTEM_NAMESPACE, name, { signal }));
-      return false;
-    } catch (error) {
-      if (hasCode(error, 404)) return true;
-      throw error;
-    }
-  }
-
-  async function write(
-    session: SpokeSession,
-    name: string,
-    present: Dispatch | undefined,
-    spec: DispatchSpec,
-  ): Promise<void> {
-    recognisedOn(session).set(name, spec);
-    if (present) {
-      await put(session, 'PUT', `${DISPATCHES.resource}/${name}`, { ...present, spec });
-      return;
-    }
-    const fresh: Dispatch = {
-      apiVersion: ATOLL_API_VERSION,
-      kind: DISPATCH.kind,
-      metadata: { name, namespace: SYSTEM_NAMESPACE },
-      spec,
-    };
-    await put(session, 'POST', DISPATCHES.resource, fresh);
-  }
-
-  /** What was written is known here already: the spoke need not send it back. */
-  async function put(
-    session: SpokeSession,
-    method: 'POST' | 'PUT',
-    resource: string,
-    object: KubeObject,
-  ): Promise<void> {
-    const path = `${FOLDER}/${resource}`;
-    const headers = { accept: NAME_ONLY, 'content-type': 'application/json', 'user-agent': USER_AGENT };
-    const body = Buffer.from(JSON.stringify(object));
-    await within(async (signal) => {
-      const response = await session.client.handler({ method, path, headers, body, signal });
-      if (response.status < 200 || response.status > 299) throw await readFailure(response, path);
-      await readBody(response);
-    });
-  }
-
-  /** A slow spoke must not hold a worker for ever. */
-  async function within<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = new AbortController();
-    const timer = runtime.clock.after(WRITE_TIMEOUT_MS, () => controller.abort());
-    try {
-      return await act(controller.signal);
-    } catch (error) {
-      throw controller.signal.aborted ? new SpokeTimedOut() : error;
-    } finally {
-      timer.cancel();
-    }
   }
 
   return { send, accepted };
@@ -512,6 +320,28 @@ function keptOn(session: SpokeSession, name: string): Kept | 'unknown' | undefin
   const held = toldOf(session, name);
   if (!held) return undefined;
   return held.kept ? { objects: held.kept, tombstones: [], unnamed: held.keptMore ?? 0 } : 'unknown';
+}
+
+/** What an order that the spoke has is to say besides, or no more; `undefined` where it says it all. */
+function amendedFor(
+  session: SpokeSession,
+  { staying, hold }: Order,
+  name: string,
+  genuine: Dispatch,
+): DispatchSpec | undefined {
+  const { spec } = genuine;
+  const left = leftOn(session, name, spec).filter((ref) => !staying?.has(refKey(ref)));
+  if (left.length > 0) {
+    const more = left.map((ref) => ({ ref, reason: 'left over from an earlier order' }));
+    return { ...spec, tombstones: [...spec.tombstones, ...more] };
+  }
+  if (spec.hold === true && hold !== true) {
+    const { hold: _hold, ...released } = spec;
+    return released;
+  }
+  // What was taken is not held any more: only a word that the spoke has not heard can be.
+  if (hold === true && spec.hold !== true && !isTaken(genuine)) return { ...spec, hold: true };
+  return undefined;
 }
 
 function authorOf({ author }: Order, before: Dispatch | undefined): Pick<DispatchSpec, 'author'> {
