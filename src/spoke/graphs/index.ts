@@ -6,7 +6,8 @@
  *   that is wrong says where, and what worked before goes on. One that is deleted stays until its last instance is gone
  *   (`definition-removal.ts`).
  * - **Instances** (`instances.ts`): one queue for all. `instance-pass.ts` runs the pure engine (`engine/graph`) on what `instance-view.ts`
- *   knows, and writes in an order that may be broken off anywhere: finalizer, inventory, objects, removals (`removal.ts`), inventory.
+ *   knows, and writes in an order that may be broken off anywhere: finalizer, inventory, objects (`instance-objects.ts`), removals
+ *   (`removal.ts`), inventory. One that is deleted takes its objects along first (`instance-removal.ts`).
  * - **Watches** (`kind-watch.ts`, `interest.ts`): one stream a kind for all instances, there while somebody needs it. A watch that fails
  *   holds nobody up: what it does not tell is read by hand.
  *   What may only be read with the rights of somebody is watched with them, and no longer than they hold (`rights.ts`).
