@@ -22,7 +22,8 @@ import { heldIntent, recordedSource, rememberDecision } from '../kubefed/recorde
 import type { IntentRecords } from '../records.ts';
 import type { ControlObjects } from './control.ts';
 import type { Listings } from './listings.ts';
-import { ownerOf, type Resolver } from './resolver.ts';
+import { ownerOf } from './policy.ts';
+import type { Resolver } from './resolver.ts';
 import type { WorkloadKinds } from './workload-kinds.ts';
 
 /** Keeps a Binding until what it lists is gone from every cluster that has it. */

@@ -8,5 +8,6 @@
  */
 export { BINDING_FINALIZER } from './binding-source.ts';
 export { VIEW_ANNOTATION } from './inventory-views.ts';
-export { CONTENT_ANNOTATION, POLICY_FINALIZER } from './resolver.ts';
+export { POLICY_FINALIZER } from './policy.ts';
+export { CONTENT_ANNOTATION } from './resolver.ts';
 export { type KubeStellar, startKubeStellar } from './start.ts';

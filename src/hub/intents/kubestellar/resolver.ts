@@ -1,7 +1,6 @@
 import {
   BINDING_POLICY,
   type Binding,
-  type BindingPolicy,
   type BindingSpec,
   type CompiledPolicy,
   compileEdgePlacement,
@@ -13,7 +12,6 @@ import {
   listedIn,
   placementsOf,
   reachesKind,
-  reportPolicy,
   resolvePolicy,
   sameContent,
   selectLabelled,
@@ -25,7 +23,7 @@ import type { Client, ResourceId } from '../../../kube/client.ts';
 import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import type { Change } from '../../../kube/informer.ts';
-import { type KubeObject, type OwnerReference, parseApiVersion } from '../../../kube/object.ts';
+import type { KubeObject, OwnerReference } from '../../../kube/object.ts';
 import { hasCode, StatusError } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { deepEqual } from '../../../schema/json.ts';
@@ -33,15 +31,13 @@ import type { Inventory } from '../../inventory/index.ts';
 import { setFinalizers } from '../finalizers.ts';
 import type { ControlObjects } from './control.ts';
 import { unshownCluster } from './inventory-views.ts';
+import { finalizerOf, isPlacement, keyOf, ownedBy, ownerOf, type Policy, resourceOf } from './policy.ts';
+import { policyReport } from './policy-report.ts';
 import type { WorkloadKinds } from './workload-kinds.ts';
 
-/** Keeps a policy until its Binding is gone. */
-export const POLICY_FINALIZER = 'bindingpolicy.kubestellar.io/kscontroller';
 /** On Bindings of policies: a digest of what their objects said when they were listed. */
 export const CONTENT_ANNOTATION = 'atoll.dev/content';
 
-const PLACEMENT_FINALIZER = 'edgeplacement.kubestellar.io/kscontroller';
-const ERROR_ANNOTATION = 'validation-error.kubestellar.io/';
 /** The space that inventories are in. */
 const SPACE = 'root';
 const GATHER_MS = 50;
@@ -70,8 +66,6 @@ export interface ResolverOptions {
   readonly onStanding: (name: string) => void;
 }
 
-type Policy = BindingPolicy | EdgePlacement;
-
 interface Resolved {
   readonly owner: string;
   readonly uid: string;
@@ -83,10 +77,11 @@ interface Resolved {
 
 export function startResolver(runtime: Runtime, options: ResolverOptions): Resolver {
   const { client, control, kinds, inventory, onStanding } = options;
-  const { clock, log } = runtime;
+  const { log } = runtime;
   const compiled = new WeakMap<object, CompiledPolicy>();
   /** By the name of the Binding. */
   const resolved = new Map<string, Resolved>();
+  const report = policyReport(client, control, runtime.clock);
   const loop = startController(runtime, { name: 'kubestellar-policies', reconcile });
   inventory.onChange(lookAtAll);
 
@@ -120,11 +115,6 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
   function namespaceLabels(name: string): Readonly<Record<string, string>> | undefined {
     const found = kinds.objects('', 'namespaces')?.get('', name);
     return found && (found.metadata.labels ?? {});
-  }
-
-  function ownedBy(policy: Policy, binding: Binding): boolean {
-    const owner = ownerOf(binding);
-    return owner?.kind === policy.kind && owner.name === policy.metadata.name;
   }
 
   async function reconcile(key: string): Promise<Result | undefined> {
@@ -350,74 +340,6 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
     }
   }
 
-  async function report(
-    policy: Policy,
-    errors: readonly string[],
-    locations: number | undefined,
-  ): Promise<Result | undefined> {
-    if (isPlacement(policy)) return reportPlacement(policy, errors, locations);
-    const { name = '', generation = 0, resourceVersion, deletionTimestamp } = policy.metadata;
-    const binding = control.bindings.get('', name);
-    const own = binding && ownedBy(policy, binding) ? binding.status : undefined;
-    const status = reportPolicy(
-      {
-        generation,
-        deleting: deletionTimestamp !== undefined,
-        errors,
-        collectors: [
-          ...new Set((policy.spec?.downsync ?? []).flatMap(({ statusCollectors }) => statusCollectors ?? [])),
-        ].sort(),
-        ...(own === undefined ? {} : { binding: own }),
-      },
-      policy.status,
-      clock.now(),
-    );
-    if (deepEqual(status, policy.status)) return undefined;
-    return patched(policy, { metadata: { resourceVersion }, status }, 'status');
-  }
-
-  /** This kind has counts in its status, and annotations for what is wrong. */
-  async function reportPlacement(
-    placement: EdgePlacement,
-    errors: readonly string[],
-    locations: number = placement.status?.matchingLocationCount ?? 0,
-  ): Promise<Result | undefined> {
-    const { generation = 0, resourceVersion, annotations = {} } = placement.metadata;
-    const told = Object.fromEntries(errors.map((error, index) => [`${ERROR_ANNOTATION}${index}`, error]));
-    const known = Object.entries(annotations).filter(([key]) => key.startsWith(ERROR_ANNOTATION));
-    if (!deepEqual(Object.fromEntries(known), told)) {
-      const gone = Object.fromEntries(known.map(([key]) => [key, null]));
-      const metadata = { resourceVersion, annotations: { ...gone, ...told } };
-      return (await patched(placement, { metadata })) ?? { requeueAfterMs: CATCH_UP_MS };
-    }
-    const status = { specGeneration: generation, matchingLocationCount: locations };
-    if (deepEqual(status, placement.status)) return undefined;
-    return patched(placement, { metadata: { resourceVersion }, status }, 'status');
-  }
-
-  async function patched(policy: Policy, patch: object, subresource?: string): Promise<Result | undefined> {
-    try {
-      await client.patch(
-        resourceOf(policy),
-        '',
-        policy.metadata.name ?? '',
-        'merge',
-        patch,
-        subresource === undefined ? {} : { subresource },
-      );
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-    return undefined;
-  }
-
-  function resourceOf(policy: Policy): ResourceId {
-    const kind = isPlacement(policy) ? EDGE_PLACEMENT : BINDING_POLICY;
-    const { version } = parseApiVersion(policy.apiVersion);
-    return { group: kind.group, version, resource: kind.plural, kind: kind.kind, namespaced: false };
-  }
-
   return {
     standing(binding): Standing {
       const owner = ownerOf(binding);
@@ -455,31 +377,8 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
   };
 }
 
-function isPlacement(policy: KubeObject): policy is EdgePlacement {
-  return policy.kind === EDGE_PLACEMENT.kind;
-}
-
-function finalizerOf(policy: Policy): string {
-  return isPlacement(policy) ? PLACEMENT_FINALIZER : POLICY_FINALIZER;
-}
-
-function keyOf({ kind, metadata }: KubeObject): string {
-  return `${kind}/${metadata.name ?? ''}`;
-}
-
 function isNamespaces({ group, resource }: ResourceId): boolean {
   return group === '' && resource === 'namespaces';
-}
-
-/** The policy that a Binding says it is of. */
-export function ownerOf({ metadata }: KubeObject): OwnerReference | undefined {
-  return metadata.ownerReferences?.find(
-    ({ controller, kind, apiVersion }) =>
-      controller === true &&
-      [BINDING_POLICY, EDGE_PLACEMENT].some(
-        (owning) => owning.kind === kind && owning.group === parseApiVersion(apiVersion).group,
-      ),
-  );
 }
 
 function says({ spec, stored }: Resolved, binding: Binding): boolean {
