@@ -1,5 +1,4 @@
 import type { Client } from '../../kube/client.ts';
-import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Timer } from '../../runtime/clock.ts';
@@ -12,7 +11,7 @@ import { createDispatcher, isObjectedTo } from '../dispatch/dispatcher.ts';
 import type { HubIdentity } from '../dispatch/identity.ts';
 import { createLanes } from '../dispatch/lanes.ts';
 import type { Fleet, FleetChange } from '../fleet.ts';
-import { type Dialects, type GoneIntent, type IntentObject, openIntents } from '../intents/index.ts';
+import { type Dialects, openIntents } from '../intents/index.ts';
 import type { Inventory } from '../inventory/index.ts';
 import type { HubMode } from '../mode.ts';
 import { followOverridePolicies } from '../overrides/index.ts';
@@ -27,6 +26,7 @@ import { createDeciding } from './deciding.ts';
 import { createDispatching } from './dispatching.ts';
 import { inTurns } from './in-turns.ts';
 import { createMeeting } from './meeting.ts';
+import { createPasses } from './passes.ts';
 import { createPlanning } from './planning.ts';
 import { startRebalances } from './rebalances.ts';
 import { createReporter } from './report.ts';
@@ -34,7 +34,7 @@ import { openRetractions } from './retractions.ts';
 import { createRollingOut } from './rolling-out.ts';
 import { createSources } from './sources.ts';
 import { createTakingBack } from './taking-back.ts';
-import { isChosen, RETRACTION_KEY, type Tracked, trackedIntent, trackedTable } from './tracked.ts';
+import { isChosen, RETRACTION_KEY, ROLLOUT_KEY, type Tracked, trackedTable } from './tracked.ts';
 
 export interface Propagator {
   stop(): Promise<void>;
@@ -68,10 +68,7 @@ const MEETINGS = 512;
 /** A look at a rollout looks at all of its clusters: what many of them say at once is one look. */
 const LOOK_MS = 50;
 const RETRY_MS = 100;
-const UNKNOWN_MS = 1_000;
 const UNREAD_MS = 5_000;
-/** Prefix of the keys of intents of whose rollouts something was seen or said. */
-const ROLLOUT_KEY = 'Rollout/';
 const LONGEST_WAIT_MS = 3_600_000;
 /** What cannot be planned is tried again after a second at first, and every ten in the end. */
 const BACKOFF = { baseMs: 1_000, maxMs: 10_000 };
@@ -88,10 +85,8 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
   const tracked = trackedTable();
   /** Intents that were changed, or whose objects were, since they were planned last. */
   const changed = new Set<string>();
-  /** Objects that are gone, until what they left is seen to. */
-  const gone = new Map<string, GoneIntent[]>();
   const intents = openIntents(runtime, client, dialects, (key, left) => {
-    if (left) gone.set(key, [...(gone.get(key) ?? []), left]);
+    if (left) passes.leave(key, left);
     deciding.touch(key);
     concerned.touch(key);
     if (intents.synced) changed.add(key);
@@ -208,7 +203,10 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     concurrency: 4,
     backoff: BACKOFF,
     priorityOf,
-    reconcile: inTurns(runtime.clock, reconcile),
+    reconcile: inTurns(runtime.clock, (key) => {
+      changed.delete(key);
+      return passes.over(key);
+    }),
   });
   // A look at what a spoke keeps waits for its answer: one that does not answer must not hold up what is planned for others.
   const meetings = startController(runtime, {
@@ -247,6 +245,26 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     clock: runtime.clock,
     log: runtime.log,
     rule: (object) => rules.of(object)?.aggregate,
+  });
+  const passes = createPasses({
+    clusterPatches,
+    deciding,
+    intents,
+    inventory,
+    mode,
+    overridePolicies,
+    placementPolicies,
+    planning,
+    rollingOut,
+    rollouts,
+    statuses,
+    takingBack,
+    tracked,
+    onOrders: send,
+    onOrder: (spoke, key) => lanes.enqueue(spoke, key),
+    onHandedOver: (dispatch) => planLoop.enqueue(RETRACTION_KEY + dispatch),
+    onNews: reportSoon,
+    onFailed: (key) => reportLoop.enqueue(key, REPORT_MS),
   });
   const reportLoop = startController(runtime, {
     name: 'summarise',
@@ -376,113 +394,6 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
     reportSoon(item.key);
     const unsettled = !isChosen(item, spoke) || item.problems.has(spoke);
     if (order === true || unsettled || isObjectedTo(session?.dispatch(name))) lanes.enqueue(spoke, item.key);
-  }
-
-  async function reconcile(key: string): Promise<Result | undefined> {
-    if (key.startsWith(ROLLOUT_KEY)) return lookAtRollout(key.slice(ROLLOUT_KEY.length));
-    if (key.startsWith(RETRACTION_KEY)) {
-      await inventory.whenSynced();
-      const { left, again } = await takingBack.takeBack(key);
-      for (const spoke of left) lanes.enqueue(spoke, key);
-      return again;
-    }
-    const intent = intents.get(key);
-    changed.delete(key);
-    await letGo(key);
-    if (!intent) {
-      forget(key);
-      return undefined;
-    }
-    await inventory.whenTried();
-    if (inventory.unread !== undefined) {
-      await intent.source.tellUnread?.(intent.object);
-      return undefined;
-    }
-    await Promise.all([inventory.whenSynced(), placementPolicies.whenSynced(), overridePolicies.whenKnown()]);
-    const item = track(key, intent);
-    const { source, object } = intent;
-    if (object.metadata.deletionTimestamp !== undefined) {
-      if (source.holdsDeletion?.(object) !== undefined) return undefined;
-      await rollingOut.forget(item, intent);
-      const outcome = await rollingOut.inTurn(key, () => takingBack.retract(item, intent));
-      if (outcome === 'ordered') send(item);
-      else {
-        planLoop.enqueue(RETRACTION_KEY + item.dispatch);
-        await rollingOut.forget(item, intent);
-        forget(key);
-      }
-      return undefined;
-    }
-    const { finalizers = [] } = object.metadata;
-    if (!finalizers.includes(source.finalizer))
-      await source.setFinalizers(object, [...finalizers, source.finalizer]);
-    let again: Result | undefined;
-    try {
-      again = await planning.plan(item, intent);
-    } catch (error) {
-      reportLoop.enqueue(item.key, REPORT_MS);
-      throw error;
-    }
-    clusterPatches.planned(item);
-    send(item);
-    return again;
-  }
-
-  async function lookAtRollout(key: string): Promise<Result | undefined> {
-    const intent = intents.get(key);
-    const item = tracked.get(key);
-    if (!intent) {
-      if (!intents.synced) return { requeueAfterMs: RETRY_MS };
-      await rollouts.dismiss(key, 'there is no such object');
-      return undefined;
-    }
-    // Clusters that are ahead of a restored hub have not failed; who confirms has everything planned again.
-    if (mode.observing !== undefined) return undefined;
-    const changed = item && (await rollingOut.advance(item, intent));
-    if (item && changed) {
-      for (const spoke of changed) lanes.enqueue(spoke, key);
-      reportSoon(key);
-    } else if (item?.latest && !item.orders)
-      await rollouts.dismiss(key, 'it has neither spec.rollout nor spec.revisionHistoryLimit');
-    // It was not looked at since this hub started.
-    else if (rollouts.isAddressed(key)) return { requeueAfterMs: UNKNOWN_MS };
-    return undefined;
-  }
-
-  function track(key: string, { source, object }: IntentObject): Tracked {
-    const known = tracked.get(key);
-    if (known && known.uid === object.metadata.uid) return known;
-    const record = source.record(object);
-    const item = trackedIntent(key, object, record);
-    tracked.add(item);
-    deciding.restore(key, record);
-    return item;
-  }
-
-  /** What objects leave of which their API server told that they are gone, though nothing was ordered away. */
-  async function letGo(key: string): Promise<void> {
-    const left = gone.get(key) ?? [];
-    for (const { object, record } of left) {
-      const known = tracked.get(key);
-      const item = known && known.uid === object.metadata.uid ? known : trackedIntent(key, object, record);
-      await rollingOut.inTurn(key, async () => {
-        await takingBack.letGo(item, object);
-        if ((record?.revisions ?? []).length > 0) await rollouts.forget(key, item.dispatch);
-      });
-    }
-    // Another of the same name may have gone meanwhile, which has its key looked at again.
-    const more = (gone.get(key) ?? []).slice(left.length);
-    if (more.length > 0) gone.set(key, more);
-    else gone.delete(key);
-  }
-
-  function forget(key: string): void {
-    tracked.remove(key);
-    planning.forget(key);
-    deciding.forget(key);
-    clusterPatches.forget(key);
-    rollouts.leave(key);
-    statuses.forget(key);
   }
 
   return {

@@ -12,6 +12,8 @@ import type { Retraction } from './retractions.ts';
 
 /** Prefix of the keys of retractions, beside those of intents. */
 export const RETRACTION_KEY: string = 'Retraction/';
+/** Prefix of the keys of intents of whose rollouts something was seen or said. */
+export const ROLLOUT_KEY: string = 'Rollout/';
 /** Recorded instead of a plan's digest when everything is to go. */
 export const RETRACTED: string = 'retracted';
 
