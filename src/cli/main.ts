@@ -1,5 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander';
-import { errorText } from '../runtime/log.ts';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { errorText, LOG_LEVELS, type LogLevel } from '../runtime/log.ts';
 import { registerAccept } from './commands/accept.ts';
 import { registerCel } from './commands/cel.ts';
 import { registerCluster } from './commands/cluster.ts';
@@ -120,7 +120,7 @@ for (const role of ['hub', 'spoke'] as const) {
       'after so long without its hub (10m) a spoke makes itself the next one of --join that lets it in',
     )
     .option('--stand-by', 'of several engines of this spoke one at a time runs: wait for a turn')
-    .option('--link-port <port>', 'listen for spokes that dial', wholeNumber)
+    .option('--link-port <port>', 'listen for spokes that dial', port)
     .option('--link-host <host>', 'address to listen on', '127.0.0.1')
     .option(
       '--link-address <host:port...>',
@@ -130,7 +130,7 @@ for (const role of ['hub', 'spoke'] as const) {
       '--peer <addresses...>',
       'link addresses of all replicas of this hub: all listen, one at a time is the hub',
     )
-    .option('--access-port <port>', 'let people get to the spokes on this port', wholeNumber)
+    .option('--access-port <port>', 'let people get to the spokes on this port', port)
     .option('--access-host <host>', 'address of that port', '127.0.0.1')
     .option('--access-address <host:port>', 'where people find it, where that is another address')
     .option('--writes-without-grant', 'let people write on spokes who may create spokeclusters/proxy', false)
@@ -141,7 +141,7 @@ for (const role of ['hub', 'spoke'] as const) {
       '--scheduler-plugin <files...>',
       'modules with rules of your own for placing; they run in this process',
     )
-    .option('--log-level <level>', 'debug, info, warn or error', 'info')
+    .addOption(logLevel('info'))
     .action(async (options) => (await import('./commands/engine.ts')).runEngine(role, options));
   withGraphOptions(command);
   if (role === 'spoke') continue;
@@ -154,13 +154,13 @@ program
   .command('member <name>', { hidden: true })
   .description('run one process of the fleet in this one')
   .option(...DIRECTORY)
-  .option('--log-level <level>', 'debug, info, warn or error', 'info')
+  .addOption(logLevel('info'))
   .action(async (name, options) => (await import('./commands/member.ts')).runMember(name, options));
 
 program
   .command('apiserver')
   .description('run a Kubernetes API server alone')
-  .option('--port <port>', 'where to listen; 0 takes a free port', wholeNumber, 6443)
+  .option('--port <port>', 'where to listen; 0 takes a free port', port, 6443)
   .option('--host <address>', 'address to listen on', '127.0.0.1')
   .option('--data <directory>', 'where objects, certificates and the kubeconfig are kept')
   .option('--memory', 'keep nothing', false)
@@ -201,7 +201,7 @@ program
     'refuse requests without credentials; by default they are system:anonymous, as in any Kubernetes',
   )
   .option('--kubeconfig-out <file>', "a kubeconfig to add the administrator's to")
-  .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+  .addOption(logLevel('warn'))
   .action(async (options) => {
     const started = keepYoungGenerationSmall();
     await (await import('./commands/apiserver.ts')).runApiServer(options, started);
@@ -224,7 +224,8 @@ try {
   if (!(await standIn())) await program.parseAsync();
 } catch (error) {
   process.stderr.write(`atoll: ${errorText(error)}\n`);
-  process.exitCode = 1;
+  // What it began before it failed must not go on, such as a listener or an engine.
+  process.exit(1);
 }
 
 /** Runs as another program, whose flags are none of ours, where it was started by its name. */
@@ -238,6 +239,16 @@ async function standIn(): Promise<boolean> {
 function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
+}
+
+function port(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('It must be a port, from 0 to 65535.');
+  return Number(text);
+}
+
+function logLevel(fallback: LogLevel): Option {
+  return new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default(fallback);
 }
 
 function names(text: string): string[] {

@@ -1,3 +1,8 @@
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+
+/** What is below it is not logged. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 /** Structured fields of a log line. Never put Secret data here; digests only. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -18,8 +23,10 @@ export const silentLogger: Logger = {
   with: () => silentLogger,
 };
 
-/** The text of whatever was thrown, with its causes, for log lines and messages. */
+/** The text of whatever was thrown, with its causes where it does not tell them itself, for log lines and messages. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : `${error.message}: ${errorText(error.cause)}`;
+  if (error.cause === undefined) return error.message;
+  const why = errorText(error.cause);
+  return error.message.includes(why) ? error.message : `${error.message}: ${why}`;
 }

@@ -1,7 +1,5 @@
 import { type BaseLogger, pino } from 'pino';
-import type { LogFields, Logger } from './log.ts';
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+import type { LogFields, Logger, LogLevel } from './log.ts';
 
 /** Of lines that cannot be written at the moment; more are dropped. */
 const MAX_WAITING_CHARACTERS = 256 * 1024;

@@ -21,9 +21,9 @@ import { type CertificateContext, contextKubeconfig } from '../../kube/context-k
 import { prefixedHandler } from '../../kube/exchange.ts';
 import type { Kubeconfig } from '../../kube/kubeconfig.ts';
 import { createClient } from '../../kube/rest-client.ts';
-import { errorText } from '../../runtime/log.ts';
+import { errorText, type LogLevel } from '../../runtime/log.ts';
 import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
-import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
+import { pinoLogger } from '../../runtime/pino-logger.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
 import { type ApiServerFiles, apiServerFiles } from '../api-server-files.ts';
@@ -60,11 +60,10 @@ export interface ApiServerCommand extends ApiServerFiles {
   readonly anonymousAuth: boolean;
   /** Whether containers may be privileged. */
   readonly allowPrivileged: boolean;
-  readonly logLevel: string;
+  readonly logLevel: LogLevel;
 }
 
 const CONTROLLERS = ['all', 'core', 'none'];
-const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 const NAME = 'atoll';
 const ADMINISTRATORS = 'system:masters';
 const GRACE_MS = 1_000;
@@ -77,8 +76,6 @@ export async function runApiServer(
   options: ApiServerCommand,
   onStarted: () => void = () => {},
 ): Promise<void> {
-  const logLevel = LOG_LEVELS.find((level) => level === options.logLevel);
-  if (logLevel === undefined) throw new Error(`--log-level must be one of ${LOG_LEVELS.join(', ')}`);
   if (!CONTROLLERS.includes(options.controllers))
     throw new Error(`--controllers must be one of ${CONTROLLERS.join(', ')}`);
   if (options.memory && (options.data !== undefined || options.etcd !== undefined))
@@ -86,7 +83,7 @@ export async function runApiServer(
   if (!options.memory && options.data === undefined && options.etcd === undefined)
     throw new Error('say where objects are kept: --data <directory>, --etcd <url> or --memory');
   process.title = `${PROCESS_TITLE} apiserver`;
-  const log = pinoLogger(logLevel);
+  const log = pinoLogger(options.logLevel);
   const runtime = systemRuntime(log);
   process.on('unhandledRejection', (error) =>
     log.error('a promise was rejected and nobody listened', { why: errorText(error) }),

@@ -18,9 +18,9 @@ import type { Request } from '../../kube/exchange.ts';
 import type { LedWork } from '../../kube/leadership.ts';
 import type { KeyPair } from '../../kube/pki.ts';
 import type { TunnelListener } from '../../link/index.ts';
-import { errorText } from '../../runtime/log.ts';
+import { errorText, type LogLevel } from '../../runtime/log.ts';
 import { PROCESS_TITLE } from '../../runtime/pid-file.ts';
-import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
+import { pinoLogger } from '../../runtime/pino-logger.ts';
 import { uuid } from '../../runtime/random.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
@@ -231,8 +231,9 @@ async function runAlone(
   begin: () => Promise<Led>,
   listen: () => Promise<TunnelListener | undefined>,
 ): Promise<RunningHub> {
-  const led = await begin();
+  // A port that another process has, which may be this hub already: two that act would undo each other's work.
   const listener = await listen();
+  const led = await begin();
   cutRefused(led, listener);
   return { listener, stop: () => led.stop() };
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { ClusterProvider } from '../../hub/provision/index.ts';
-import { errorText } from '../../runtime/log.ts';
+import { errorText, type LogLevel } from '../../runtime/log.ts';
 import { AlreadyRunning, PROCESS_TITLE, takePidFile } from '../../runtime/pid-file.ts';
-import { type LogLevel, pinoLogger } from '../../runtime/pino-logger.ts';
+import { pinoLogger } from '../../runtime/pino-logger.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
 import { untilStopped } from '../../runtime/shutdown.ts';
 import { graphSettingsOf } from '../../spoke/graphs/settings.ts';
