@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Client } from '../kube/client.ts';
 import { type Handler, prefixedHandler } from '../kube/exchange.ts';
 import { httpHandler } from '../kube/http-handler.ts';
-import { KubeconfigError, parseKubeconfig } from '../kube/kubeconfig.ts';
 import { endpointFromKubeconfig } from '../kube/kubeconfig-endpoint.ts';
 import { createClient } from '../kube/rest-client.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
+import { kubeconfigWith, listedKubeconfigs, readNamedKubeconfig } from './chosen-kubeconfig.ts';
 import { DEFAULT_DIRECTORY } from './hub-options.ts';
 import { wayToSpokes } from './way-to-spokes.ts';
 
@@ -54,7 +54,7 @@ export function openHub(
 ): HubAccess {
   const found = findKubeconfig(options, env);
   const text = readFileSync(found.path, 'utf8');
-  const { contexts } = parseNamed(text, found.path);
+  const { contexts } = readNamedKubeconfig(found.path);
   const context = contexts.find((item) => item.name === options.context);
   if (!context) {
     const names = contexts.map((item) => item.name).join(', ') || 'none';
@@ -125,11 +125,8 @@ function findKubeconfig(
     if (!existsSync(options.kubeconfig)) throw new Error(`${options.kubeconfig} does not exist`);
     return { path: options.kubeconfig, own: resolve(options.kubeconfig) === resolve(own) };
   }
-  const listed = options.dirGiven
-    ? []
-    : (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
-  const present = listed.filter((path) => existsSync(path));
-  const path = present.find((item) => hasContext(item, options.context)) ?? present[0];
+  const listed = options.dirGiven ? [] : listedKubeconfigs(env['KUBECONFIG']);
+  const path = kubeconfigWith(options.context, listed);
   if (path !== undefined) return { path, own: resolve(path) === resolve(own) };
   if (existsSync(own)) return { path: own, own: true };
   const missing =
@@ -140,19 +137,6 @@ function findKubeconfig(
     `no kubeconfig of a hub was found: ${missing}`,
     `npm run up (or npx atoll up${dirOption(options.dir)}), or name one with --kubeconfig`,
   );
-}
-
-function hasContext(path: string, context: string): boolean {
-  return parseNamed(readFileSync(path, 'utf8'), path).contexts.some((item) => item.name === context);
-}
-
-function parseNamed(text: string, path: string): ReturnType<typeof parseKubeconfig> {
-  try {
-    return parseKubeconfig(text);
-  } catch (error) {
-    if (error instanceof KubeconfigError) throw new Error(`${path}: ${error.message}`, { cause: error });
-    throw error;
-  }
 }
 
 /** Gives up when no answer begins within the time. `onFailure` tells a failed exchange in other words. */

@@ -186,10 +186,19 @@ describe('detaching', () => {
 
   it('[S20] waits until the cluster is let go, or cleaned', async () => {
     await open(['a', 'b']);
-    expect(await detach('a', {})).toMatchObject({ policy: 'detach', outcome: 'gone', residues: [] });
+    expect(await detach('a', {})).toMatchObject({
+      ...{ policy: 'detach', outcome: 'gone', told: true, residues: [] },
+    });
     expect(await detach('b', { policy: 'cleanup' })).toMatchObject({ policy: 'cleanup', outcome: 'gone' });
     expect(colour(fleet.spoke('a'))).toBe('red');
     expect(colour(fleet.spoke('b'))).toBe('');
+  });
+
+  it('says so where the cluster could not be told', async () => {
+    await open(['a', 'b']);
+    fleet.spoke('a').link.cut();
+    expect(await detach('a', {})).toMatchObject({ policy: 'detach', outcome: 'gone', told: false });
+    expect(dispatchesOn(fleet.spoke('a'))).toHaveLength(1);
   });
 
   it('[A73] by force is over in bounded time where the cluster cannot be reached, and says what is left there', async () => {

@@ -8,6 +8,7 @@ import { type HttpHandler, httpHandler } from '../../kube/http-handler.ts';
 import { endpointFromKubeconfig } from '../../kube/kubeconfig-endpoint.ts';
 import { createClient } from '../../kube/rest-client.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { kubeconfigWith, listedKubeconfigs } from '../chosen-kubeconfig.ts';
 
 export interface ClusterAccessOptions {
   readonly kubeconfig?: string;
@@ -32,9 +33,11 @@ const TOKEN_KEPT_MS = 60_000;
 
 /** By `--kubeconfig`, then $KUBECONFIG, then the service account of the pod, then `~/.kube/config`. */
 export function openCluster(clock: Clock, userAgent: string, options: ClusterAccessOptions): ClusterAccess {
+  const listed = listedKubeconfigs(process.env['KUBECONFIG']);
   const path =
     options.kubeconfig ??
-    process.env['KUBECONFIG'] ??
+    kubeconfigWith(options.context, listed) ??
+    listed[0] ??
     (existsSync(`${SERVICE_ACCOUNT}/token`) ? undefined : join(homedir(), '.kube', 'config'));
   if (path === undefined) return inPod(clock, userAgent);
   if (!existsSync(path)) throw new Error(`there is no kubeconfig at ${path}; name one with --kubeconfig`);

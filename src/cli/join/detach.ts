@@ -33,6 +33,8 @@ export interface DetachReport {
   readonly cluster: string;
   readonly policy: 'detach' | 'cleanup' | 'orphan';
   readonly outcome: 'gone' | 'forced' | 'waiting';
+  /** Whether the cluster was there to be told. One that was not is let go all the same, with its orders, and keeps itself up. */
+  readonly told: boolean;
   /** What is still on the cluster, as far as that is known. */
   readonly residues: readonly string[];
 }
@@ -78,7 +80,7 @@ export function detach(name: string, options: DetachOptions): Promise<void> {
         (text) => progress.step(text),
       );
       progress.stop();
-      asking.print(report, textOf);
+      asking.print(report, detachText);
       return report.outcome === 'waiting' ? 1 : 0;
     } finally {
       progress.stop();
@@ -111,21 +113,24 @@ export async function detachCluster(
     if (!hasCode(error, 404)) throw error;
   }
   onStep(waitText(name, policy));
-  let gone = await untilGone(runtime, hub, cluster, timeoutMs, async () => {
+  let seen = cluster;
+  let gone = await untilGone(runtime, hub, cluster, timeoutMs, async (present) => {
+    seen = present;
     const left = await ordersOn(spoke);
     onStep(
       left === undefined ? `what ${name} holds is not known` : `${left.length} orders are left on ${name}`,
     );
   });
+  const told = seen.status?.connection === 'Connected';
   let residues: readonly string[] = [];
   if (!gone) residues = await residuesOf(hub, spoke, name);
   if (gone || force) await forget(hub, name);
-  if (gone) return { cluster: name, policy, outcome: 'gone', residues: [] };
-  if (!force) return { cluster: name, policy, outcome: 'waiting', residues };
+  if (gone) return { cluster: name, policy, outcome: 'gone', told, residues: [] };
+  if (!force) return { cluster: name, policy, outcome: 'waiting', told, residues };
   await recordLetGo(runtime, hub, name);
   await dropFinalizer(hub, cluster);
   gone = await untilGone(runtime, hub, cluster, FORCED_WAIT_MS, async () => undefined);
-  return { cluster: name, policy, outcome: gone ? 'forced' : 'waiting', residues };
+  return { cluster: name, policy, outcome: gone ? 'forced' : 'waiting', told, residues };
 }
 
 /** Resolves with whether the SpokeCluster went within the time. `onWait` is called now and then. */
@@ -134,12 +139,13 @@ async function untilGone(
   hub: Client,
   { metadata: { namespace = '', name = '', uid } }: SpokeCluster,
   timeoutMs: number,
-  onWait: () => Promise<void>,
+  onWait: (present: SpokeCluster) => Promise<void>,
 ): Promise<boolean> {
   const deadline = clock.monotonic() + timeoutMs;
   for (;;) {
+    let present: SpokeCluster;
     try {
-      const present = await hub.get(SPOKE_CLUSTERS, namespace, name);
+      present = await hub.get<SpokeCluster>(SPOKE_CLUSTERS, namespace, name);
       if (present.metadata.uid !== uid) return true;
     } catch (error) {
       if (hasCode(error, 404)) return true;
@@ -147,7 +153,7 @@ async function untilGone(
     }
     const left = deadline - clock.monotonic();
     if (left <= 0) return false;
-    await onWait();
+    await onWait(present);
     await nextChange(clock, hub, namespace, name, Math.min(left, 2_000));
   }
 }
@@ -256,10 +262,12 @@ function waitText(name: string, policy: DetachReport['policy']): string {
   return `waiting for ${name} ${what[policy]}`;
 }
 
-function textOf({ cluster, policy, outcome, residues }: DetachReport): string {
+export function detachText({ cluster, policy, outcome, told, residues }: DetachReport): string {
   const list = residues.map((item) => `  ${item}\n`).join('');
   switch (outcome) {
     case 'gone': {
+      if (!told && policy === 'detach')
+        return `${cluster} is forgotten. It could not be told: what it has of orders stays in force there. On the cluster, to end that: atoll leave --force\n`;
       const stays = {
         detach: 'its objects stay',
         cleanup: 'what was dispatched is gone',

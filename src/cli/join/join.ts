@@ -26,6 +26,7 @@ export function join(
   const { output, ...access } = options;
   return ask(access, async ({ hub }) => {
     const runtime = systemRuntime();
+    refuseUnused(options);
     if (options.spokeKubeconfig !== undefined) {
       const cluster = named(name);
       const message = await joinDirectly(runtime, hub.client, {
@@ -49,6 +50,7 @@ export function join(
       : await forOne(runtime, hub.client, notice, named(name), options);
     process.stdout.write(textOf(file, options.bootstrap ? name : named(name), options, changed));
     process.stderr.write(options.bootstrap ? bootstrapNote(options) : note(named(name), options));
+    process.stderr.write(reachNote(file.hubs[0]?.addresses ?? []));
     return 0;
   });
 }
@@ -99,6 +101,26 @@ async function forMany(
   return { version: 2, hubs: [hub] };
 }
 
+/** An option that says nothing where it stands is meant for something: it is not passed over. */
+export function refuseUnused(options: Omit<JoinCommandOptions, 'kubeconfig' | 'context' | 'dir'>): void {
+  const direct = options.spokeKubeconfig !== undefined;
+  const yaml = options.output === 'yaml' && !direct;
+  const given: readonly (readonly [string, unknown, boolean, string])[] = [
+    ['--names', options.names, options.bootstrap, '--bootstrap'],
+    ['--approve', options.approve || undefined, options.bootstrap, '--bootstrap'],
+    ['--image', options.image, yaml, '-o yaml'],
+    ['--no-usual-kinds', options.usualKinds ? undefined : true, yaml, '-o yaml'],
+    ['--hub-users', options.hubUsers, yaml, '-o yaml'],
+    ['--hub-groups', options.hubGroups, yaml, '-o yaml'],
+    ['--hub-upgrades', options.hubUpgrades, yaml, '-o yaml'],
+    ['--bypass-proxy', options.bypassProxy, options.proxy !== undefined, '--proxy'],
+    ['--spoke-context', options.spokeContext, direct, '--spoke-kubeconfig'],
+    ['--as-is', options.asIs || undefined, direct, '--spoke-kubeconfig'],
+  ];
+  for (const [option, value, counts, other] of given)
+    if (value !== undefined && !counts) throw new Error(`${option} says nothing without ${other}`);
+}
+
 /** What a values file changes, read before anything is made. */
 function changesOf({ values, output, hubUpgrades }: JoinCommandOptions): ManifestChanges {
   if (values === undefined) return (manifests) => [...manifests];
@@ -138,6 +160,12 @@ function note(name: string, { output, ttl, accept }: JoinCommandOptions): string
   }[output];
   const next = accept ? '' : `It waits for: atoll accept ${name}\n`;
   return `\n${how}\nIt holds a token: good for ${ttl}, for one key, and to be kept secret.\n${next}`;
+}
+
+/** A hub that listens on this machine alone makes join data that are of no use elsewhere, and nothing else says so. */
+export function reachNote(addresses: readonly string[]): string {
+  if (!addresses.every((address) => /^(127\.|\[::1\]:|localhost:)/.test(address))) return '';
+  return `It says that the hub is at ${addresses.join(', ')}, which only this machine reaches. For another one the hub has to listen elsewhere (atoll hub --link-host, --link-address), or be told of by --address.\n`;
 }
 
 function bootstrapNote({ ttl, approve }: JoinCommandOptions): string {

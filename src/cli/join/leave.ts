@@ -1,4 +1,4 @@
-import { CLUSTER } from '../../dialects/kubevela/kinds.ts';
+import { CLUSTER, SPOKE_CLUSTER } from '../../dialects/kubevela/kinds.ts';
 import {
   BUNDLE,
   DISPATCH,
@@ -17,7 +17,7 @@ import { errorText } from '../../runtime/log.ts';
 import { systemRuntime } from '../../runtime/runtime.ts';
 import { hubAccess, hubUserBindings, hubUserRoles } from '../../spoke/hub-access.ts';
 import { release } from '../../spoke/marks.ts';
-import { dropTrust, HUB_TRUST_NAME } from '../../spoke/trust.ts';
+import { dropTrust, HUB_TRUST_NAME, readTrust } from '../../spoke/trust.ts';
 import { LINK_SECRET_TYPE } from '../key-store.ts';
 import { failureText } from '../output.ts';
 import { type ClusterAccessOptions, openCluster } from './cluster-access.ts';
@@ -38,6 +38,7 @@ export interface Left {
 
 const RELEASE_MS = 30_000;
 const DISPATCHES = resourceIdOf(DISPATCH);
+const SPOKE_CLUSTERS = resourceIdOf(SPOKE_CLUSTER);
 const RECORDS = resourceIdOf(OWNERSHIP_RECORD);
 
 /** `atoll leave`, on a spoke. Ends with 1 where something is left over. */
@@ -46,6 +47,7 @@ export async function leave(options: LeaveOptions): Promise<void> {
   try {
     const cluster = openCluster(clock, 'atoll-cli', options);
     try {
+      process.stderr.write(`On the cluster at ${cluster.url}:\n`);
       const left = await leaveHub(clock, cluster.client, options.force);
       const lines = [
         ...left.released.map((item) => `stays, free of marks: ${item}`),
@@ -76,6 +78,7 @@ export async function leaveHub(clock: Clock, client: Client, force: boolean): Pr
     throw new Error(
       `${Math.max(orders.length, records.length)} orders of a hub are here. At the hub: atoll detach <name>; or, to leave with what they made: atoll leave --force`,
     );
+  if (orders.length === 0 && records.length === 0) await refuseHub(client);
   const removed: string[] = [];
   const released: string[] = [];
   const problems: string[] = [];
@@ -130,10 +133,28 @@ export async function leaveHub(clock: Clock, client: Client, force: boolean): Pr
   return { removed, released, problems };
 }
 
+/** A kubeconfig of a fleet names the hub first: whoever forgets to name the spoke means no harm to the hub. */
+async function refuseHub(client: Client): Promise<void> {
+  const [members, secretsHere, trust] = await Promise.all([
+    listed(client, SPOKE_CLUSTERS, ''),
+    listed(client, secrets),
+    readTrust(client),
+  ]);
+  if (members.length === 0 || trust !== undefined) return;
+  if (secretsHere.some((secret) => secret['type'] === JOIN_SECRET_TYPE)) return;
+  throw new Error(
+    `this cluster is a hub, of ${members.length} ${members.length === 1 ? 'cluster' : 'clusters'}, and no spoke: name the spoke by --kubeconfig and --context`,
+  );
+}
+
 /** Nothing where the kind is not served. */
-async function listed<T extends KubeObject>(client: Client, resource: ResourceId): Promise<readonly T[]> {
+async function listed<T extends KubeObject>(
+  client: Client,
+  resource: ResourceId,
+  namespace: string = SYSTEM_NAMESPACE,
+): Promise<readonly T[]> {
   try {
-    return (await client.list<T>(resource, SYSTEM_NAMESPACE)).items;
+    return (await client.list<T>(resource, namespace)).items;
   } catch (error) {
     if (hasCode(error, 404)) return [];
     throw error;

@@ -19,6 +19,7 @@ export async function takeover(options: TakeoverOptions): Promise<void> {
   try {
     const cluster = openCluster(runtime.clock, 'atoll-cli', options);
     try {
+      process.stderr.write(`On the cluster at ${cluster.url}:\n`);
       process.stdout.write(await handOver(runtime, cluster.client, options));
     } finally {
       await cluster.close();
