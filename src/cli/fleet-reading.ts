@@ -23,6 +23,7 @@ import { type KubeObject, parseApiVersion } from '../kube/object.ts';
 import { hasCode, StatusError } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
 import { compileView, DEFINITIONS, isBindingView, readBindings } from './fleet-bindings.ts';
+import { nearest } from './near-names.ts';
 
 /** What the hub holds of the fleet. */
 export interface FleetReading {
@@ -98,6 +99,15 @@ export function oldestByName(clusters: readonly SpokeCluster[]): SpokeCluster[] 
 
 export function clusterFacts(clusters: readonly SpokeCluster[]): ClusterFacts[] {
   return clusters.map(clusterFactsOf);
+}
+
+/** The cluster of a name. Throws an Error with similar names where there is none. */
+export function clusterNamed(clusters: readonly SpokeCluster[], name: string): SpokeCluster {
+  const found = clusters.find((item) => nameOf(item) === name);
+  if (found) return found;
+  const near = nearest(name, clusters.map(nameOf));
+  const hint = near.length > 0 ? `similar: ${near.join(', ')}` : 'see: atoll cluster list';
+  throw new Error(`the hub has no cluster "${name}"; ${hint}`);
 }
 
 export function nameOf(object: KubeObject): string {

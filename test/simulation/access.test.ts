@@ -529,6 +529,9 @@ describe('the fleet at one endpoint', () => {
     } while (token !== '');
     expect(seen.sort()).toEqual(['east/a', 'east/b', 'east/c', 'west/a']);
     expect((await rows(`/fleet${MAPS}?clusterSelector=site%3Dwest${own}`)).cells).toEqual([['a', 'west']]);
+    const nowhere = await ask(ALICE, `/fleet${MAPS}?clusterSelector=site%3Dnorth`);
+    expect(nowhere.status).toBe(404);
+    expect(nowhere.body['message']).toContain('no cluster has the labels');
     fleet.spoke('west').link.setLatency(20_000);
     const slow = await rows(`/fleet${MAPS}?limit=500${own}`);
     expect(slow.cells).toHaveLength(3);

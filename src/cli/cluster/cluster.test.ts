@@ -154,6 +154,9 @@ describe('cluster show', () => {
     await expect(readCluster(hub.client, undefined, 'egde-1', NOW)).rejects.toThrow(
       'no cluster "egde-1"; similar: edge-1',
     );
+    await expect(readCluster(hub.client, undefined, 'other', NOW)).rejects.toThrow(
+      'no cluster "other"; see: atoll cluster list',
+    );
     const lost = new HubUnreachable('gone', 'start it');
     await expect(readCluster(hub.client, refusing(lost), 'edge-1', NOW)).rejects.toBe(lost);
   });

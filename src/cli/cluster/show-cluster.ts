@@ -1,6 +1,5 @@
 import type { Client } from '../../kube/client.ts';
-import { nameOf, readFleetAtHub, readSelf } from '../fleet-reading.ts';
-import { nearest } from '../near-names.ts';
+import { clusterNamed, readFleetAtHub, readSelf } from '../fleet-reading.ts';
 import { type AskingOptions, ask } from '../output.ts';
 import { clusterLine, clusterTable } from './facts.ts';
 import { type ClusterReport, clusterReport } from './report.ts';
@@ -37,16 +36,7 @@ export async function readCluster(
   now: number,
 ): Promise<ClusterReport> {
   const { clusters } = await readFleetAtHub(hub);
-  const found = clusters.find((item) => nameOf(item) === name);
-  if (!found) {
-    const names = clusters.map(nameOf);
-    const near = nearest(name, names);
-    const hint =
-      near.length > 0
-        ? `similar: ${near.join(', ')}`
-        : `there are: ${names.slice(0, 10).join(', ') || 'none'}`;
-    throw new Error(`the hub has no cluster "${name}"; ${hint}`);
-  }
+  const found = clusterNamed(clusters, name);
   const reading = spoke === undefined ? undefined : await readSelf(spoke, name);
   return clusterReport({ spoke: found, now, ...(reading === undefined ? {} : { reading }) });
 }

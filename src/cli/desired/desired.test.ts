@@ -93,5 +93,8 @@ describe('desired', () => {
     );
     const report = await readDesired(hub.client, spoke.asHub, 'edge-1');
     expect(desiredText(report, plainPaint)).toBe('Nothing is ordered for edge-1.\n');
+    expect(desiredText(report, plainPaint, 3)).toBe(
+      'Of the 3 objects that are ordered for edge-1 none is of that namespace and kind.\n',
+    );
   });
 });

@@ -13,8 +13,7 @@ import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { errorText } from '../../runtime/log.ts';
-import { clusterFacts, nameOf, propagationText, readFleetAtHub } from '../fleet-reading.ts';
-import { nearest } from '../near-names.ts';
+import { clusterFacts, clusterNamed, nameOf, propagationText, readFleetAtHub } from '../fleet-reading.ts';
 import { type AskingOptions, ask, type Paint, table } from '../output.ts';
 import { redact } from '../redact.ts';
 
@@ -44,8 +43,10 @@ const BUNDLES = resourceIdOf(BUNDLE);
 /** With `-o yaml` and `-o json` a List that kubectl understands. */
 export function showDesired(cluster: string, options: DesiredOptions): Promise<void> {
   return ask(options, async ({ hub, paint, print }) => {
-    const report = narrowed(await readDesired(hub.client, hub.spokeClient(cluster), cluster), options);
-    if (options.output === undefined) print(report, (found) => desiredText(found, paint));
+    const whole = await readDesired(hub.client, hub.spokeClient(cluster), cluster);
+    const report = narrowed(whole, options);
+    if (options.output === undefined)
+      print(report, (found) => desiredText(found, paint, whole.objects.length));
     else {
       const items = report.objects.map(({ object }) => object);
       print({ apiVersion: 'v1', kind: 'List', items }, () => '');
@@ -58,12 +59,7 @@ export function showDesired(cluster: string, options: DesiredOptions): Promise<v
 /** Throws an Error with similar names for an unknown cluster, and what the hub says where the spoke cannot be asked. */
 export async function readDesired(hub: Client, spoke: Client, name: string): Promise<DesiredReport> {
   const { clusters } = await readFleetAtHub(hub);
-  const found = clusters.find((item) => nameOf(item) === name);
-  if (!found) {
-    const near = nearest(name, clusters.map(nameOf));
-    const hint = near.length > 0 ? `; similar: ${near.join(', ')}` : '';
-    throw new Error(`the hub has no cluster "${name}"${hint}`);
-  }
+  const found = clusterNamed(clusters, name);
   const [facts] = clusterFacts([found]).map(localFactsOf);
   const { items } = await spoke.list<Dispatch>(DISPATCHES, SYSTEM_NAMESPACE);
   const objects: DesiredObject[] = [];
@@ -105,7 +101,12 @@ function narrowed(report: DesiredReport, { namespace, kind }: DesiredOptions): D
   return { ...report, objects };
 }
 
-export function desiredText({ cluster, objects, problems }: DesiredReport, paint: Paint): string {
+/** `inAll`: how many objects are ordered there, whichever of them were asked for. */
+export function desiredText(
+  { cluster, objects, problems }: DesiredReport,
+  paint: Paint,
+  inAll: number = objects.length,
+): string {
   const rows = objects.map(({ source, generation, object }) => [
     object.metadata.namespace ?? '',
     object.kind,
@@ -114,6 +115,10 @@ export function desiredText({ cluster, objects, problems }: DesiredReport, paint
     String(generation),
   ]);
   const head = ['NAMESPACE', 'KIND', 'NAME', 'SOURCE', 'GENERATION'];
-  const body = rows.length === 0 ? `Nothing is ordered for ${cluster}.\n` : table(head, rows, paint);
+  const nothing =
+    inAll === 0
+      ? `Nothing is ordered for ${cluster}.\n`
+      : `Of the ${inAll} objects that are ordered for ${cluster} none is of that namespace and kind.\n`;
+  const body = rows.length === 0 ? nothing : table(head, rows, paint);
   return body + problems.map((problem) => `${paint('bad', '✗')} ${problem}\n`).join('');
 }

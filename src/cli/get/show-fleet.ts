@@ -39,8 +39,7 @@ export function showFleet(kind: string, name: string | undefined, options: GetOp
   const { output: format, ...asking } = options;
   return ask(asking, async ({ hub, now, paint }) => {
     const asked: Asked = {
-      kind,
-      ...(name === undefined ? {} : { name }),
+      ...askedObject(kind, name),
       namespace: options.allNamespaces ? '' : (options.namespace ?? hub.namespace),
       ...(options.selector === undefined ? {} : { selector: options.selector }),
       ...(options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector }),
@@ -82,6 +81,16 @@ export function showFleet(kind: string, name: string | undefined, options: GetOp
     });
     return 0;
   });
+}
+
+/** `deploy`, `deploy web` or `deploy/web`. Throws an Error for what kubectl takes and this does not. */
+export function askedObject(kind: string, name: string | undefined): Pick<Asked, 'kind' | 'name'> {
+  if (kind.includes(',')) throw new Error(`one kind at a time: ${kind.split(',').join(', or ')}`);
+  const [first = '', second, ...more] = kind.split('/');
+  if (more.length > 0 || second === '' || (second !== undefined && name !== undefined))
+    throw new Error('name one object as <kind>/<name> or <kind> <name>');
+  const wanted = second ?? name;
+  return { kind: first, ...(wanted === undefined ? {} : { name: wanted }) };
 }
 
 async function readPlace(

@@ -1,4 +1,5 @@
 import { formatApiVersion, refOf, refText } from '../../kube/object.ts';
+import { clusterNamed, readFleetAtHub } from '../fleet-reading.ts';
 import { readResources, resourceNamed } from '../kind-name.ts';
 import { type AskingOptions, ask, type Paint } from '../output.ts';
 import { redact } from '../redact.ts';
@@ -16,6 +17,8 @@ export interface PromoteOptions extends AskingOptions {
 export function promoteObject(words: readonly string[], options: PromoteOptions): Promise<void> {
   return ask(options, async ({ hub, paint, print }) => {
     const { kind, name } = parseAsked(words);
+    const { clusters } = await readFleetAtHub(hub.client);
+    clusterNamed(clusters, options.cluster);
     const spoke = hub.spokeClient(options.cluster);
     const resources = await readResources(spoke);
     const resource = resourceNamed(resources, kind);

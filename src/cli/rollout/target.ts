@@ -29,10 +29,8 @@ export async function readTarget(client: Client, word: string, namespace: string
     object = await client.get(resource, place, name);
   } catch (error) {
     if (!hasCode(error, 404)) throw error;
-    throw new Error(
-      `the hub has no ${resource.kind} ${place === '' ? name : `${place}/${name}`}; see: kubectl get ${resource.resource} -A`,
-      { cause: error },
-    );
+    const there = place === '' ? name : `${place}/${name}`;
+    throw new Error(`the hub has no ${resource.kind} ${there}; see: kubectl get ${resource.resource} -A`);
   }
   return {
     kind: resource.kind,

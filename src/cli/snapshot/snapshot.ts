@@ -5,6 +5,7 @@ import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import { fleetDirectory, readFleet } from '../fleet-directory.ts';
+import { clusterNamed } from '../fleet-reading.ts';
 import { type AskingOptions, ask } from '../output.ts';
 import { atollVersion } from '../version.ts';
 import { gatherSnapshot } from './gather.ts';
@@ -35,6 +36,7 @@ export function snapshot(options: SnapshotOptions): Promise<void> {
     const takenAt = formatTime(now);
     const file = options.file ?? `atoll-snapshot-${takenAt.replace(/[:]/g, '')}.tar.gz`;
     const list = await hub.client.list<SpokeCluster>(resourceIdOf(SPOKE_CLUSTER), '');
+    for (const name of options.clusters ?? []) clusterNamed(list.items, name);
     const connected = list.items
       .filter(({ status }) => status?.connection === 'Connected')
       .map(({ metadata }) => metadata.name ?? '')

@@ -1,4 +1,3 @@
-import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import type { Propagation } from '../../dialects/propagation/types.ts';
 import { type Dispatch, dispatchName } from '../../engine/dispatch/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
@@ -6,6 +5,7 @@ import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import {
   clusterFacts,
+  clusterNamed,
   type FleetReading,
   forEachOf,
   nameOf,
@@ -71,7 +71,7 @@ export async function readWhy(
 ): Promise<WhyFacts> {
   const [resources, fleet] = await Promise.all([readResources(hub), readFleetAtHub(hub)]);
   const resource = resourceNamed(resources, asked.kind);
-  checkCluster(fleet.clusters, asked.cluster);
+  if (asked.cluster !== undefined) clusterNamed(fleet.clusters, asked.cluster);
   const object = await readObject(hub, resource, asked);
   const federated = await readFederated(hub, object);
   const hits = fleet.propagations.filter((propagation) => selectingOf(propagation, object).selects);
@@ -103,14 +103,6 @@ export async function readWhy(
 function concernedClusters(planned: Planned, propagation: Propagation, only: string | undefined): string[] {
   const all = new Set([...planned.plan.decision.chosen, ...(propagation.status?.dispatchedTo ?? [])]);
   return [...all].filter((name) => only === undefined || name === only).sort();
-}
-
-function checkCluster(clusters: readonly SpokeCluster[], wanted: string | undefined): void {
-  const names = clusters.map(nameOf);
-  if (wanted === undefined || names.includes(wanted)) return;
-  const near = nearest(wanted, names);
-  const hint = near.length > 0 ? `similar: ${near.join(', ')}` : 'see: atoll cluster list';
-  throw new Error(`the hub has no cluster "${wanted}"; ${hint}`);
 }
 
 async function readObject(hub: Client, resource: ResourceId, asked: Asked): Promise<KubeObject> {

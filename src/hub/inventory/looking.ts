@@ -100,7 +100,7 @@ export function startLooking(runtime: Runtime, options: LookingOptions): Looking
     }
     const link = credential.way === 'tunnel' ? links.tunnel(name) : direct.open(name, credential.endpoint);
     if (!link) {
-      const message = `the spoke has not dialled yet; on its machine: atoll start ${name}`;
+      const message = `the spoke has not dialled since the hub started: its engine does not run, does not find the hub, or never joined. What to run there is printed by: atoll join ${name}`;
       const connected = { ok: false, unauthorized: false, message };
       const liveness = sighted(clock, sighting, false);
       return { found: { ...base, registered, connected, liveness }, away: true };

@@ -42,6 +42,7 @@ export function fleetAccess(
     }
     if (chosen.length === 0) {
       if (fleet.names().length === 0) throw failure(503, 'ServiceUnavailable', 'the hub has no clusters');
+      if (all) throw failure(404, 'NotFound', 'no cluster has the labels that clusterSelector asks for');
       throw failure(
         403,
         'Forbidden',
