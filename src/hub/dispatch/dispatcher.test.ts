@@ -52,6 +52,32 @@ it('looks again where the spoke says meanwhile that it keeps what an order broug
   });
 });
 
+it('looks again where a spoke remembers an order that somebody deleted, and has not said so yet', async () => {
+  const { send } = dispatcher();
+  let there: Dispatch | undefined;
+  const session = {
+    name: 'a',
+    dispatch: () => undefined,
+    cluster: () => undefined,
+    client: {
+      handler: (async ({ body }) => {
+        there = JSON.parse(Buffer.from(body as Uint8Array).toString('utf8'));
+        return { status: 201, headers: {}, body: new Uint8Array() };
+      }) satisfies Handler,
+      async get({ resource }: { resource: string }): Promise<object> {
+        if (resource === 'dispatches') throw notFound('atoll.dev', resource, 'any');
+        return { spec: { accepted: there?.spec } };
+      },
+    },
+  } as unknown as SpokeSession;
+  const plan = { objects: [], revision: 'r', patches: new Map(), apply: {}, bundles: [], deletionBudget: 1 };
+  const objects = [{ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'm' }];
+  await send(session, { ...AWAY, generation: 1, plan: { ...plan, objects } as unknown as Plan });
+  expect(await send(session, AWAY)).toEqual({ outcome: 'behind' });
+  there = undefined;
+  expect(await send(session, AWAY)).toEqual({ outcome: 'gone' });
+});
+
 it('counts what a spoke keeps of an order that somebody deleted there when it takes away by selecting less', async () => {
   const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name });
   const word = {

@@ -117,9 +117,9 @@ export function createDispatcher(
     if (!present && !kept && order.plan?.objects.length === 0)
       return { outcome: 'dispatched', settled: true };
     if (!present && !kept && !order.plan) {
-      // Meanwhile it may say that it took an order that somebody has deleted since.
-      const isGone = (await api.isAbsent(session, name)) && toldOf(session, name) === undefined;
-      return { outcome: isGone ? 'gone' : 'behind' };
+      // It may have taken an order that somebody has deleted since, and says so soon, or meanwhile.
+      const keepsNone = (await api.isAbsent(session, name)) && 'lacks' in (await accepted(session, name));
+      return { outcome: keepsNone && toldOf(session, name) === undefined ? 'gone' : 'behind' };
     }
     const genuine = present && signatures.isGenuine(session, name, present) ? present : undefined;
     const foreign = ofAnotherHub(present, genuine);
