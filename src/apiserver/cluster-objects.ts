@@ -2,6 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import type { JsonObject } from '../schema/json.ts';
 import { FRONT_PROXY_NAME } from './aggregation/index.ts';
 import type { StandingObject } from './controllers/index.ts';
+import { FLOW_CONTROL_GROUP, flowControlObjects } from './flow-objects.ts';
 
 export interface ClusterFacts {
   /** `host:port` where clients reach the server, if that is known. */
@@ -140,4 +141,17 @@ function serverService(address: string | undefined): StandingObject[] {
       owned: ['endpoints', 'ports'],
     },
   ];
+}
+
+/**
+ * Priority levels and flow schemas, which come back when somebody deletes them. Whoever changes one that is not mandatory has it his
+ * way.
+ */
+export function standingFlowObjects(): StandingObject[] {
+  return flowControlObjects().map((object) => ({
+    group: FLOW_CONTROL_GROUP,
+    resource: object.kind === 'FlowSchema' ? 'flowschemas' : 'prioritylevelconfigurations',
+    object,
+    owned: [],
+  }));
 }

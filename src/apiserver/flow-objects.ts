@@ -1,5 +1,5 @@
 import type { KubeObject } from '../kube/object.ts';
-import type { JsonObject } from '../schema/json.ts';
+import { isObject, type JsonObject } from '../schema/json.ts';
 
 export const FLOW_CONTROL_GROUP = 'flowcontrol.apiserver.k8s.io';
 const API_VERSION = `${FLOW_CONTROL_GROUP}/v1`;
@@ -13,6 +13,18 @@ export const FLOW_CONSUMER = 'api-priority-and-fairness-config-consumer-v1';
 export function flowControlObjects(): KubeObject[] {
   return [...PRIORITY_LEVELS.map(priorityLevel), ...FLOW_SCHEMAS.map(flowSchema)];
 }
+
+/** The spec that an object of one of these names has for ever: without them requests would have nowhere to go. */
+export function mandatorySpec(
+  kind: 'FlowSchema' | 'PriorityLevelConfiguration',
+  name: string,
+): JsonObject | undefined {
+  if (!MANDATORY.has(name)) return undefined;
+  const object = flowControlObjects().find((one) => one.kind === kind && one.metadata.name === name);
+  return isObject(object?.spec) ? object.spec : undefined;
+}
+
+const MANDATORY: ReadonlySet<string> = new Set(['exempt', 'catch-all']);
 
 interface Level {
   readonly name: string;

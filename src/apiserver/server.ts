@@ -10,7 +10,7 @@ import {
 } from './auth/index.ts';
 import { builtinResources, pluginsWithoutResource } from './builtin-resources.ts';
 import { loadCatalogue, NEWEST_RELEASE } from './catalogue/index.ts';
-import { clusterObjects } from './cluster-objects.ts';
+import { clusterObjects, standingFlowObjects } from './cluster-objects.ts';
 import { logicalClusters, overlayStore } from './clusters/index.ts';
 import { localApiServices, standingObjects, startEventExpiry } from './controllers/index.ts';
 import {
@@ -143,7 +143,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     onChange: registry.onChange,
     exists: clusters.has,
   });
-  const standing = standingObjects(runtime, store, standingList, clusters.has);
+  const kept = [...standingList, ...standingFlowObjects()];
+  const standing = standingObjects(runtime, store, templates, kept, clusters.has);
   const stops: (() => void | Promise<void>)[] = [
     pods.close,
     followRbac(stored, rbac, own),

@@ -1,5 +1,6 @@
 import { deepEqual, isObject, type JsonObject, objectAt } from '../../schema/json.ts';
 import { validateDns1123Label } from '../../schema/names.ts';
+import { mandatorySpec } from '../flow-objects.ts';
 import type { Strategy } from '../resource.ts';
 import { initialStatus, keepSpecAndMetadata, statusResetFields, strategy } from './base-strategy.ts';
 import { dns1123Label, dns1123Subdomain, type Problems } from './field-checks.ts';
@@ -66,6 +67,12 @@ export const flowSchemaStrategy: Strategy = strategy({
     }
     for (const [index, rule] of objectsOf(spec, 'rules').entries()) {
       problems.push(...ruleProblems(rule, `spec.rules[${index}]`));
+    }
+    const { name = '' } = object.metadata;
+    const fixed = mandatorySpec('FlowSchema', name);
+    if (fixed && !deepEqual(spec, fixed)) {
+      const detail = `spec of '${name}' must equal the fixed value`;
+      problems.push(invalidAs('spec', goDump('flowcontrol.FlowSchemaSpec', spec), detail));
     }
     return problems;
   },
@@ -245,12 +252,6 @@ function responseProblems(response: JsonObject | undefined, path: string): Probl
   return queuingProblems(queuing, `${path}.queuing`);
 }
 
-/** What whatever matches nothing else gets is the same on every server. */
-const CATCH_ALL_LEVEL: JsonObject = {
-  type: 'Limited',
-  limited: { nominalConcurrencyShares: 5, lendablePercent: 0, limitResponse: { type: 'Reject' } },
-};
-
 /** Bits that the shuffling of queues may draw from one hash. */
 const ENTROPY_BITS = 60;
 const QUEUES_LIMIT = 10_000_000;
@@ -334,14 +335,15 @@ export const priorityLevelConfigurationStrategy: Strategy = strategy({
         );
       }
     }
-    if (object.metadata.name === 'catch-all' && !deepEqual(spec, CATCH_ALL_LEVEL))
-      problems.push(
-        invalidAs(
-          'spec',
-          goDump('flowcontrol.PriorityLevelConfigurationSpec', spec),
-          "spec of 'catch-all' must equal the fixed value",
-        ),
-      );
+    const { name = '' } = object.metadata;
+    const fixed = mandatorySpec('PriorityLevelConfiguration', name);
+    const besides = name === 'exempt' ? " except the 'spec.exempt' field" : '';
+    const fixedPart = ({ exempt, ...rest }: JsonObject): JsonObject =>
+      besides === '' && exempt !== undefined ? { ...rest, exempt } : rest;
+    if (fixed && !deepEqual(fixedPart(spec), fixedPart(fixed))) {
+      const detail = `spec of '${name}'${besides} must equal the fixed value`;
+      problems.push(invalidAs('spec', goDump('flowcontrol.PriorityLevelConfigurationSpec', spec), detail));
+    }
     return problems;
   },
 });

@@ -240,6 +240,20 @@ core.WeightedPodAffinityTerm: Weight int, PodAffinityTerm core.PodAffinityTerm
 core.WindowsSecurityContextOptions: GMSACredentialSpecName *string, GMSACredentialSpec *string, RunAsUserName *string,
   HostProcess *bool
 flowcontrol.FlowDistinguisherMethod: Type string
+flowcontrol.FlowSchemaSpec: PriorityLevelConfiguration flowcontrol.PriorityLevelConfigurationReference,
+  MatchingPrecedence int, DistinguisherMethod *flowcontrol.FlowDistinguisherMethod,
+  Rules []flowcontrol.PolicyRulesWithSubjects
+flowcontrol.GroupSubject: Name string
+flowcontrol.NonResourcePolicyRule: Verbs []string, NonResourceURLs []string
+flowcontrol.PolicyRulesWithSubjects: Subjects []flowcontrol.Subject, ResourceRules []flowcontrol.ResourcePolicyRule,
+  NonResourceRules []flowcontrol.NonResourcePolicyRule
+flowcontrol.PriorityLevelConfigurationReference: Name string
+flowcontrol.PriorityLevelConfigurationSpec: Type string, Limited *flowcontrol.LimitedPriorityLevelConfiguration,
+  Exempt *flowcontrol.ExemptPriorityLevelConfiguration
+flowcontrol.ResourcePolicyRule: Verbs []string, APIGroups []string apiGroups, Resources []string, ClusterScope bool,
+  Namespaces []string
+flowcontrol.Subject: Kind string, User *flowcontrol.UserSubject, Group *flowcontrol.GroupSubject,
+  ServiceAccount *flowcontrol.ServiceAccountSubject
 intstr.IntOrString: Type int, IntVal int, StrVal string
 policy.PodDisruptionBudgetSpec: MinAvailable *intstr.IntOrString, Selector *v1.LabelSelector,
   MaxUnavailable *intstr.IntOrString, UnhealthyPodEvictionPolicy *policy.UnhealthyPodEvictionPolicyType

@@ -8,5 +8,5 @@
  */
 export { type ClusterOptions, type LogicalClusters, logicalClusters } from './clusters.ts';
 export { overlayStore } from './overlay-store.ts';
-export { nameUuid } from './shared-record.ts';
-export { type SharedObject, type TemplateSet, templateSet } from './template.ts';
+export { filledIn, nameUuid } from './shared-record.ts';
+export { type SharedObject, type Template, type TemplateSet, templateSet } from './template.ts';

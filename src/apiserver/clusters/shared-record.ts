@@ -65,21 +65,23 @@ export function sharedRecords(): SharedRecords {
 }
 
 function objectOf(key: string, template: Template, cluster: StoreRecord): KubeObject {
-  const { uid = '' } = cluster.object.metadata;
-  const creationTimestamp = cluster.object.metadata.creationTimestamp ?? '';
-  const { managedFields } = template.object.metadata;
-  const { status } = template.object;
+  const { uid = '', creationTimestamp } = cluster.object.metadata;
+  const { metadata, ...object } = filledIn(template, nameUuid(uid, key), creationTimestamp ?? '');
+  return { ...object, metadata: { ...metadata, resourceVersion: String(cluster.revision) } };
+}
+
+/** The object of a template, made at the given time. */
+export function filledIn({ object }: Template, uid: string, time: string): KubeObject {
+  const { metadata, status } = object;
+  const { managedFields } = metadata;
   return {
-    ...template.object,
-    ...(isObject(status) ? { status: since(status, creationTimestamp) } : {}),
+    ...object,
+    ...(isObject(status) ? { status: since(status, time) } : {}),
     metadata: {
-      ...template.object.metadata,
-      uid: nameUuid(uid, key),
-      resourceVersion: String(cluster.revision),
-      creationTimestamp,
-      ...(managedFields
-        ? { managedFields: managedFields.map((entry) => ({ ...entry, time: creationTimestamp })) }
-        : {}),
+      ...metadata,
+      uid,
+      creationTimestamp: time,
+      ...(managedFields ? { managedFields: managedFields.map((entry) => ({ ...entry, time })) } : {}),
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { errorText, formatTime, type Runtime, uuid } from '../../runtime/index.ts';
 import { clone, deepEqual } from '../../schema/json.ts';
+import { filledIn, type Template, type TemplateSet } from '../clusters/index.ts';
 import { objectKey, parseKey, resourcePrefix } from '../store/key.ts';
 import type { Store, Watch } from '../store/store.ts';
 
@@ -9,7 +10,7 @@ export interface StandingObject {
   readonly group: string;
   /** Plural. */
   readonly resource: string;
-  /** Complete: it is stored as it is, with a uid and a time of creation. */
+  /** As its template has it, but for the owners of its fields. */
   readonly object: KubeObject;
   /** Top-level fields that are the server's: they are put right at every start. */
   readonly owned: readonly string[];
@@ -23,13 +24,20 @@ export interface StandingObjects {
 
 const RETRY_MS = 1000;
 
-/** Keeps the same objects in all logical clusters that it was asked to. */
+/** Keeps the same objects in all logical clusters that it was asked to. Of kinds that are not served there is no template. */
 export function standingObjects(
   runtime: Runtime,
   store: Store,
-  objects: readonly StandingObject[],
+  templates: Pick<TemplateSet, 'byResource'>,
+  wanted: readonly StandingObject[],
   exists: (cluster: string) => boolean,
 ): StandingObjects {
+  const templateOf = ({ group, resource, object }: StandingObject): Template | undefined => {
+    const { name = '', namespace = '' } = object.metadata;
+    const suffix = `${namespace === '' ? '-' : namespace}/${name}`;
+    return templates.byResource.get(resourcePrefix(group, resource))?.bySuffix.get(suffix);
+  };
+  const objects = wanted.filter((standing) => templateOf(standing) !== undefined);
   let stopped = false;
 
   const keyOf = (cluster: string, { group, resource, object }: StandingObject): string =>
@@ -37,8 +45,10 @@ export function standingObjects(
 
   async function put(cluster: string, standing: StandingObject): Promise<void> {
     await store.write(keyOf(cluster, standing), (current) => {
+      const template = templateOf(standing);
+      if (!current)
+        return template && clone(filledIn(template, uuid(runtime.random), formatTime(runtime.clock.now())));
       const wanted = standing.object;
-      if (!current) return stamped(runtime, wanted);
       if (standing.owned.every((field) => deepEqual(current.object[field], wanted[field]))) return undefined;
       const next = clone(current.object);
       for (const field of standing.owned) {

@@ -57,3 +57,50 @@ it('a flow schema is made though a policy refuses what is noted in it', async ()
   expect((await post(`${GROUP}/flowschemas`, schema)).status).toBe(201);
   expect((await get(`${GROUP}/flowschemas/s`)).body.status).toEqual({});
 });
+
+it('[V68] what every server has comes back, and the mandatory ones cannot be changed', async () => {
+  const { get, delete: remove, merge, runtime } = await startServer();
+  const all = async () =>
+    Promise.all(
+      ['flowschemas', 'prioritylevelconfigurations'].map(
+        async (resource) =>
+          (await get(`${GROUP}/${resource}`)).body.items as {
+            metadata: { name: string; uid: string; creationTimestamp: string };
+          }[],
+      ),
+    );
+  const before = await all();
+  await runtime.clock.advance(60_000);
+  for (const resource of ['flowschemas', 'prioritylevelconfigurations'])
+    expect((await remove(`${GROUP}/${resource}`)).status).toBe(200);
+  await runtime.clock.settle();
+  const after = await all();
+  // They are others, though of the same names, owners and conditions.
+  const told = (lists: typeof before, index: number): object[] =>
+    lists[index]!.map((item) => {
+      const text = JSON.stringify({ ...item, metadata: { ...item.metadata, uid: '', resourceVersion: '' } });
+      return JSON.parse(text.replaceAll(item.metadata.creationTimestamp, '<made>'));
+    });
+  for (const index of [0, 1]) {
+    expect(told(after, index)).toEqual(told(before, index));
+    expect(after[index]![0]!.metadata.uid).not.toBe(before[index]![0]!.metadata.uid);
+  }
+
+  const changed = await merge(`${GROUP}/flowschemas/catch-all`, { spec: { matchingPrecedence: 9999 } });
+  expect(changed.status).toBe(422);
+  expect(changed.body.details.causes).toMatchObject([
+    {
+      field: 'spec',
+      message: expect.stringMatching(
+        /^Invalid value: flowcontrol\.FlowSchemaSpec\{PriorityLevelConfiguration:flowcontrol\.PriorityLevelConfigurationReference\{Name:"catch-all"\}, MatchingPrecedence:9999, .*: spec of 'catch-all' must equal the fixed value$/,
+      ),
+    },
+  ]);
+  const level = `${GROUP}/prioritylevelconfigurations/exempt`;
+  expect((await merge(level, { spec: { exempt: { lendablePercent: 20 } } })).status).toBe(200);
+  const limited = await merge(level, { spec: { limited: { nominalConcurrencyShares: 1 } } });
+  expect(limited.body.details.causes.map(({ message }: { message: string }) => message)).toContainEqual(
+    expect.stringMatching(/spec of 'exempt' except the 'spec\.exempt' field must equal the fixed value$/),
+  );
+  expect((await merge(`${GROUP}/flowschemas/probes`, { spec: { matchingPrecedence: 3 } })).status).toBe(200);
+});

@@ -43,11 +43,12 @@ async function note(server: RestServer, key: string): Promise<void> {
     if (levelOf(asJson(object)) === name) await noteOne(server, cluster, object.metadata.name ?? '');
 }
 
-/** Sees to the flow schemas of priority levels that go. Returns how to stop. */
+/** Sees to the flow schemas of priority levels that go, or that nobody's request brings back. Returns how to stop. */
 export function followPriorityLevels(server: RestServer): () => void {
   const { store } = server;
   const watch = store.watch(resourcePrefix(FLOW_CONTROL_GROUP, LEVELS), store.revision, (events) => {
-    for (const { type, record } of events) if (type === 'deleted') void noteDangling(server, record.key);
+    for (const { type, record } of events)
+      if (type === 'deleted' || (type === 'created' && !record.shared)) void noteDangling(server, record.key);
   });
   return () => watch.stop();
 }
