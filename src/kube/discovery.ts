@@ -65,13 +65,18 @@ export function createDiscovery(
     }
     const found: Known = { resources, askedAt: now() };
     known.set(apiVersion, found);
-    const forget = (): void => {
-      // A subresource that is missing must not have everything asked for again each time.
-      const isRecent = clock !== undefined && now() - found.askedAt < ASK_AGAIN_AFTER_MS;
-      if (known.get(apiVersion) === found && !isRecent) known.delete(apiVersion);
-    };
-    for (const resource of resources.values()) forgetters.set(resource, forget);
+    for (const resource of resources.values()) forgetters.set(resource, () => forget(apiVersion, resource));
     return found;
+  }
+
+  /** Whoever keeps a resource for long may have found it long before what is known now: what is served goes on being told for a while. */
+  function forget(apiVersion: string, { kind, resource, namespaced }: ResourceId): void {
+    const present = known.get(apiVersion);
+    const hit = present?.resources.get(kind);
+    if (!present || hit?.resource !== resource || hit.namespaced !== namespaced) return;
+    // A subresource that is missing must not have everything asked for again each time.
+    const isRecent = clock !== undefined && now() - present.askedAt < ASK_AGAIN_AFTER_MS;
+    if (!isRecent) known.delete(apiVersion);
   }
 
   function askOnce(apiVersion: string): Promise<Known> {

@@ -296,6 +296,24 @@ describe('resourceFor', () => {
     expect(asked.filter(({ path }) => path === '/apis/x.io/v1')).toHaveLength(2);
   });
 
+  it('looks anew for a kind as long as it is told where it is not any more, by whoever found it first too', async () => {
+    const clock = virtualClock();
+    let isTold = true;
+    const { handler } = scripted(({ path }) =>
+      path === '/apis/x.io/v1' && isTold
+        ? json({ resources: [{ name: 'things', kind: 'Thing', namespaced: false }] })
+        : json({ kind: 'Status', code: 404, reason: 'NotFound', message: 'nope', details: {} }, 404),
+    );
+    const client = createClient(handler, { clock });
+    const found = await client.resourceFor('x.io/v1', 'Thing');
+    for (isTold of [true, true, false]) {
+      await clock.advance(600);
+      await expect(client.list(found, '')).rejects.toMatchObject({ code: 404 });
+      if (isTold) await client.resourceFor('x.io/v1', 'Thing');
+    }
+    await expect(client.resourceFor('x.io/v1', 'Thing')).rejects.toMatchObject({ reason: 'NoKindMatch' });
+  });
+
   it('passes failures of discovery on and asks again afterwards', async () => {
     let down = true;
     const { handler } = scripted(() =>

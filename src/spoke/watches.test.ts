@@ -93,3 +93,53 @@ it('goes on watching where somebody on the way answers 404 for a while', async (
   expect(watches.seen(REF)).toBeDefined();
   watches.stop();
 });
+
+it('ends the watch of what is served no longer also where the cluster says so later, or cannot be asked at first', async () => {
+  const runtime = virtualRuntime(1);
+  let answers = ['served', 'failing'];
+  let isGone = false;
+  let close = (): void => undefined;
+  let asked = 0;
+  const client = {
+    resourceFor: async () => {
+      if (!isGone) return { resource: 'widgets', kind: 'Widget', namespaced: true };
+      asked += 1;
+      // Discovery lags behind what is served.
+      const answer = answers.shift();
+      if (answer === 'served') return { resource: 'widgets', kind: 'Widget', namespaced: true };
+      throw failure(answer === 'failing' ? 503 : 404, '', 'x');
+    },
+    list: async () => {
+      if (isGone) throw failure(404, '', 'not found');
+      return { items: [structuredClone(widget)], metadata: { resourceVersion: '1' } };
+    },
+    async *watch() {
+      if (isGone) throw failure(404, '', 'not found');
+      await new Promise<void>((resolve) => {
+        close = resolve;
+      });
+    },
+  } as unknown as Client;
+  const changes: string[] = [];
+  const watches = managedWatches(runtime, client, ({ type }: Change) => changes.push(type));
+  await watches.watch(REF);
+  await runtime.clock.advance(10);
+  isGone = true;
+  close();
+  await runtime.clock.advance(120_000);
+  expect(changes).toEqual(['added', 'deleted']);
+  expect(asked).toBe(3);
+  await runtime.clock.advance(3_600_000);
+  expect(asked).toBe(3);
+  // Nobody is asked for one that is stopped.
+  isGone = false;
+  await watches.watch(REF);
+  answers = ['failing'];
+  await runtime.clock.advance(10);
+  isGone = true;
+  close();
+  await runtime.clock.advance(1_000);
+  watches.stop();
+  await runtime.clock.advance(3_600_000);
+  expect(asked).toBe(4);
+});

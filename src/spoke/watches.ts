@@ -4,6 +4,7 @@ import type { Change, Informer } from '../kube/informer.ts';
 import { type InformerOptions, startInformer } from '../kube/informer-cache.ts';
 import { type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
 import { hasCode, isUnserved } from '../kube/status-error.ts';
+import type { Timer } from '../runtime/clock.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
 /** Watches over the objects that a spoke manages: one stream a version of a kind, of managed objects only. */
@@ -17,6 +18,9 @@ export interface ManagedWatches {
   stop(): void;
 }
 
+/** Until it is asked again whether what cannot be watched is served: what a cluster says of that may lag behind. */
+const SERVED_MS = 30_000;
+
 export function managedWatches(
   runtime: Runtime,
   client: Client,
@@ -24,6 +28,8 @@ export function managedWatches(
 ): ManagedWatches {
   const started = new Map<string, Promise<Informer>>();
   const running = new Map<string, Informer>();
+  /** For those that are asked for once more. */
+  const timers = new Map<Informer, Timer>();
   let stopped = false;
 
   /**
@@ -33,6 +39,8 @@ export function managedWatches(
   function end(key: string, informer: Informer): void {
     running.delete(key);
     started.delete(key);
+    timers.get(informer)?.cancel();
+    timers.delete(informer);
     informer.stop();
     for (const object of informer.list()) onChange({ type: 'deleted', object });
   }
@@ -40,18 +48,25 @@ export function managedWatches(
   /** A 404 alone may be of somebody on the way: what the cluster serves says whether it is so. */
   async function endUnserved(
     key: string,
-    { apiVersion, kind }: ObjectRef,
+    { apiVersion, kind }: Pick<ObjectRef, 'apiVersion' | 'kind'>,
     followed: ResourceId,
     informer: Informer,
   ): Promise<void> {
-    try {
-      const { resource, namespaced } = await client.resourceFor(apiVersion, kind);
-      if (resource === followed.resource && namespaced === followed.namespaced) return;
-    } catch (error) {
-      // The informer fails again, and it is asked again then.
-      if (!hasCode(error, 404)) return;
-    }
-    if (running.get(key) === informer) end(key, informer);
+    const isServed = await client.resourceFor(apiVersion, kind).then(
+      ({ resource, namespaced }) => resource === followed.resource && namespaced === followed.namespaced,
+      (error: unknown) => !hasCode(error, 404),
+    );
+    if (running.get(key) !== informer) return;
+    if (!isServed) end(key, informer);
+    // The informer tells of each reason once.
+    else if (!timers.has(informer))
+      timers.set(
+        informer,
+        runtime.clock.after(SERVED_MS, () => {
+          timers.delete(informer);
+          if (!informer.live) void endUnserved(key, { apiVersion, kind }, followed, informer);
+        }),
+      );
   }
 
   async function follow(
@@ -103,6 +118,8 @@ export function managedWatches(
     stop(): void {
       stopped = true;
       for (const informer of running.values()) informer.stop();
+      for (const timer of timers.values()) timer.cancel();
+      timers.clear();
       started.clear();
       running.clear();
     },
