@@ -404,6 +404,7 @@ export function startPropagator(runtime: Runtime, options: PropagatorOptions): P
       retractions.stop();
       sources.stop();
       rules.stop();
+      statuses.stop();
       rollouts.stop();
       placementPolicies.stop();
       overridePolicies.stop();

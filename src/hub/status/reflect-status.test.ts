@@ -101,3 +101,76 @@ describe('a status that the hub refuses', () => {
     expect(tries()).toBe(3);
   });
 });
+
+describe('a status of an object that is sent no more', () => {
+  const status = {
+    name: 'x',
+    appliedGeneration: 1,
+    returned: [{ ref: refOf(web), status: { replicas: 3 } }],
+  };
+  const seen = { cluster: 'a', live: true, wantedGeneration: 1, status } as unknown as ClusterObservation;
+  const sent = { templates: [web], observations: [seen], upToDate: true };
+
+  /** A hub that answers this to the next writes of a status. */
+  function rig() {
+    const runtime = virtualRuntime(1);
+    const failing: number[] = [];
+    let live: KubeObject = structuredClone(web);
+    const client = {
+      resourceFor: async () => ({}),
+      get: async () => structuredClone(live),
+      async patch(_resource: unknown, _namespace: string, _name: string, _type: string, patch: KubeObject) {
+        const code = failing.shift();
+        if (code !== undefined) throw failure(code, '', 'not now');
+        live = { ...live, status: patch['status'] };
+        return live;
+      },
+    } as unknown as Client;
+    const reflector = createStatusReflector({ client, clock: runtime.clock, log: runtime.log });
+    const shown = (): unknown => (live['status'] as { replicas?: number | null } | undefined)?.replicas ?? 0;
+    return { ...reflector, clock: runtime.clock, failing, shown };
+  }
+
+  it.each([409, 403])('is cleared in the end where the hub answers %i at first', async (code) => {
+    const { reflect, failing, shown, clock } = rig();
+    await reflect('any', sent);
+    expect(shown()).toBe(3);
+    failing.push(code);
+    const again = await reflect('any', { ...sent, templates: [] });
+    expect(again).toMatchObject({ requeueAfterMs: expect.any(Number) });
+    await clock.advance(again?.requeueAfterMs ?? 0);
+    expect(await reflect('any', { ...sent, templates: [] })).toBeUndefined();
+    expect(shown()).toBe(0);
+  });
+
+  it('is cleared by whoever tries again after the hub did not answer', async () => {
+    const { reflect, failing, shown } = rig();
+    await reflect('any', sent);
+    failing.push(503);
+    await expect(reflect('any', { ...sent, templates: [] })).rejects.toMatchObject({ code: 503 });
+    await reflect('any', { ...sent, templates: [] });
+    expect(shown()).toBe(0);
+  });
+
+  it('is cleared in the end where its intent is gone, unless that is there again', async () => {
+    const { reflect, forget, failing, shown, clock, stop } = rig();
+    await reflect('any', sent);
+    failing.push(503, 409, 403);
+    forget('any');
+    await clock.advance(60_000);
+    expect(shown()).toBe(0);
+    await reflect('any', sent);
+    failing.push(503);
+    forget('any');
+    await clock.advance(10);
+    await reflect('any', sent);
+    await clock.advance(60_000);
+    expect(shown()).toBe(3);
+    failing.push(503);
+    forget('any');
+    await clock.advance(10);
+    stop();
+    await clock.advance(60_000);
+    expect(shown()).toBe(3);
+  });
+});

@@ -11,8 +11,8 @@ import type { Client, ResourceId } from '../../kube/client.ts';
 import { type Result, sooner } from '../../kube/controller.ts';
 import { type KubeObject, refKey, refOf, refText } from '../../kube/object.ts';
 import { hasCode, StatusError } from '../../kube/status-error.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/log.ts';
+import type { Clock, Timer } from '../../runtime/clock.ts';
+import { errorText, type Logger } from '../../runtime/log.ts';
 import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
 
 /** What is known of an intent whose objects are at the hub. */
@@ -30,6 +30,7 @@ export interface StatusReflector {
   reflect(key: string, intent: ReflectedIntent): Promise<Result | undefined>;
   /** The intent is gone: what only it brought has no status any more. */
   forget(key: string): void;
+  stop(): void;
 }
 
 export interface StatusReflectorOptions {
@@ -46,6 +47,8 @@ const MANAGER = 'atoll-status';
 const GRACE_MS = 40_000;
 /** Somebody wrote the object in between. */
 const RETRY_MS = 50;
+/** The hub did not answer, and nobody else asks again. */
+const UNCLEARED_MS = 10_000;
 /** The hub refused a status: what makes it do so may be changed where nobody tells of it, as an admission policy or a right. */
 const REFUSED_MS = { first: 10_000, longest: 600_000 };
 
@@ -75,7 +78,10 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
   const { client, clock, log } = options;
   const startedAt = clock.monotonic();
   const objects = new Map<string, Reflected>();
-  const ofIntent = new Map<string, ReadonlySet<string>>();
+  /** What each intent brings, and what it brought and whose status is not cleared yet. */
+  const ofIntent = new Map<string, Set<string>>();
+  const clearing = new Set<Timer>();
+  let stopped = false;
 
   function isReflected(object: KubeObject): boolean {
     return reflects(object) || options.rule?.(object) !== undefined;
@@ -101,12 +107,19 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
     );
     const before = ofIntent.get(key) ?? new Set<string>();
     if (templates.size === 0 && before.size === 0) return undefined;
-    ofIntent.set(key, new Set(templates.keys()));
-    for (const gone of before) if (!templates.has(gone)) await drop(key, gone);
+    const known = new Set([...before, ...templates.keys()]);
+    ofIntent.set(key, known);
+    let again: Result | undefined;
+    for (const gone of before) {
+      if (templates.has(gone)) continue;
+      const retry = await drop(key, gone);
+      if (retry) again = sooner(again, retry);
+      else known.delete(gone);
+    }
     const now = clock.now();
     const views = intent.observations.map((observation) => ({ observation, ...look(observation, now) }));
     const waits = views.flatMap(({ wait }) => wait ?? []);
-    let again: Result | undefined = waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
+    if (waits.length > 0) again = sooner(again, { requeueAfterMs: Math.min(...waits) });
     // After a start of the hub, what was known before stands until the clusters had time to come.
     if (views.some(({ unknown }) => unknown)) return again;
     const members = membersOf(intent, views);
@@ -154,13 +167,35 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
       });
   }
 
-  async function drop(key: string, id: string): Promise<void> {
+  /** Says when to try again where the status could not be cleared of what an intent brought. */
+  async function drop(key: string, id: string): Promise<Result | undefined> {
     const reflected = objects.get(id);
-    if (!reflected) return;
-    reflected.members.delete(key);
-    reflected.refused = undefined;
-    if (reflected.members.size === 0) objects.delete(id);
-    await write(reflected);
+    if (!reflected) return undefined;
+    if (reflected.members.delete(key)) reflected.refused = undefined;
+    const again = await write(reflected);
+    if (!again && reflected.members.size === 0) objects.delete(id);
+    return again;
+  }
+
+  /** Until it is done, or somebody brings the object under the same key: then that has it. */
+  function dropFor(key: string, id: string): void {
+    if (stopped || ofIntent.get(key)?.has(id)) return;
+    const later = (afterMs: number): void => {
+      const timer = clock.after(afterMs, () => {
+        clearing.delete(timer);
+        dropFor(key, id);
+      });
+      clearing.add(timer);
+    };
+    drop(key, id).then(
+      (again) => {
+        if (again && !stopped) later(again.requeueAfterMs ?? UNCLEARED_MS);
+      },
+      (error: unknown) => {
+        log.warn('a status at the hub could not be cleared', { object: id, why: errorText(error) });
+        if (!stopped) later(UNCLEARED_MS);
+      },
+    );
   }
 
   function statusOf({ members, template }: Reflected, source: KubeObject): JsonObject | undefined {
@@ -256,11 +291,14 @@ export function createStatusReflector(options: StatusReflectorOptions): StatusRe
   return {
     reflect,
     forget(key: string): void {
-      for (const id of ofIntent.get(key) ?? [])
-        drop(key, id).catch((error: unknown) =>
-          log.warn('a status at the hub could not be cleared', { object: id, why: String(error) }),
-        );
+      const left = ofIntent.get(key) ?? [];
       ofIntent.delete(key);
+      for (const id of left) dropFor(key, id);
+    },
+    stop(): void {
+      stopped = true;
+      for (const timer of clearing) timer.cancel();
+      clearing.clear();
     },
   };
 }
