@@ -38,11 +38,15 @@ interface Source {
   readonly readers: Set<string>;
   informer?: Informer;
   unknown?: string;
-  /** Why it could not be listed at first. */
+  /** Why it could not be found or listed at first. */
   failure?: string;
+  /** How often it could not be found out where it is. */
+  failures: number;
 }
 
 const LOOK_AGAIN_MS = [5_000, 30_000, 120_000];
+/** Where the hub does not say where a kind is. */
+const RETRY_MS = { first: 1_000, longest: 30_000 };
 
 /**
  * `onChange` hears of every change of a watched kind, with who reads it; `onReady` who reads a kind that can be had and could not
@@ -64,11 +68,16 @@ export function createSources(
     const delayMs = LOOK_AGAIN_MS[times];
     if (delayMs === undefined || sources.get(key) !== source) return;
     looked.set(key, times + 1);
-    const timer = runtime.clock.after(delayMs, () => {
-      timers.delete(timer);
-      if (sources.get(key) !== source) return;
+    later(key, source, delayMs, () => {
       sources.delete(key);
       onReady(source.readers);
+    });
+  }
+
+  function later(key: string, source: Source, delayMs: number, act: () => void): void {
+    const timer = runtime.clock.after(delayMs, () => {
+      timers.delete(timer);
+      if (sources.get(key) === source) act();
     });
     timers.add(timer);
   }
@@ -88,12 +97,20 @@ export function createSources(
       });
       await informer.whenSynced();
     } catch (error) {
+      // It was stopped.
+      if (sources.get(key) !== source) return;
       if (hasCode(error, 404)) {
         source.unknown = `the hub serves no kind ${kind} in ${apiVersion}: check apiVersion and kind, or apply its CustomResourceDefinition`;
         lookAgain(key, source);
       } else {
-        sources.delete(key);
-        runtime.log.warn('could not watch a selected kind', { kind, why: errorText(error) });
+        const why = errorText(error);
+        const isNew = source.failure !== why;
+        source.failure = why;
+        const delayMs = Math.min(RETRY_MS.longest, RETRY_MS.first * 2 ** Math.min(source.failures, 10));
+        source.failures += 1;
+        runtime.log.warn('could not watch a selected kind', { kind, why });
+        later(key, source, delayMs, () => void open(key, apiVersion, kind, source));
+        if (!isNew) return;
       }
     }
     onReady(source.readers);
@@ -104,7 +121,7 @@ export function createSources(
       const key = `${gvkOf({ apiVersion, kind }).group}/${kind}`;
       let source = sources.get(key);
       if (!source) {
-        source = { readers: new Set() };
+        source = { readers: new Set(), failures: 0 };
         sources.set(key, source);
         void open(key, apiVersion, kind, source);
       }
