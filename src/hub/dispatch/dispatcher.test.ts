@@ -150,4 +150,12 @@ it('holds nothing back from a spoke whose earlier order says the same, and a new
   const held = { outcome: 'held', message: withheld };
   expect(await send(session, { ...order, plan: changed, withheld })).toMatchObject(held);
   expect(written).toHaveLength(1);
+  // The content of what it was told is brought again where that is missing.
+  const [first] = written as [Dispatch];
+  const missing = { type: 'Applied', status: 'False', reason: 'ContentMissing', message: '' };
+  written[0] = { ...first, status: { conditions: [missing] } } as unknown as Dispatch;
+  const bundle = { kind: 'Bundle', metadata: { name: 'b', namespace: 'n' }, spec: { data: '' } };
+  const whole = { ...plan, bundles: [bundle] } as unknown as Plan;
+  expect(await send(session, { ...order, plan: whole, withheld })).toMatchObject({ outcome: 'dispatched' });
+  expect(written.slice(1)).toMatchObject([bundle]);
 });

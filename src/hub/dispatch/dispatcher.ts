@@ -164,10 +164,7 @@ export function createDispatcher(
       genuine !== undefined && genuine.status?.appliedGeneration === genuine.spec.position.generation;
     const told = genuine !== undefined && isTold(genuine, session.name, order);
     // Of what was said already nothing is kept back.
-    if (order.withheld !== undefined)
-      return told
-        ? { outcome: 'dispatched', settled: carriedOut }
-        : { outcome: 'held', message: order.withheld };
+    if (order.withheld !== undefined && !told) return { outcome: 'held', message: order.withheld };
     if (told) return uphold(session, order, name, genuine, carriedOut);
     const objects = order.plan?.objects ?? [];
     const overBudget = order.plan
