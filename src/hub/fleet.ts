@@ -10,6 +10,7 @@ import { hasCode } from '../kube/status-error.ts';
 import type { Link } from '../link/link.ts';
 import { errorText } from '../runtime/log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { clusterInForm, dispatchInForm } from './dispatch/in-form.ts';
 import { type SharedSpecs, sharedSpecs } from './dispatch/shared-specs.ts';
 
 /** What the hub sees of one spoke through its link. Reads follow the spoke's own state by watch; nothing is polled. */
@@ -122,6 +123,14 @@ function openSession(
   let closed = false;
   let seenUntil: number | undefined;
   let failure: string | undefined;
+  const unread = new Set<string>();
+
+  /** Told once: whoever makes something up may do so all the time. */
+  function noteMade(what: string): void {
+    if (unread.has(what)) return;
+    unread.add(what);
+    log.warn('a spoke answers what nobody can read; it counts as not said', { what });
+  }
 
   function isLive(): boolean {
     return link.up && dispatches?.synced === true && dispatches.live;
@@ -168,10 +177,14 @@ function openSession(
         changed();
       },
     };
-    const watching = startInformer<Dispatch>(runtime, client, DISPATCHES, options);
+    const watching = startInformer<Dispatch>(runtime, client, DISPATCHES, {
+      ...options,
+      keep: (object) => dispatchInForm(object, noteMade),
+    });
     isSelfUnread = false;
     const self = startInformer<Cluster>(runtime, client, CLUSTERS, {
       ...options,
+      keep: (object) => clusterInForm(object, noteMade),
       onFailure(error: unknown): void {
         isSelfUnread = true;
         options.onFailure(error);
