@@ -137,12 +137,23 @@ function isBelowBuiltIn(path: string, documents: Documents): boolean {
   return prefix === 'apis' && group !== undefined && documents.builtInGroups.has(group);
 }
 
+/** Servers since this minor release say which release they are like, and back to which one others may be beside them. */
+const COMPATIBILITY_TOLD_SINCE = 33;
+
 /** What clients read from `/version`; they parse `gitVersion` as a semantic version. */
 function versionInfo(gitVersion: string): Record<string, string> {
   const [, major = '1', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? [];
   return {
     major,
     minor,
+    ...(Number(minor) < COMPATIBILITY_TOLD_SINCE
+      ? {}
+      : {
+          emulationMajor: major,
+          emulationMinor: minor,
+          minCompatibilityMajor: major,
+          minCompatibilityMinor: String(Number(minor) - 1),
+        }),
     gitVersion,
     gitCommit: '',
     gitTreeState: 'clean',

@@ -257,6 +257,10 @@ describe('the pipeline', () => {
     expect((await get('/version')).body).toMatchObject({
       major: '1',
       minor: '36',
+      emulationMajor: '1',
+      emulationMinor: '36',
+      minCompatibilityMajor: '1',
+      minCompatibilityMinor: '35',
       gitVersion: 'v1.36.0+atoll',
     });
     expect((await get('/readyz')).text).toBe('ok');

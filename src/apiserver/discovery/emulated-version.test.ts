@@ -8,7 +8,9 @@ const CLASSES = '/apis/storage.k8s.io/v1/volumeattributesclasses';
 describe('a server that emulates an older release', () => {
   it('[V5 V6 V70] shows its version and its resources, and no newer ones', async () => {
     const { get } = await startServer({ emulatedVersion: '1.32' });
-    expect((await get('/version')).body).toMatchObject({ minor: '32', gitVersion: 'v1.32.0+atoll' });
+    const version = (await get('/version')).body;
+    expect(version).toMatchObject({ minor: '32', gitVersion: 'v1.32.0+atoll' });
+    expect(version).not.toHaveProperty('emulationMinor');
     const core: { resources: { name: string }[] } = (await get('/api/v1')).body;
     expect(core.resources.map(({ name }) => name)).not.toContain('pods/resize');
     const groups: { items: { metadata: object }[] } = (await get('/apis', AGGREGATED)).body;
