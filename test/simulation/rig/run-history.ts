@@ -349,7 +349,10 @@ function createRun(
 
   /** What people do in the end, so that all there is to wait for is time. */
   async function finish(): Promise<void> {
-    for (const { metadata, spec } of storedBelow(fleet.hub, 'atoll.dev/propagations/shop') as Wish[]) {
+    const wishes = storedBelow(fleet.hub, 'atoll.dev/propagations/shop') as Wish[];
+    // What a suspended one lets go no more another could not take in time: such a rollout has failed, and is to be tried again.
+    const suspended = wishes.some(({ spec }) => spec.suspend === true);
+    for (const { metadata, spec } of wishes) {
       const { name = '' } = metadata;
       if (spec.suspend)
         await attempt(fleet.hub, 'finish', (client) =>
@@ -357,8 +360,8 @@ function createRun(
         );
       if (!spec.rollout) continue;
       // Nobody said anything to it: it has to end by itself.
-      if (!oracle.wasTold(name) && spec.rollout.stages.every(({ approval }) => approval === undefined))
-        continue;
+      const isApproved = spec.rollout.stages.some(({ approval }) => approval !== undefined);
+      if (!oracle.wasTold(name) && !isApproved && !suspended) continue;
       for (const action of ['Resume', 'Retry', 'Promote', 'Approve'] as const) {
         await say(name, action);
         await fleet.rest(2_000);
