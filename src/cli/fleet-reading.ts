@@ -245,7 +245,7 @@ export function readSelf(
 }
 
 /** A spoke that cannot be asked is a finding, whatever the reason; a hub that cannot be reached ends the command. */
-async function readSpoke<T>(read: () => Promise<T>): Promise<SpokeReading<T>> {
+export async function readSpoke<T>(read: () => Promise<T>): Promise<SpokeReading<T>> {
   try {
     return { live: true, value: await read() };
   } catch (error) {

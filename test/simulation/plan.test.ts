@@ -4,6 +4,7 @@ import { carryOut, PlanMoved } from '../../src/cli/plan/apply-plan.ts';
 import { type Asked, computePlan, type FleetPlan } from '../../src/cli/plan/compute-plan.ts';
 import type { Client } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
+import { failure } from '../../src/kube/status-error.ts';
 import { configMaps } from '../../src/kube/well-known.ts';
 import { everything, PROPAGATIONS, type SimulatedFleet, SPOKE_CLUSTERS, simulateFleet } from './fleet.ts';
 import { colour, configMap, merge, openShop, paint, propagation, ready, shop } from './shop.ts';
@@ -171,6 +172,39 @@ describe('a plan', () => {
     await apply(asked, plan);
     await fleet.until(() => colour(fleet.spoke('a')) === 'blue', 'carried out');
     await fleet.until(() => colour(fleet.spoke('b'), 'prices') === '', 'the deletion');
+  });
+
+  it('of a suspended propagation needs no right to write on the clusters', async () => {
+    fleet = await simulateFleet(84, ['a']);
+    await openShop(fleet, [configMap('settings', 'red'), configMap('prices', 'gold')]);
+    await ready(fleet, 1);
+    await merge(fleet, fleet.hub, PROPAGATIONS, 'shop', 'shop', { spec: { suspend: true } });
+    await paint(fleet, fleet.hub, 'blue');
+    await fleet.run(fleet.hub.client.create(configMaps, configMap('news', 'green')));
+    await fleet.rest(2_000);
+    const refuse = () =>
+      Promise.reject(failure(403, 'Forbidden', 'configmaps is forbidden: User cannot patch'));
+    const reading = (name: string): Client => ({
+      ...fleet.spoke(name).client,
+      apply: refuse,
+      update: refuse,
+    });
+    const plan = await fleet.run(
+      computePlan(fleet.hub.client, reading, {
+        propagation: {
+          apiVersion: 'atoll.dev/v1alpha1',
+          kind: 'Propagation',
+          namespace: 'shop',
+          name: 'shop',
+        },
+      }),
+    );
+    expect(brief(plan).sort()).toEqual(['a: change ConfigMap/settings', 'a: create ConfigMap/news']);
+    const [settings] = plan.clusters[0]?.changes.filter(({ ref }) => ref.name === 'settings') ?? [];
+    expect(settings).toMatchObject({
+      by: 'hub',
+      fields: [expect.objectContaining({ from: 'red', to: 'blue' })],
+    });
   });
 
   it('says what a cluster budget would hold back, of files and of what is suspended', async () => {

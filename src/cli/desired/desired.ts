@@ -6,8 +6,8 @@ import {
   SYSTEM_NAMESPACE,
   unpackBundles,
 } from '../../engine/dispatch/index.ts';
-import { localFactsOf } from '../../engine/render/local-facts.ts';
-import { render } from '../../engine/render/render.ts';
+import { type LocalFacts, localFactsOf } from '../../engine/render/local-facts.ts';
+import { type Rendered, render } from '../../engine/render/render.ts';
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -67,7 +67,7 @@ export async function readDesired(hub: Client, spoke: Client, name: string): Pro
   for (const { spec } of items.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))) {
     const source = propagationText(spec.source);
     try {
-      const rendered = render(await contentOf(spoke, spec), spec.patches, facts);
+      const rendered = await orderedObjects(spoke, spec, facts);
       const { generation } = spec.position;
       for (const object of rendered.objects) objects.push({ source, generation, object: redact(object) });
       problems.push(...rendered.problems.map((problem) => `${source}: ${problem}`));
@@ -76,6 +76,15 @@ export async function readDesired(hub: Client, spoke: Client, name: string): Pro
     }
   }
   return { cluster: name, objects, problems };
+}
+
+/** The objects that an order comes to on its spoke, and what of it fails. Throws an Error where its content is not there. */
+export async function orderedObjects(
+  spoke: Client,
+  spec: Dispatch['spec'],
+  facts: LocalFacts | undefined,
+): Promise<Rendered> {
+  return render(await contentOf(spoke, spec), spec.patches, facts);
 }
 
 async function contentOf(spoke: Client, { bundles, revision }: Dispatch['spec']): Promise<KubeObject[]> {

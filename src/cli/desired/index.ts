@@ -3,4 +3,10 @@
  * are there yet or not. Read from the orders and bundles on the spoke itself, so that nothing is guessed. Values of Secrets are
  * digests.
  */
-export { type DesiredObject, type DesiredReport, readDesired, showDesired } from './desired.ts';
+export {
+  type DesiredObject,
+  type DesiredReport,
+  orderedObjects,
+  readDesired,
+  showDesired,
+} from './desired.ts';

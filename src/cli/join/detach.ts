@@ -267,7 +267,7 @@ export function detachText({ cluster, policy, outcome, told, residues }: DetachR
   switch (outcome) {
     case 'gone': {
       if (!told && policy === 'detach')
-        return `${cluster} is forgotten. It could not be told: what it has of orders stays in force there. On the cluster, to end that: atoll leave --force\n`;
+        return `${cluster} is forgotten. It could not be told: orders that it has stay in force there. On the cluster, to end that: atoll leave --force\n`;
       const stays = {
         detach: 'its objects stay',
         cleanup: 'what was dispatched is gone',

@@ -51,6 +51,6 @@ it('says what a cluster keeps that could not be told of its end', () => {
   const report = { cluster: 'edge-1', policy: 'detach', outcome: 'gone', residues: [] } as const;
   expect(detachText({ ...report, told: true })).toContain('its objects stay. On the cluster');
   const untold = detachText({ ...report, told: false });
-  expect(untold).toContain('what it has of orders stays in force there');
+  expect(untold).toContain('orders that it has stay in force there');
   expect(untold).toContain('atoll leave --force');
 });

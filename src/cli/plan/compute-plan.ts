@@ -14,10 +14,12 @@ import {
   planHash,
   planInputs,
 } from '../../engine/plan/change.ts';
+import { type LocalFacts, localFactsOf } from '../../engine/render/local-facts.ts';
 import { OF_DIVISION, patchOrigin } from '../../engine/render/override.ts';
 import type { Client } from '../../kube/client.ts';
-import { type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
+import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
 import { deepEqual } from '../../schema/json.ts';
+import { orderedObjects } from '../desired/index.ts';
 import { readDiff } from '../diff/facts.ts';
 import type { Manifest } from '../diff/manifest-files.ts';
 import { type ClusterContents, type FleetState, fleetContents, type Pair } from '../diff/report.ts';
@@ -29,6 +31,7 @@ import {
   readDispatch,
   readFleetAtHub,
   readSources,
+  readSpoke,
 } from '../fleet-reading.ts';
 import { redact } from '../redact.ts';
 import { lookAt, type Wanted } from './look.ts';
@@ -82,15 +85,18 @@ export async function computePlan(
   };
   const { clusters: contents, pairs } = fleetContents({ before, after }, note);
   const planned = await forEachOf(contents, AT_ONCE, async (content) => {
-    const wanted = await wantedOn(content, whole, pairs, spokeClient);
     const { cluster } = content;
+    const facts = after.clusters.filter(({ name }) => name === cluster).map(localFactsOf)[0];
+    const { wanted, ordered } = await wantedOn(content, whole, pairs, spokeClient, facts);
     if (wanted.size === 0) return { cluster, changes: [] };
     const seen = await lookAt(spokeClient(cluster), wanted, cluster);
     if (seen.away === undefined && seen.unproven) note(cluster, UNPROVEN);
     const changes = [...wanted].flatMap(([key, item]): ObjectChange[] => {
       const look = seen.away === undefined ? seen.looks.get(key) : undefined;
+      const isHeld = ordered !== undefined && item.owner !== undefined && keyOf(item.owner) === whole;
+      const known = isHeld ? ordered.get(key) : content.before.get(key);
       const change = changeOf({
-        before: content.before.get(key) ?? (item.after ? undefined : item.object),
+        before: known ?? (item.after ? undefined : item.object),
         after: item.after ? item.object : undefined,
         look,
       });
@@ -146,13 +152,21 @@ async function factsOf(hub: Client, asked: Asked): Promise<PlanFacts> {
   };
 }
 
-/** The objects of one cluster that are looked at: those that change, and all of a propagation that is planned as a whole. */
+interface WantedOn {
+  /** Those that change, and all of a propagation that is planned as a whole. */
+  readonly wanted: ReadonlyMap<string, Wanted>;
+  /** What that one was to be on the cluster until now: the hub's own objects went on while it was held back. */
+  readonly ordered?: ReadonlyMap<string, KubeObject> | undefined;
+}
+
+/** The objects of one cluster that are looked at. */
 async function wantedOn(
   { cluster, before, after, owners }: ClusterContents,
   whole: string | undefined,
   pairs: readonly Pair[],
   spokeClient: (name: string) => Client,
-): Promise<ReadonlyMap<string, Wanted>> {
+  facts: LocalFacts | undefined,
+): Promise<WantedOn> {
   const wanted = new Map<string, Wanted>();
   for (const [key, object] of after) {
     const owner = owners.get(key);
@@ -163,16 +177,21 @@ async function wantedOn(
     if (!after.has(key)) wanted.set(key, { object, after: false, owner: undefined });
   const pair = pairs.find(({ after: planned }) => planned && keyOf(planned) === whole);
   const planned = pair?.after;
-  if (!planned || pair?.kept?.clusters.has(cluster)) return wanted;
+  if (!planned || pair?.kept?.clusters.has(cluster)) return { wanted };
+  const spoke = spokeClient(cluster);
+  const reading = await readDispatch(spoke, dispatchName(planned.compiled.intent.source));
+  const spec = reading.live ? reading.value?.spec : undefined;
   // What was sent before it was held back, and is not selected any more.
-  const reading = await readDispatch(spokeClient(cluster), dispatchName(planned.compiled.intent.source));
-  for (const ref of reading.live ? (reading.value?.spec.objects ?? []) : []) {
+  for (const ref of spec?.objects ?? []) {
     if (after.has(refKey(ref))) continue;
     const { apiVersion, kind, namespace, name } = ref;
     const object = { apiVersion, kind, metadata: { name, ...(namespace === '' ? {} : { namespace }) } };
     wanted.set(refKey(ref), { object, after: false, owner: planned });
   }
-  return wanted;
+  if (!spec) return { wanted };
+  const content = await readSpoke(() => orderedObjects(spoke, spec, facts));
+  if (!content.live) return { wanted };
+  return { wanted, ordered: new Map(content.value.objects.map((object) => [refKey(refOf(object)), object])) };
 }
 
 function keyOf({ propagation }: Planned): string {
