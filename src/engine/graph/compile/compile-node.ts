@@ -11,6 +11,7 @@ import {
   graphEnvironment,
   graphLibraries,
   isWild,
+  type Names,
   templateLibraries,
   unwrapped,
 } from '../expression/index.ts';
@@ -53,18 +54,18 @@ export type CompiledNode = Omit<GraphNode, 'wave' | 'returns' | 'returnsStatus'>
 
 export function compileNode(node: DeclaredNode, context: NodeContext): CompiledNode {
   const { id, path, resource, issues } = { ...node, issues: context.issues };
-  const { frame, silent } = context;
-  const others = Object.keys(context.variables).filter((name) => name !== id && !silent.has(name));
+  const { frame } = context;
+  const others = visibleTo(context, [id]);
   const place = (at: string): Place => ({ node: id, path: `${path}${at}` });
   const dimensions = compileForEach(node, context, others);
   const iterated = Object.fromEntries(dimensions.map(({ variable, type }) => [variable, type]));
   const plain = context.environment;
   const template =
     node.kind === 'Value'
-      ? compileValue(node, context, iterated, others)
+      ? compileValue(node, context, iterated)
       : isExternal(node.kind)
         ? compileExternal(node, expressionScope('externalRef', plain, others), context)
-        : compileResource(node, context, iterated, others);
+        : compileResource(node, context, iterated);
   const include = expressionScope('includeWhen', plain, others);
   const includeWhen = (resource.includeWhen ?? []).flatMap((item, index) =>
     given(compileCondition(item, include, place(`.includeWhen[${index}]`), issues)),
@@ -74,7 +75,11 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
     given(compileCondition(item, ready, place(`.readyWhen[${index}]`), issues)),
   );
   // An object that is there says of itself whether it may be changed now.
-  const propagate = expressionScope('propagateWhen', plain, [...others, ...(isList(node.kind) ? [] : [id])]);
+  const propagate = expressionScope(
+    'propagateWhen',
+    plain,
+    isList(node.kind) ? others : visibleTo(context, [], [id]),
+  );
   const propagateWhen = (resource.propagateWhen ?? []).flatMap((item, index) =>
     given(compileCondition(item, propagate, place(`.propagateWhen[${index}]`), issues)),
   );
@@ -87,8 +92,8 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
     ...includeWhen,
     ...propagateWhen,
   ];
-  const around = visibleTo(frame, [id, ...forEach.map((dimension) => dimension.variable)]);
-  const { hard, partial, soft } = dependenciesOf(template, expressions, around);
+  const hidden = new Set([id, ...forEach.map((dimension) => dimension.variable)]);
+  const { hard, partial, soft } = dependenciesOf(template, expressions, frame, hidden);
   const defined = node.definedBy === undefined ? [] : [node.definedBy];
   return {
     id: node.key,
@@ -102,7 +107,7 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
     dependencies: [...new Set([...hard, ...partial, ...defined])].sort(),
     partial: partial.filter((name) => !defined.includes(name)),
     branching: expressions.filter(({ program }) =>
-      usesOf(program.ast.expr, around).some((use) => use.optional && partial.includes(use.node)),
+      usesOf(program.ast.expr, frame, hidden).some((use) => use.optional && partial.includes(use.node)),
     ),
     soft,
     template,
@@ -120,9 +125,15 @@ export function compileNode(node: DeclaredNode, context: NodeContext): CompiledN
   };
 }
 
-/** A frame without what its nodes and variables hide. */
-function visibleTo(frame: Frame, hidden: readonly string[]): Frame {
-  return Object.fromEntries(Object.entries(frame).filter(([name]) => !hidden.includes(name)));
+/** The names of a scope that something may use, but for some, and with `more`. Each place has a view of them, not a copy. */
+function visibleTo(
+  { variables, silent }: Pick<NodeContext, 'variables' | 'silent'>,
+  hidden: readonly string[],
+  more: readonly string[] = [],
+): Names {
+  const has = (name: string): boolean =>
+    more.includes(name) || (Object.hasOwn(variables, name) && !hidden.includes(name) && !silent.has(name));
+  return { has, all: () => new Set([...Object.keys(variables).filter(has), ...more]) };
 }
 
 /** The nodes that come before a node, those of them that only a condition may ask for, and those that it does not wait for. */
@@ -130,6 +141,7 @@ function dependenciesOf(
   { fields }: Template<JsonObject>,
   expressions: readonly Expression[],
   frame: Frame,
+  hidden: ReadonlySet<string>,
 ): {
   readonly hard: readonly string[];
   readonly partial: readonly string[];
@@ -139,7 +151,7 @@ function dependenciesOf(
     fields.flatMap((field) => (field.deferred ? field.parts.filter((part) => typeof part !== 'string') : [])),
   );
   const uses = (of: readonly Expression[]): Use[] =>
-    of.flatMap(({ program }) => usesOf(program.ast.expr, frame));
+    of.flatMap(({ program }) => usesOf(program.ast.expr, frame, hidden));
   const all = uses(expressions.filter((expression) => !deferred.has(expression)));
   const hard = new Set(all.filter(({ optional }) => !optional).map(({ node }) => node));
   const partial = new Set(all.map(({ node }) => node).filter((node) => !hard.has(node)));
@@ -162,24 +174,23 @@ function templateScope(
   what: string,
   context: NodeContext,
   iterated: Readonly<Record<string, Type>>,
-  others: readonly string[],
+  id: string,
 ): ExpressionScope {
   const names = Object.keys(iterated);
   const environment =
     names.length === 0
       ? context.templateEnvironment
       : graphEnvironment({ ...iterated, ...context.variables }, templateLibraries);
-  return expressionScope(what, environment, [...others, ...names]);
+  return expressionScope(what, environment, visibleTo(context, [id], names));
 }
 
 function compileValue(
   node: DeclaredNode,
   context: NodeContext,
   iterated: Readonly<Record<string, Type>>,
-  others: readonly string[],
 ): Template<JsonObject> {
   const { issues } = context;
-  const scope = templateScope('def', context, iterated, others);
+  const scope = templateScope('def', context, iterated, node.id);
   const { fields } = compileTemplate(node.resource.def ?? null, undefined, {
     scope,
     place: { node: node.id, path: `${node.path}.def` },
@@ -212,7 +223,7 @@ interface Dimension {
   readonly expression: Expression | undefined;
 }
 
-function compileForEach(node: DeclaredNode, context: NodeContext, others: readonly string[]): Dimension[] {
+function compileForEach(node: DeclaredNode, context: NodeContext, others: Names): Dimension[] {
   const { issues, maxDimensions } = context;
   const written = node.resource.forEach ?? [];
   const path = `${node.path}.forEach`;
@@ -237,7 +248,7 @@ function compileForEach(node: DeclaredNode, context: NodeContext, others: readon
     }
     const naming = nameProblem(variable);
     if (naming) issues.push({ ...place, ...naming });
-    else if (variable === node.id || others.includes(variable))
+    else if (variable === node.id || others.has(variable))
       issues.push({ ...place, message: `"${variable}" is a node already`, expected: 'another name' });
     else if (names.has(variable))
       issues.push({
@@ -326,14 +337,13 @@ function compileResource(
   node: DeclaredNode,
   context: NodeContext,
   iterated: Readonly<Record<string, Type>>,
-  others: readonly string[],
 ): Template<JsonObject> {
   const { issues } = context;
   const path = `${node.path}.${node.resource.word ?? 'template'}`;
   const value = node.resource.template ?? {};
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
   checkMetadata(node, metadata, path, context);
-  const scope = templateScope('templates', context, iterated, others);
+  const scope = templateScope('templates', context, iterated, node.id);
   const definesKind = node.of.group === 'apiextensions.k8s.io' && node.of.kind === 'CustomResourceDefinition';
   const template = compileTemplate(value, node.schema.type.schema, {
     scope,

@@ -182,14 +182,19 @@ function withReturns(
     ...expressionsOf(template),
     ...conditions.map(({ expression }) => expression),
   ];
+  const byName = Map.groupBy(
+    all.flatMap((expression) => expression.references.map((name) => ({ name, expression }))),
+    ({ name }) => name,
+  );
+  const using = (id: string): Expression[] => (byName.get(id) ?? []).map(({ expression }) => expression);
   // Also of those that are here for most instances: one that comes from another cluster has them there.
   return nodes.map((node) => ({
     ...node,
     returns:
       node.kind === 'Resource' || node.kind === 'Collection' || node.targeted
-        ? returnedFields(node, all)
+        ? returnedFields(node, using(node.id))
         : [],
-    returnsStatus: node.onHub ? returnedStatus(node, all) : [],
+    returnsStatus: node.onHub ? returnedStatus(node, using(node.id)) : [],
   }));
 }
 

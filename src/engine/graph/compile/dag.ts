@@ -19,19 +19,64 @@ export function orderNodes(
   nodes: readonly string[],
   dependencies: ReadonlyMap<string, ReadonlySet<string>>,
 ): Ordered {
+  const places = new Map(nodes.map((id, place) => [id, place]));
+  /** Of each node those that wait for it, and for how many it waits itself. */
+  const dependents = nodes.map((): number[] => []);
+  const waitsFor = nodes.map(() => 0);
+  for (const [place, id] of nodes.entries())
+    for (const other of dependencies.get(id) ?? []) {
+      const before = places.get(other);
+      if (before === undefined) continue;
+      dependents[before]?.push(place);
+      waitsFor[place] = (waitsFor[place] ?? 0) + 1;
+    }
+  const ready: number[] = [];
+  for (const place of nodes.keys()) if (waitsFor[place] === 0) insert(ready, place);
   const done = new Set<string>();
-  let rest = [...nodes];
-  const known = new Set(nodes);
-  while (rest.length > 0) {
-    const next = rest.find((id) =>
-      [...(dependencies.get(id) ?? [])].every((other) => !known.has(other) || done.has(other)),
-    );
-    if (next === undefined) return { cycle: cycleIn(rest, dependencies) };
-    done.add(next);
-    rest = rest.filter((id) => id !== next);
+  for (let next = takeLeast(ready); next !== undefined; next = takeLeast(ready)) {
+    done.add(nodes[next] ?? '');
+    for (const place of dependents[next] ?? []) {
+      const left = (waitsFor[place] ?? 0) - 1;
+      waitsFor[place] = left;
+      if (left === 0) insert(ready, place);
+    }
+  }
+  if (done.size < nodes.length) {
+    const rest = nodes.filter((id) => !done.has(id));
+    return { cycle: cycleIn(rest, dependencies) };
   }
   const order = [...done];
   return { order, waves: wavesOf(order, dependencies) };
+}
+
+/** A binary heap: each is no greater than the two at twice its place. */
+function insert(heap: number[], value: number): void {
+  let at = heap.length;
+  while (at > 0) {
+    const above = (at - 1) >> 1;
+    const parent = heap[above] ?? 0;
+    if (parent <= value) break;
+    heap[at] = parent;
+    at = above;
+  }
+  heap[at] = value;
+}
+
+function takeLeast(heap: number[]): number | undefined {
+  const least = heap[0];
+  const last = heap.pop();
+  if (last === undefined || heap.length === 0) return least;
+  let at = 0;
+  for (;;) {
+    let below = 2 * at + 1;
+    if (below + 1 < heap.length && (heap[below + 1] ?? 0) < (heap[below] ?? 0)) below += 1;
+    const child = heap[below];
+    if (child === undefined || child >= last) break;
+    heap[at] = child;
+    at = below;
+  }
+  heap[at] = last;
+  return least;
 }
 
 function wavesOf(

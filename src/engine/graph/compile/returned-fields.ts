@@ -18,21 +18,20 @@ interface Used {
 /**
  * The top-level fields of a node's objects that expressions look at, beside their status: no more of an object comes back from its
  * cluster than is asked for. Where that cannot be told (the object is used as a whole, or within a list) it is all of them.
+ * `using` are the expressions that refer to the node.
  */
-export function returnedFields(node: Used, expressions: readonly Expression[]): string[] {
+export function returnedFields(node: Used, using: readonly Expression[]): string[] {
   const found = new Set<string>();
-  for (const { references, program } of expressions)
-    if (references.includes(node.id)) visit(program.ast.expr, node.id, isList(node.kind), found);
+  for (const { program } of using) visit(program.ast.expr, node.id, isList(node.kind), found);
   const own = isList(node.kind) ? 'each' : node.id;
   for (const { program } of node.readyWhen) visit(program.ast.expr, own, false, found);
   return [...found].sort();
 }
 
-/** The fields of the status of a node's objects that expressions look at; all of them where that cannot be told. */
-export function returnedStatus(node: Used, expressions: readonly Expression[]): string[] {
+/** The fields of the status of a node's objects that the expressions that refer to it look at; all of them where that cannot be told. */
+export function returnedStatus(node: Used, using: readonly Expression[]): string[] {
   const found = new Set<string>();
-  for (const { references, program } of expressions)
-    if (references.includes(node.id)) visitStatus(program.ast.expr, node.id, isList(node.kind), found);
+  for (const { program } of using) visitStatus(program.ast.expr, node.id, isList(node.kind), found);
   const own = isList(node.kind) ? 'each' : node.id;
   for (const { program } of node.readyWhen) visitStatus(program.ast.expr, own, false, found);
   return [...found].sort();

@@ -17,10 +17,10 @@ export function nodesOf(target: string | Frame): string[] {
   return typeof target === 'string' ? [target] : Object.values(target).flatMap(nodesOf);
 }
 
-/** The nodes that an expression uses, each as often as it does. */
-export function usesOf(expr: Expr, frame: Frame): Use[] {
+/** The nodes that an expression uses, each as often as it does. Names that are `hidden` stand for something else there. */
+export function usesOf(expr: Expr, frame: Frame, hidden: ReadonlySet<string>): Use[] {
   const uses: Use[] = [];
-  visit(expr, { frame, bound: new Set(), optional: false, uses });
+  visit(expr, { frame, bound: hidden, optional: false, uses });
   return uses;
 }
 

@@ -22,11 +22,18 @@ export interface Expression {
   readonly program: Program;
 }
 
+/** Some names. Those of a graph are in memory once, however many places there are that may use most of them. */
+export interface Names {
+  has(name: string): boolean;
+  /** All of them, for a message. */
+  all(): Iterable<string>;
+}
+
 /** What expressions at one kind of place are compiled with. */
 export interface ExpressionScope {
   readonly environment: Environment;
   /** What may be used there, of all the variables that are known. */
-  readonly allowed: ReadonlySet<string>;
+  readonly allowed: Names;
   /** `readyWhen`, as messages call the place. */
   readonly what: string;
 }
@@ -46,9 +53,18 @@ export function graphEnvironment(
 export function expressionScope(
   what: string,
   environment: Environment,
-  allowed: Iterable<string>,
+  allowed: Names | readonly string[],
 ): ExpressionScope {
-  return { environment, allowed: new Set(allowed), what };
+  return { environment, allowed: isNames(allowed) ? allowed : theNames(allowed), what };
+}
+
+function isNames(names: Names | readonly string[]): names is Names {
+  return 'has' in names;
+}
+
+function theNames(names: readonly string[]): Names {
+  const set = new Set(names);
+  return { has: (name) => set.has(name), all: () => set };
 }
 
 /** Compiles one expression; `undefined` after adding to `issues`. */
@@ -66,7 +82,8 @@ export function compileExpression(
   const references = [...compiled.program.variables()].filter((name) => name !== CLOCK).sort();
   const refused = references.filter((name) => !scope.allowed.has(name));
   if (refused.length > 0) {
-    const may = scope.allowed.size === 0 ? 'no variables' : [...scope.allowed].sort().join(', ');
+    const all = [...scope.allowed.all()].sort();
+    const may = all.length === 0 ? 'no variables' : all.join(', ');
     const names = refused.map((name) => `"${name}"`).join(' and ');
     issues.push({
       ...place,
@@ -81,7 +98,7 @@ export function compileExpression(
 
 function withNames(issue: GraphIssue, scope: ExpressionScope): GraphIssue {
   if (issue.expected !== undefined || !issue.message.startsWith('undeclared reference')) return issue;
-  const names = [...scope.allowed].sort();
+  const names = [...scope.allowed.all()].sort();
   return { ...issue, expected: names.length === 0 ? 'no variable' : `one of ${names.join(', ')}` };
 }
 

@@ -28,6 +28,7 @@ export {
   evaluateExpression,
   expressionScope,
   graphEnvironment,
+  type Names,
   type Unresolved,
 } from './expression.ts';
 export { conditionLibraries, graphLibraries, templateLibraries } from './libraries.ts';
