@@ -1,9 +1,8 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
-import { deepEqual } from '../../schema/json.ts';
 import type { ControllerRevision, PodTemplate } from './kinds.ts';
 import { controllerReference, isDeleting } from './owner.ts';
-import { REVISION_HASH, templateHash } from './template-hash.ts';
+import { meansSame, REVISION_HASH, templateHash } from './template-hash.ts';
 import type { World } from './world.ts';
 
 /** The revisions of a StatefulSet or DaemonSet: its templates over time, for `kubectl rollout history` and `undo`. */
@@ -37,7 +36,7 @@ export async function syncRevisions(
     .sort((a, b) => a.revision - b.revision);
   const data = dataOf(owner.spec.template);
   const highest = all.at(-1)?.revision ?? 0;
-  const existing = all.find((each) => deepEqual(each.data, data));
+  const existing = all.find((each) => meansSame(each.data?.spec?.template, data.spec.template));
   if (existing) {
     const update =
       existing.revision === highest
