@@ -195,3 +195,19 @@ export function isUnserved(error: unknown): error is StatusError {
 export function hasCode(error: unknown, code: number): error is StatusError {
   return error instanceof StatusError && error.code === code;
 }
+
+/**
+ * What a call answers, or `undefined` where the server answers with one of these codes: an object that is gone, or there already,
+ * is an answer and no failure.
+ */
+export async function ignoring<T>(
+  codes: number | readonly number[],
+  call: Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if ([codes].flat().some((code) => hasCode(error, code))) return undefined;
+    throw error;
+  }
+}

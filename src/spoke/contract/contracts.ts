@@ -16,14 +16,11 @@ import {
 import { digestOf, shortDigest } from '../../engine/digest.ts';
 import type { Author } from '../../engine/intent.ts';
 import type { Client } from '../../kube/client.ts';
-import { setCondition } from '../../kube/conditions.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import type { Condition } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
-import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
+import { tellValidity } from '../validity.ts';
 import { actingAs } from './executor.ts';
 
 /** The contracts of the cluster's owner, enforced. */
@@ -67,41 +64,14 @@ export function followContracts(runtime: Runtime, client: Client, onChange: () =
     acting.clear();
     onChange();
     const known = byName.get(name);
-    if (known)
-      tell(object, known.contract.problems).catch((error: unknown) =>
-        runtime.log.warn('could not write the status of a contract', {
-          contract: name,
-          why: errorText(error),
-        }),
-      );
-  });
-
-  async function tell(contract: SpokeContract, problems: readonly string[]): Promise<void> {
-    const { conditions: before } = (contract['status'] ?? {}) as { conditions?: Condition[] };
+    if (!known) return;
+    const { problems } = known.contract;
     const ok = problems.length === 0;
-    const { conditions, changed } = setCondition(
-      before,
-      {
-        type: 'Valid',
-        status: ok ? 'True' : 'False',
-        reason: ok ? 'Compiled' : 'Invalid',
-        message: ok
-          ? 'the contract is in force'
-          : `nothing is allowed until this is mended: ${problems.join('; ')}`,
-      },
-      clock.now(),
-    );
-    if (!changed) return;
-    try {
-      const patch = { status: { conditions } };
-      await client.patch(CONTRACTS, '', contract.metadata.name ?? '', 'merge', patch, {
-        subresource: 'status',
-      });
-    } catch (error) {
-      // It was deleted meanwhile.
-      if (!hasCode(error, 404)) throw error;
-    }
-  }
+    const message = ok
+      ? 'the contract is in force'
+      : `nothing is allowed until this is mended: ${problems.join('; ')}`;
+    tellValidity(runtime, client, CONTRACTS, object, { ok, message });
+  });
 
   /** Counts a change in every contract that bounds them, or in none. */
   function spendOn(request: ContractRequest): ContractRefusal | undefined {
