@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { secretValue } from '../kube/secret-value.ts';
+import { ignoring } from '../kube/status-error.ts';
 import { secrets } from '../kube/well-known.ts';
 import type { KeyStore, LinkCredentials } from '../link/index.ts';
-import { stringAt } from '../schema/json.ts';
 import { writePrivate } from './fleet-directory.ts';
 
 /** Link credentials, with the digest of the token that they were had for. */
@@ -76,20 +76,14 @@ export const LINK_SECRET_TYPE = 'atoll.dev/link';
 export function secretCredentials(client: Client, name: string): CredentialPlace {
   return {
     async load(): Promise<KeptCredentials | undefined> {
-      try {
-        const secret = await client.get(secrets, SYSTEM_NAMESPACE, name);
-        const value = (key: string): string =>
-          Buffer.from(stringAt(secret, 'data', key) ?? '', 'base64').toString('utf8');
-        const [certificate, spent] = [value('certificate'), value('spent')];
-        return {
-          key: value('key'),
-          ...(certificate === '' ? {} : { certificate }),
-          ...(spent === '' ? {} : { spent }),
-        };
-      } catch (error) {
-        if (hasCode(error, 404)) return undefined;
-        throw error;
-      }
+      const secret = await ignoring(404, client.get(secrets, SYSTEM_NAMESPACE, name));
+      if (!secret) return undefined;
+      const [certificate, spent] = [secretValue(secret, 'certificate'), secretValue(secret, 'spent')];
+      return {
+        key: secretValue(secret, 'key'),
+        ...(certificate === '' ? {} : { certificate }),
+        ...(spent === '' ? {} : { spent }),
+      };
     },
     async save({ key, certificate = '', spent = '' }): Promise<void> {
       const encode = (text: string): string => Buffer.from(text).toString('base64');

@@ -1,7 +1,7 @@
 import { SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
 import { startInformer } from '../kube/informer-cache.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { hasCode, ignoring } from '../kube/status-error.ts';
 import { configMaps } from '../kube/well-known.ts';
 import { formatTime, type Timer } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
@@ -118,17 +118,12 @@ export function openHubMode(runtime: Runtime, client: Client, epoch: number): Hu
 
 /** The mode as it is recorded now. */
 export async function readHubMode(client: Client): Promise<{ observing?: string; since?: string }> {
-  try {
-    const map = await client.get(configMaps, SYSTEM_NAMESPACE, HUB_MODE_NAME);
-    if (stringAt(map, 'data', 'mode') !== 'observe') return {};
-    return {
-      observing: stringAt(map, 'data', 'reason') ?? '',
-      since: stringAt(map, 'data', 'since') ?? '',
-    };
-  } catch (error) {
-    if (hasCode(error, 404)) return {};
-    throw error;
-  }
+  const map = await ignoring(404, client.get(configMaps, SYSTEM_NAMESPACE, HUB_MODE_NAME));
+  if (stringAt(map, 'data', 'mode') !== 'observe') return {};
+  return {
+    observing: stringAt(map, 'data', 'reason') ?? '',
+    since: stringAt(map, 'data', 'since') ?? '',
+  };
 }
 
 /** A person has looked: the hub acts again, and its word counts more than all that was said before. Returns its epoch. */

@@ -4,7 +4,7 @@ import { listAt, stringAt } from '../schema/json.ts';
 import type { OpenApiSchema } from '../schema/open-api-schema.ts';
 import type { Client, ResourceId } from './client.ts';
 import { asJson, formatApiVersion, type KubeObject } from './object.ts';
-import { hasCode } from './status-error.ts';
+import { ignoring } from './status-error.ts';
 import { customResourceDefinitions } from './well-known.ts';
 
 /** A custom kind in the few words that differ between kinds. */
@@ -146,12 +146,7 @@ export async function installKinds(
 }
 
 async function definitionNamed(client: Client, name: string): Promise<KubeObject | undefined> {
-  try {
-    return await client.get(customResourceDefinitions, '', name);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  return ignoring(404, client.get(customResourceDefinitions, '', name));
 }
 
 function isEstablished(definition: KubeObject): boolean {

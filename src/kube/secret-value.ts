@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../kube/object.ts';
-import { stringAt } from '../../schema/json.ts';
+import { stringAt } from '../schema/json.ts';
+import type { KubeObject } from './object.ts';
 
 /** A text in a Secret; '' where there is none. */
 export function secretValue(secret: KubeObject, key: string): string {

@@ -6,7 +6,7 @@ import type { Client } from '../kube/client.ts';
 import { setCondition } from '../kube/conditions.ts';
 import { apiVersionOf, resourceIdOf } from '../kube/custom-resource.ts';
 import { type Condition, type KubeObject, type ObjectRef, refKey } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { ignoring } from '../kube/status-error.ts';
 import { formatTime } from '../runtime/clock.ts';
 import { deepEqual } from '../schema/json.ts';
 import type { Held } from './held.ts';
@@ -121,12 +121,7 @@ export function clusterStatusOf(
 }
 
 export async function readCluster(client: Client, name: string): Promise<Cluster | undefined> {
-  try {
-    return await client.get<Cluster>(CLUSTERS, SYSTEM_NAMESPACE, name);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  return ignoring(404, client.get<Cluster>(CLUSTERS, SYSTEM_NAMESPACE, name));
 }
 
 /** Creates the Cluster object where it is absent and writes its status where it differs. */

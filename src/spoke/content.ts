@@ -8,7 +8,7 @@ import {
 import type { Client } from '../kube/client.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { hasCode, ignoring } from '../kube/status-error.ts';
 import { errorText } from '../runtime/log.ts';
 
 /** The content of revisions, read from the bundles in the spoke's own API server. */
@@ -55,11 +55,7 @@ export function contentStore(client: Client): ContentStore {
         const name = bundle.metadata.name ?? '';
         const age = now - Date.parse(bundle.metadata.creationTimestamp ?? '');
         if (inUse.has(name) || !(age > UNUSED_GRACE_MS)) continue;
-        try {
-          await client.delete(BUNDLES, SYSTEM_NAMESPACE, name);
-        } catch (error) {
-          if (!hasCode(error, 404)) throw error;
-        }
+        await ignoring(404, client.delete(BUNDLES, SYSTEM_NAMESPACE, name));
       }
     },
   };

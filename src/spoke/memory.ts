@@ -11,7 +11,7 @@ import type { ApplyStrategy } from '../engine/intent.ts';
 import type { Client } from '../kube/client.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
 import { refKey } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { hasCode, ignoring } from '../kube/status-error.ts';
 import { pinTrust, readTrust } from './trust.ts';
 
 /** What a spoke remembers of its hub, in its own API server: it survives restarts and needs no hub. */
@@ -45,12 +45,7 @@ export function spokeMemory(client: Client): SpokeMemory {
   }
 
   async function read(name: string): Promise<OwnershipRecord | undefined> {
-    try {
-      return await client.get<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE, name);
-    } catch (error) {
-      if (hasCode(error, 404)) return undefined;
-      throw error;
-    }
+    return ignoring(404, client.get<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE, name));
   }
 
   async function write(name: string, spec: OwnershipRecord['spec']): Promise<void> {
@@ -99,11 +94,7 @@ export function spokeMemory(client: Client): SpokeMemory {
         await write(name, since === undefined ? spec : { ...spec, lostSince: since });
       }),
     async forget(name: string): Promise<void> {
-      try {
-        await client.delete(RECORDS, SYSTEM_NAMESPACE, name);
-      } catch (error) {
-        if (!hasCode(error, 404)) throw error;
-      }
+      await ignoring(404, client.delete(RECORDS, SYSTEM_NAMESPACE, name));
       records.delete(name);
     },
   };

@@ -59,18 +59,15 @@ export function createOwnership({ log, memory, holdings, ordered, onGiven }: Own
     const heirs = new Set<Held>();
     for (const key of keys) {
       const heir = claims.heir(key, from.name);
-      const coming = heir
-        ? holdings.accepting(heir.name)
-          ? heir.name
-          : undefined
-        : comingFor(from.name, key);
-      if (coming !== undefined) out.set(key, `dispatch ${coming} is about to take it over`);
-      else if (heir) {
+      if (heir && !holdings.accepting(heir.name)) {
         if (!madeBy(heir, key)) inherit(heir, key);
         claims.give(key, heir.name);
         heirs.add(heir);
         out.set(key, true);
+        continue;
       }
+      const coming = heir?.name ?? comingFor(from.name, key);
+      if (coming !== undefined) out.set(key, `dispatch ${coming} is about to take it over`);
     }
     for (const heir of heirs) {
       await memory.save(heir.name, { accepted: heir.accepted, owned: [...heir.owned.values()] });

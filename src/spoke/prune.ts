@@ -9,7 +9,7 @@ import { compareForApply, kindRank } from '../engine/order/kind-rank.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
 import { DeadlineExceeded, within } from '../kube/deadline.ts';
 import { gvkOf, type KubeObject, type ObjectRef, refKey, refOf, refText } from '../kube/object.ts';
-import { hasCode, StatusError } from '../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../kube/status-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { errorText } from '../runtime/log.ts';
 import { keptInside } from './contract/index.ts';
@@ -287,17 +287,16 @@ async function remover(
   const { namespace = '', name = '', uid = '' } = live.metadata;
   const { propagationPolicy = 'Background', gracePeriodSeconds } =
     tombstone.deletion ?? claimed.deletion ?? {};
-  try {
-    await client.delete(resource, namespace, name, {
+  // Another object is in its place by now: that is seen when it is read again.
+  await ignoring(
+    409,
+    client.delete(resource, namespace, name, {
       preconditions: { uid },
       propagationPolicy,
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       signal,
-    });
-  } catch (error) {
-    // Another object is in its place by now: that is seen when it is read again.
-    if (!hasCode(error, 409)) throw error;
-  }
+    }),
+  );
 }
 
 function protectedText(ref: ObjectRef): string {

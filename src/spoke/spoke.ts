@@ -4,7 +4,7 @@ import type { Result } from '../kube/controller.ts';
 import { startController } from '../kube/controller-loop.ts';
 import { resourceIdOf } from '../kube/custom-resource.ts';
 import { startInformer } from '../kube/informer-cache.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { ignoring } from '../kube/status-error.ts';
 import { nodes } from '../kube/well-known.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { deepEqual } from '../schema/json.ts';
@@ -282,14 +282,12 @@ export async function startSpoke(runtime: Runtime, options: SpokeOptions): Promi
 
   /** An order of a hub before of which nothing is left to keep. */
   async function retire(name: string, dispatch: Dispatch | undefined): Promise<void> {
-    try {
-      if (dispatch)
-        await client.delete(resourceIdOf(DISPATCH), SYSTEM_NAMESPACE, name, {
-          preconditions: { uid: dispatch.metadata.uid ?? '' },
-        });
-    } catch (error) {
-      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-    }
+    const { uid = '' } = dispatch?.metadata ?? {};
+    if (dispatch)
+      await ignoring(
+        [404, 409],
+        client.delete(resourceIdOf(DISPATCH), SYSTEM_NAMESPACE, name, { preconditions: { uid } }),
+      );
     await holdings.forget(name);
     log.info('an order of the hub before is over', { dispatch: name });
   }

@@ -2,7 +2,7 @@ import { type HubTrust, SYSTEM_NAMESPACE } from '../engine/dispatch/index.ts';
 import type { Client } from '../kube/client.ts';
 import { startInformer } from '../kube/informer-cache.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { hasCode, ignoring } from '../kube/status-error.ts';
 import { configMaps, namespaces } from '../kube/well-known.ts';
 import { formatTime } from '../runtime/clock.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -35,12 +35,8 @@ export async function pinTrust(client: Client, trust: HubTrust): Promise<HubTrus
   const present = await readTrust(client);
   if (present) return present;
   await ensureSpokeNamespace(client);
-  try {
-    await client.create(configMaps, trustMap(trust, []), { fieldManager: MANAGER });
-    return trust;
-  } catch (error) {
-    if (!hasCode(error, 409)) throw error;
-  }
+  const made = client.create(configMaps, trustMap(trust, []), { fieldManager: MANAGER });
+  if (await ignoring(409, made)) return trust;
   const there = await readTrust(client);
   if (there) return there;
   // Somebody emptied it: an empty one pins nobody.
@@ -90,12 +86,7 @@ export async function dropTrust(client: Client): Promise<boolean> {
 }
 
 async function readMap(client: Client): Promise<KubeObject | undefined> {
-  try {
-    return await client.get(configMaps, SYSTEM_NAMESPACE, HUB_TRUST_NAME);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  return ignoring(404, client.get(configMaps, SYSTEM_NAMESPACE, HUB_TRUST_NAME));
 }
 
 async function writeTrust(client: Client, trust: HubTrust, history: readonly string[]): Promise<void> {
@@ -115,16 +106,15 @@ function trustMap({ lineage, publicKey }: HubTrust, history: readonly string[]):
 export async function ensureSpokeNamespace(client: Client): Promise<void> {
   // It is there nearly always, and whether it is costs less to ask than to be refused.
   if (await isThere(client)) return;
-  try {
-    await client.create(namespaces, {
+  // Who may not make namespaces may be given this one.
+  await ignoring(
+    [409, 403],
+    client.create(namespaces, {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { name: SYSTEM_NAMESPACE },
-    });
-  } catch (error) {
-    // Who may not make namespaces may be given this one.
-    if (!hasCode(error, 409) && !hasCode(error, 403)) throw error;
-  }
+    }),
+  );
 }
 
 async function isThere(client: Client): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { forApply, forCreation, forUpdate, TRACKING_ANNOTATION, trackingOf } from '../engine/retain/index.ts';
 import type { Client, ResourceId } from '../kube/client.ts';
 import { asJson, type KubeObject } from '../kube/object.ts';
-import { hasCode } from '../kube/status-error.ts';
+import { hasCode, ignoring } from '../kube/status-error.ts';
 import { namespaces } from '../kube/well-known.ts';
 import { isApplied } from '../schema/apply/index.ts';
 import { deepEqual } from '../schema/json.ts';
@@ -99,12 +99,8 @@ async function inNamespace(
   } catch (error) {
     if (!hasCode(error, 404) || namespace === '' || error.status.details?.kind !== 'namespaces') throw error;
   }
-  try {
-    const metadata = { name: namespace, annotations: { [ENSURED_ANNOTATION]: 'true' } };
-    const options = { fieldManager: SPOKE_MANAGER, signal };
-    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata }, options);
-  } catch (error) {
-    if (!hasCode(error, 409)) throw error;
-  }
+  const metadata = { name: namespace, annotations: { [ENSURED_ANNOTATION]: 'true' } };
+  const options = { fieldManager: SPOKE_MANAGER, signal };
+  await ignoring(409, client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata }, options));
   return act();
 }

@@ -1,6 +1,6 @@
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { asJson, asObject, type KubeObject, parseApiVersion, refText } from '../../kube/object.ts';
-import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../../kube/status-error.ts';
 import { at, type JsonObject, stringAt } from '../../schema/json.ts';
 import { forEachOf } from '../fleet-reading.ts';
 import { type Manifest, ManifestError } from './manifest-files.ts';
@@ -57,12 +57,7 @@ export async function previewManifests(
 }
 
 async function resourceOf(client: Client, object: KubeObject): Promise<ResourceId | undefined> {
-  try {
-    return await client.resourceFor(object.apiVersion, object.kind);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  return ignoring(404, client.resourceFor(object.apiVersion, object.kind));
 }
 
 /** Kinds that the files define themselves: whether they are namespaced, by group and kind. */
@@ -105,12 +100,7 @@ async function preview(
   dryRun: boolean,
 ): Promise<KubeObject> {
   const { namespace = '', name = '' } = object.metadata;
-  let live: KubeObject | undefined;
-  try {
-    live = await client.get(resource, namespace, name);
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-  }
+  const live = await ignoring(404, client.get(resource, namespace, name));
   let applied: KubeObject;
   try {
     applied = await client.apply(resource, object, { fieldManager: MANAGER, force: true, dryRun });

@@ -21,7 +21,7 @@ import { AUTHOR_POLICY, federatedDefinition, installKind } from '../../hub/kubef
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { customResourceDefinition, resourceIdOf } from '../../kube/custom-resource.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { customResourceDefinitions, namespaces } from '../../kube/well-known.ts';
 import { type Clock, sleep } from '../../runtime/clock.ts';
 import { stringAt } from '../../schema/json.ts';
@@ -191,11 +191,7 @@ async function areAuthorsKnown(clock: Clock, client: Client): Promise<boolean> {
 }
 
 async function ensureControlPlane(clock: Clock, client: Client, name: string): Promise<void> {
-  try {
-    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  } catch (error) {
-    if (!hasCode(error, 409)) throw error;
-  }
+  await ignoring(409, client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
   await installKind(client, FEDERATED_TYPE_CONFIG);
   const deadline = clock.monotonic() + PATIENCE_MS;
   while (clock.monotonic() < deadline) {

@@ -13,7 +13,7 @@ import { RETRACTION, type Retraction } from '../../hub/propagate/retractions.ts'
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { refText } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { certificateSigningRequests, secrets } from '../../kube/well-known.ts';
 import { sleep } from '../../runtime/clock.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
@@ -107,11 +107,7 @@ export async function detachCluster(
   if (wish.policy !== undefined && wish.policy !== cluster.spec.deletionPolicy)
     await hub.patch(SPOKE_CLUSTERS, namespace, name, 'merge', { spec: { deletionPolicy: wish.policy } });
   if (policy === 'orphan') await credentialStays(runtime, hub, cluster);
-  try {
-    await hub.delete(SPOKE_CLUSTERS, namespace, name);
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-  }
+  await ignoring(404, hub.delete(SPOKE_CLUSTERS, namespace, name));
   onStep(waitText(name, policy));
   let seen = cluster;
   let gone = await untilGone(runtime, hub, cluster, timeoutMs, async (present) => {
@@ -206,12 +202,13 @@ async function residuesOf(hub: Client, spoke: Client, name: string): Promise<str
 async function forget(hub: Client, name: string): Promise<void> {
   await revokeJoinToken(hub, name);
   for (const { metadata } of await pendingRequests(hub, name))
-    await gently(hub.delete(certificateSigningRequests, '', metadata.name ?? ''));
+    await ignoring(404, hub.delete(certificateSigningRequests, '', metadata.name ?? ''));
   const { items } = await hub.list<Retraction>(RETRACTIONS, '');
   for (const { metadata, spec } of items) {
     if (!spec.clusters.includes(name)) continue;
     const clusters = spec.clusters.filter((other) => other !== name);
-    await gently(
+    await ignoring(
+      404,
       clusters.length === 0
         ? hub.delete(RETRACTIONS, '', metadata.name ?? '')
         : hub.patch(RETRACTIONS, '', metadata.name ?? '', 'merge', { spec: { clusters } }),
@@ -244,14 +241,6 @@ async function dropFinalizer(hub: Client, cluster: SpokeCluster): Promise<void> 
     await hub.patch(SPOKE_CLUSTERS, namespace, name, 'merge', {
       metadata: { finalizers, resourceVersion: metadata.resourceVersion },
     });
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-  }
-}
-
-async function gently(work: Promise<unknown>): Promise<void> {
-  try {
-    await work;
   } catch (error) {
     if (!hasCode(error, 404)) throw error;
   }

@@ -10,7 +10,7 @@ import { httpHandler } from '../../kube/http-handler.ts';
 import { emptyKubeconfig, formatKubeconfig } from '../../kube/kubeconfig.ts';
 import { endpointFromKubeconfig } from '../../kube/kubeconfig-endpoint.ts';
 import { createClient } from '../../kube/rest-client.ts';
-import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { ignoring, StatusError } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { hubAccountToken } from './hub-account.ts';
@@ -139,12 +139,7 @@ async function writeSecret(
     metadata: { name, namespace, labels: { [JOINED_LABEL]: wish.name } },
     stringData: { kubeconfig },
   };
-  try {
-    await hub.create(secrets, secret);
-    return true;
-  } catch (error) {
-    if (!hasCode(error, 409)) throw error;
-  }
+  if (await ignoring(409, hub.create(secrets, secret))) return true;
   const present = await hub.get(secrets, namespace, name);
   if (present.metadata.labels?.[JOINED_LABEL] !== wish.name)
     throw new Error(

@@ -2,10 +2,10 @@ import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { secretValue } from '../../kube/secret-value.ts';
 import { secrets } from '../../kube/well-known.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { stringAt } from '../../schema/json.ts';
 import { hubKey } from '../link-ends.ts';
 import { type JoinedHub, joinWord, mergeJoins, parseJoin } from './join-file.ts';
 
@@ -66,7 +66,7 @@ function hubsIn({ log }: Pick<Runtime, 'log'>, found: readonly KubeObject[]): re
     .sort((a, b) => (age(a) < age(b) ? -1 : 1))
     .flatMap((secret) => {
       try {
-        return [parseJoin(Buffer.from(stringAt(secret, 'data', 'join') ?? '', 'base64').toString('utf8'))];
+        return [parseJoin(secretValue(secret, 'join'))];
       } catch (error) {
         log.warn('a Secret with join data cannot be used', {
           secret: secret.metadata.name,

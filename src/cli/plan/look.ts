@@ -5,7 +5,7 @@ import { applyOn } from '../../engine/plan/plan.ts';
 import { forApply, forCreation, forUpdate, retainedFields } from '../../engine/retain/index.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../../kube/status-error.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Planned } from '../fleet-reading.ts';
 
@@ -74,12 +74,7 @@ async function lookAtOne(
     if (hasCode(error, 404)) return { look: {} };
     throw error;
   }
-  let live: KubeObject | undefined;
-  try {
-    live = await client.get(resource, namespace, name);
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-  }
+  const live = await ignoring(404, client.get(resource, namespace, name));
   const seen = live === undefined ? {} : { live };
   if (!after) return { look: seen };
   const strategy = strategyOf(owner ? applyOn(owner.plan, cluster) : {}, object);

@@ -9,7 +9,7 @@ import { neverPropagated } from '../../engine/select/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { apiVersionOf, resourceIdOf } from '../../kube/custom-resource.ts';
 import { type KubeObject, type ObjectRef, refKey, refOf, refText } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { namespaces } from '../../kube/well-known.ts';
 import { deepEqual } from '../../schema/json.ts';
 
@@ -144,10 +144,6 @@ function propagationOf(asked: ObjectRef, cluster: string, withDependencies: bool
 }
 
 async function read(client: Client, ref: ObjectRef): Promise<KubeObject | undefined> {
-  try {
-    return await client.get(await client.resourceFor(ref.apiVersion, ref.kind), ref.namespace, ref.name);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  const resource = await ignoring(404, client.resourceFor(ref.apiVersion, ref.kind));
+  return resource && ignoring(404, client.get(resource, ref.namespace, ref.name));
 }

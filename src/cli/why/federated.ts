@@ -22,7 +22,7 @@ import { planIntent } from '../../engine/plan/plan.ts';
 import type { Client, ResourceId } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { type KubeObject, parseApiVersion } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 
 /** What stands beside an object of a kind `Federated<Kind>` and decides of it. */
 export interface FederatedFacts {
@@ -94,12 +94,7 @@ export async function readFederated(hub: Client, object: KubeObject): Promise<Fe
 
 /** What is not there, or not for whoever asks, counts as absent. */
 async function present<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (hasCode(error, 404) || hasCode(error, 403)) return undefined;
-    throw error;
-  }
+  return ignoring([404, 403], read());
 }
 
 function resourceOf({ federated }: FederatedType): ResourceId {

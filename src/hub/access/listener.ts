@@ -12,7 +12,7 @@ import { errorResponse, textResponse } from '../../apiserver/request/index.ts';
 import { browserRequest } from '../../apiserver/websocket/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Request, Response } from '../../kube/exchange.ts';
-import { failure, hasCode } from '../../kube/status-error.ts';
+import { failure, ignoring } from '../../kube/status-error.ts';
 import { configMaps } from '../../kube/well-known.ts';
 import type { Connection } from '../../kube/wire/index.ts';
 import { errorText } from '../../runtime/log.ts';
@@ -125,11 +125,9 @@ function pathOf({ path }: Request): string {
 
 /** The authority of an API server's client certificates, where it publishes that. */
 export async function publishedClientCa(client: Client): Promise<string | undefined> {
-  try {
-    const map = await client.get(configMaps, 'kube-system', 'extension-apiserver-authentication');
-    return stringAt(map, 'data', 'client-ca-file');
-  } catch (error) {
-    if (hasCode(error, 404) || hasCode(error, 403)) return undefined;
-    throw error;
-  }
+  const map = await ignoring(
+    [404, 403],
+    client.get(configMaps, 'kube-system', 'extension-apiserver-authentication'),
+  );
+  return stringAt(map, 'data', 'client-ca-file');
 }

@@ -1,7 +1,7 @@
 import { type CapacityReport, capacityOf, tallyPods } from '../../engine/divide/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { pagesOf } from '../../kube/pages.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { nodes, pods } from '../../kube/well-known.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -110,12 +110,8 @@ export function createCapacities(runtime: Runtime, { fleet }: CapacitiesOptions)
 }
 
 async function ask(client: Client, signal: AbortSignal): Promise<CapacityReport> {
-  try {
-    const answer = await client.getJson<JsonValue>(PATH, { signal });
-    if (isReport(answer)) return answer;
-  } catch (error) {
-    if (!hasCode(error, 404) && !hasCode(error, 403)) throw error;
-  }
+  const answer = await ignoring([404, 403], client.getJson<JsonValue>(PATH, { signal }));
+  if (isReport(answer)) return answer;
   const tally = tallyPods();
   for await (const items of pagesOf(client, pods, '', { signal, limit: PAGE })) tally.add(items);
   const { items } = await client.list(nodes, '', { signal });

@@ -1,10 +1,11 @@
 import { type HubTrust, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { secretValue } from '../../kube/secret-value.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { namespaces, secrets } from '../../kube/well-known.ts';
 import { uuid } from '../../runtime/random.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { stringAt } from '../../schema/json.ts';
 import { createSigningKey } from './signing-key.ts';
 
 /** Who a hub is to its spokes: one history of decisions (lineage), and the key that signs them. */
@@ -29,17 +30,16 @@ export async function hubIdentity(runtime: Runtime, client: Client): Promise<Hub
     publicKey: key.publicKey,
   };
   await ensureSystemNamespace(client);
-  try {
-    await client.create(secrets, {
+  // Two replicas at the first start: the one that came first made the identity.
+  await ignoring(
+    409,
+    client.create(secrets, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: NAME, namespace: SYSTEM_NAMESPACE },
       stringData,
-    });
-  } catch (error) {
-    // Two replicas at the first start: the one that came first made the identity.
-    if (!hasCode(error, 409)) throw error;
-  }
+    }),
+  );
   const made = await readIdentity(client);
   if (!made)
     throw new Error(
@@ -56,9 +56,7 @@ export async function currentEpoch(client: Client): Promise<number> {
 /** Raises the epoch: from now on the hub's word counts more than anything that it said before. Returns the new one. */
 export async function raiseEpoch(client: Client): Promise<number> {
   const secret = await client.get(secrets, SYSTEM_NAMESPACE, NAME);
-  const present =
-    Number(Buffer.from(stringAt(secret, 'data', 'epoch') ?? '', 'base64').toString('utf8')) || 1;
-  const epoch = present + 1;
+  const epoch = epochIn(secret) + 1;
   const { resourceVersion } = secret.metadata;
   // Only over what was read: of two who confirm at once, one raises.
   await client.patch(secrets, SYSTEM_NAMESPACE, NAME, 'merge', {
@@ -69,30 +67,28 @@ export async function raiseEpoch(client: Client): Promise<number> {
 }
 
 export async function ensureSystemNamespace(client: Client): Promise<void> {
-  try {
-    await client.create(namespaces, {
+  await ignoring(
+    409,
+    client.create(namespaces, {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { name: SYSTEM_NAMESPACE },
-    });
-  } catch (error) {
-    if (!hasCode(error, 409)) throw error;
-  }
+    }),
+  );
 }
 
 async function readIdentity(client: Client): Promise<HubIdentity | undefined> {
-  try {
-    const secret = await client.get(secrets, SYSTEM_NAMESPACE, NAME);
-    const value = (key: string): string =>
-      Buffer.from(stringAt(secret, 'data', key) ?? '', 'base64').toString('utf8');
-    return {
-      lineage: value('lineage'),
-      epoch: Number(value('epoch')) || 1,
-      privateKey: value('privateKey'),
-      publicKey: value('publicKey'),
-    };
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  const secret = await ignoring(404, client.get(secrets, SYSTEM_NAMESPACE, NAME));
+  return (
+    secret && {
+      lineage: secretValue(secret, 'lineage'),
+      epoch: epochIn(secret),
+      privateKey: secretValue(secret, 'privateKey'),
+      publicKey: secretValue(secret, 'publicKey'),
+    }
+  );
+}
+
+function epochIn(secret: KubeObject): number {
+  return Number(secretValue(secret, 'epoch')) || 1;
 }

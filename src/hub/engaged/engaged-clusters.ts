@@ -4,7 +4,7 @@ import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import { installKinds } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { namespaces } from '../../kube/well-known.ts';
 import { parseTime, sleep, type Timer } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
@@ -164,13 +164,12 @@ function startWork(runtime: Runtime, options: EngagedClustersOptions, hub: strin
     const left = since + QUIET_MS - clock.monotonic();
     if (deletionTimestamp === undefined && left > 0) return { requeueAfterMs: left };
     quiet.delete(name);
-    try {
-      await client.patch(DEFINITIONS, '', name, 'merge', {
+    await ignoring(
+      404,
+      client.patch(DEFINITIONS, '', name, 'merge', {
         metadata: { resourceVersion, finalizers: finalizers.filter((item) => item !== ENGAGED_FINALIZER) },
-      });
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+      }),
+    );
     return undefined;
   }
 

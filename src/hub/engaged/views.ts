@@ -4,7 +4,7 @@ import type { ClusterName } from '../../kube/cluster-name.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import { apiVersionOf, resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, type JsonObject } from '../../schema/json.ts';
@@ -116,16 +116,15 @@ export function createViews(runtime: Runtime, options: ViewsOptions): Views {
   }
 
   async function create(cluster: ClusterName, name: string): Promise<void> {
-    try {
-      await client.create(ENGAGED_CLUSTERS, {
+    await ignoring(
+      409,
+      client.create(ENGAGED_CLUSTERS, {
         apiVersion: apiVersionOf(ENGAGED_CLUSTER),
         kind: ENGAGED_CLUSTER.kind,
         metadata: { name },
         spec: { cluster, provider },
-      });
-    } catch (error) {
-      if (!hasCode(error, 409)) throw error;
-    }
+      }),
+    );
   }
 
   return {

@@ -1,6 +1,6 @@
 import type { Client, ResourceId } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 
 /** Over what was read only: 409 where the object moved on. A no-op where it is gone. */
 export async function setFinalizers(
@@ -10,9 +10,8 @@ export async function setFinalizers(
   finalizers: readonly string[],
 ): Promise<void> {
   const { namespace = '', name = '', resourceVersion } = metadata;
-  try {
-    await client.patch(resource, namespace, name, 'merge', { metadata: { finalizers, resourceVersion } });
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-  }
+  await ignoring(
+    404,
+    client.patch(resource, namespace, name, 'merge', { metadata: { finalizers, resourceVersion } }),
+  );
 }

@@ -4,7 +4,7 @@ import type { Client } from '../../kube/client.ts';
 import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
 import { anything, integer, list, record, text } from '../../schema/schema-of.ts';
@@ -122,13 +122,8 @@ export function openIntentRecords(runtime: Runtime, client: Client): IntentRecor
       metadata: { name, namespace: SYSTEM_NAMESPACE },
       spec,
     };
-    if (!known(name)) {
-      try {
-        return await client.create<RecordObject>(RECORDS, object);
-      } catch (error) {
-        if (!hasCode(error, 409)) throw error;
-      }
-    }
+    const made = known(name) ? undefined : await ignoring(409, client.create<RecordObject>(RECORDS, object));
+    if (made) return made;
     try {
       return await client.patch<RecordObject>(RECORDS, SYSTEM_NAMESPACE, name, 'json', [
         { op: 'replace', path: '/spec', value: spec },
@@ -177,11 +172,7 @@ export function openIntentRecords(runtime: Runtime, client: Client): IntentRecor
     remove(source) {
       const name = dispatchName(source);
       return inTurn(name, async () => {
-        try {
-          await client.delete(RECORDS, SYSTEM_NAMESPACE, name);
-        } catch (error) {
-          if (!hasCode(error, 404)) throw error;
-        }
+        await ignoring(404, client.delete(RECORDS, SYSTEM_NAMESPACE, name));
         note(name, undefined);
       });
     },

@@ -9,7 +9,7 @@ import type { SpokeCluster } from '../../dialects/kubevela/types.ts';
 import type { Client } from '../../kube/client.ts';
 import type { ClusterEndpoint } from '../../kube/cluster-endpoint.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import type { Runtime, Timer } from '../../runtime/index.ts';
 import { errorText } from '../../runtime/log.ts';
@@ -40,22 +40,16 @@ export function gatewayRegistration(
   let timer: Timer | undefined;
 
   async function read(name: string): Promise<KubeObject | undefined> {
-    try {
-      return await client.get(secrets, namespace, name);
-    } catch (error) {
-      if (hasCode(error, 404)) return undefined;
-      throw error;
-    }
+    return ignoring(404, client.get(secrets, namespace, name));
   }
 
   async function remove(secret: KubeObject): Promise<void> {
     const { name = '', uid = '', resourceVersion = '' } = secret.metadata;
-    try {
-      await client.delete(secrets, namespace, name, { preconditions: { uid, resourceVersion } });
-    } catch (error) {
-      // Another one by now, which is looked at anew.
-      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-    }
+    // Another one by now, which is looked at anew.
+    await ignoring(
+      [404, 409],
+      client.delete(secrets, namespace, name, { preconditions: { uid, resourceVersion } }),
+    );
   }
 
   async function isGone(owner: string): Promise<boolean> {

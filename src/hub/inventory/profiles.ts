@@ -12,7 +12,7 @@ import { startController } from '../../kube/controller-loop.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { customResourceDefinitions } from '../../kube/well-known.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
@@ -79,13 +79,13 @@ export function mirrorProfiles(runtime: Runtime, client: Client, source: Profile
     const spoke = source.get(key);
     if (!spoke) {
       // Where the garbage collector does not come to it.
-      if (present) await unless(404, () => client.delete(PROFILES, namespace, name));
+      if (present) await ignoring(404, client.delete(PROFILES, namespace, name));
       return;
     }
     const wanted = clusterProfileOf(spoke, present?.status, runtime.clock.now());
     if (!present) {
       // One of somebody else may have the name; its maker keeps it.
-      const made = await unless(409, () => client.create(PROFILES, wanted));
+      const made = await ignoring(409, client.create(PROFILES, wanted));
       if (made) await writeStatus({ ...made, status: wanted.status ?? {} });
       return;
     }
@@ -101,7 +101,7 @@ export function mirrorProfiles(runtime: Runtime, client: Client, source: Profile
   }
 
   async function writeStatus(profile: ClusterProfile): Promise<void> {
-    await unless(404, () => client.update(PROFILES, profile, { subresource: 'status' }));
+    await ignoring(404, client.update(PROFILES, profile, { subresource: 'status' }));
   }
 
   return {
@@ -111,14 +111,4 @@ export function mirrorProfiles(runtime: Runtime, client: Client, source: Profile
       await halt();
     },
   };
-}
-
-/** `undefined` where an answer is one that is to be expected. */
-async function unless<T>(code: number, act: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await act();
-  } catch (error) {
-    if (hasCode(error, code)) return undefined;
-    throw error;
-  }
 }

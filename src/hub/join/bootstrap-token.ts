@@ -1,12 +1,12 @@
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { secretValue } from '../../kube/secret-value.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { ensureSystemNamespace } from '../dispatch/identity.ts';
 import { digestOf, equalText } from './join-token.ts';
-import { secretValue } from './secret-value.ts';
 
 const SECRET_TYPE = 'atoll.dev/bootstrap-token';
 const TOKEN = /^([a-z0-9]{8})\.([A-Za-z0-9_-]{32})$/;
@@ -65,21 +65,17 @@ export async function readBootstrapToken(
 ): Promise<BootstrapToken | undefined> {
   const [, id = ''] = TOKEN.exec(token) ?? [];
   if (id === '') return undefined;
-  try {
-    const secret = await client.get(secrets, SYSTEM_NAMESPACE, secretName(id));
-    const value = (key: string): string => secretValue(secret, key);
-    if (secret['type'] !== SECRET_TYPE || !equalText(value('digest'), digestOf(token))) return undefined;
-    if ((parseTime(value('expires')) ?? 0) < runtime.clock.now()) return undefined;
-    return {
-      id,
-      namespace: value('namespace'),
-      names: value('names').split(','),
-      approved: value('approved') === 'true',
-    };
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  const secret = await ignoring(404, client.get(secrets, SYSTEM_NAMESPACE, secretName(id)));
+  if (!secret) return undefined;
+  const value = (key: string): string => secretValue(secret, key);
+  if (secret['type'] !== SECRET_TYPE || !equalText(value('digest'), digestOf(token))) return undefined;
+  if ((parseTime(value('expires')) ?? 0) < runtime.clock.now()) return undefined;
+  return {
+    id,
+    namespace: value('namespace'),
+    names: value('names').split(','),
+    approved: value('approved') === 'true',
+  };
 }
 
 /** Whether a token lets a spoke take a name. */

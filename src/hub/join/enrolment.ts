@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Client } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { requestKeyDigest } from '../../kube/pki.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { certificateSigningRequests } from '../../kube/well-known.ts';
 import type { SpokeDecision } from '../../link/index.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
@@ -158,12 +158,7 @@ export async function decideRequest(
 }
 
 async function readRequest(client: Client, name: string): Promise<KubeObject | undefined> {
-  try {
-    return await client.get(certificateSigningRequests, '', name);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  return ignoring(404, client.get(certificateSigningRequests, '', name));
 }
 
 function signingRequestObject(name: string, spoke: string, request: string, token: string): KubeObject {

@@ -1,12 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { secretValue } from '../../kube/secret-value.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { ensureSystemNamespace } from '../dispatch/identity.ts';
-import { secretValue } from './secret-value.ts';
 
 const SECRET_TYPE = 'atoll.dev/join-token';
 const LIFETIME_MS = 60 * 60_000;
@@ -64,11 +64,7 @@ export async function consumeJoinToken(
 
 /** Takes the token for a spoke back, where there is one. */
 export async function revokeJoinToken(client: Client, spoke: string): Promise<void> {
-  try {
-    await client.delete(secrets, SYSTEM_NAMESPACE, secretName(spoke));
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-  }
+  await ignoring(404, client.delete(secrets, SYSTEM_NAMESPACE, secretName(spoke)));
 }
 
 /** Whether two texts are equal, in a time that does not tell where they differ. */

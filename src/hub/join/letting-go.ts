@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { BACKDATE_MS } from '../../kube/pki.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { configMaps } from '../../kube/well-known.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -51,13 +51,8 @@ export async function recordLetGo(
 
 /** When certificates of the name must begin at the earliest; undefined where the name was not let go for as long as one lasts. */
 export async function certificatesFrom(client: Client, spoke: string): Promise<number | undefined> {
-  try {
-    const record = await client.get(configMaps, SYSTEM_NAMESPACE, recordName(spoke));
-    return parseTime(stringAt(record, 'data', 'certificatesFrom'));
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  const record = await ignoring(404, client.get(configMaps, SYSTEM_NAMESPACE, recordName(spoke)));
+  return parseTime(stringAt(record, 'data', 'certificatesFrom'));
 }
 
 /** Drops what is recorded of certificates that nobody can have any more. */
@@ -67,12 +62,11 @@ export async function dropOldRecords(runtime: Pick<Runtime, 'clock'>, client: Cl
     const from = parseTime(stringAt(record, 'data', 'certificatesFrom'));
     if (from === undefined || runtime.clock.now() - from < KEPT_MS) continue;
     const { name = '', resourceVersion = '' } = record.metadata;
-    try {
-      // One that was just recorded anew stays.
-      await client.delete(configMaps, SYSTEM_NAMESPACE, name, { preconditions: { resourceVersion } });
-    } catch (error) {
-      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-    }
+    // One that was just recorded anew stays.
+    await ignoring(
+      [404, 409],
+      client.delete(configMaps, SYSTEM_NAMESPACE, name, { preconditions: { resourceVersion } }),
+    );
   }
 }
 

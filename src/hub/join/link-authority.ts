@@ -1,10 +1,10 @@
 import { SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { KeyPair } from '../../kube/pki.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { secretValue } from '../../kube/secret-value.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import { ensureSystemNamespace } from '../dispatch/identity.ts';
-import { secretValue } from './secret-value.ts';
 
 const NAME = 'link-authority';
 
@@ -17,19 +17,18 @@ export async function linkAuthority(client: Client, make: () => Promise<KeyPair>
   if (present) return present;
   const made = await make();
   await ensureSystemNamespace(client);
-  try {
-    await client.create(secrets, {
+  const stored = await ignoring(
+    409,
+    client.create(secrets, {
       apiVersion: 'v1',
       kind: 'Secret',
       type: 'kubernetes.io/tls',
       metadata: { name: NAME, namespace: SYSTEM_NAMESPACE },
       stringData: { 'tls.crt': made.certificate, 'tls.key': made.key },
-    });
-    return made;
-  } catch (error) {
-    // Two replicas at the first start: the one that came first made the authority.
-    if (!hasCode(error, 409)) throw error;
-  }
+    }),
+  );
+  if (stored) return made;
+  // Two replicas at the first start: the one that came first made the authority.
   const theirs = await read(client);
   if (!theirs)
     throw new Error(
@@ -39,11 +38,6 @@ export async function linkAuthority(client: Client, make: () => Promise<KeyPair>
 }
 
 async function read(client: Client): Promise<KeyPair | undefined> {
-  try {
-    const secret = await client.get(secrets, SYSTEM_NAMESPACE, NAME);
-    return { certificate: secretValue(secret, 'tls.crt'), key: secretValue(secret, 'tls.key') };
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  const secret = await ignoring(404, client.get(secrets, SYSTEM_NAMESPACE, NAME));
+  return secret && { certificate: secretValue(secret, 'tls.crt'), key: secretValue(secret, 'tls.key') };
 }

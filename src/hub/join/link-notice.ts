@@ -1,6 +1,6 @@
 import { type HubTrust, SYSTEM_NAMESPACE } from '../../engine/dispatch/index.ts';
 import type { Client } from '../../kube/client.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { configMaps } from '../../kube/well-known.ts';
 import { stringAt } from '../../schema/json.ts';
 import { ensureSystemNamespace } from '../dispatch/identity.ts';
@@ -45,22 +45,18 @@ export async function publishLinkNotice(client: Client, notice: LinkNotice): Pro
 
 /** Undefined where the hub has never listened for spokes. */
 export async function readLinkNotice(client: Client): Promise<LinkNotice | undefined> {
-  try {
-    const map = await client.get(configMaps, SYSTEM_NAMESPACE, LINK_NOTICE_NAME);
-    const value = (key: string): string => stringAt(map, 'data', key) ?? '';
-    const lines = (key: string): string[] =>
-      value(key)
-        .split('\n')
-        .filter((line) => line !== '');
-    return {
-      name: value('name'),
-      addresses: lines('addresses'),
-      names: lines('names'),
-      ca: value('ca'),
-      trust: { lineage: value('lineage'), publicKey: value('publicKey') },
-    };
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  const map = await ignoring(404, client.get(configMaps, SYSTEM_NAMESPACE, LINK_NOTICE_NAME));
+  if (!map) return undefined;
+  const value = (key: string): string => stringAt(map, 'data', key) ?? '';
+  const lines = (key: string): string[] =>
+    value(key)
+      .split('\n')
+      .filter((line) => line !== '');
+  return {
+    name: value('name'),
+    addresses: lines('addresses'),
+    names: lines('names'),
+    ca: value('ca'),
+    trust: { lineage: value('lineage'), publicKey: value('publicKey') },
+  };
 }

@@ -16,7 +16,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject, OwnerReference } from '../../kube/object.ts';
-import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../../kube/status-error.ts';
 import { secrets } from '../../kube/well-known.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
@@ -208,12 +208,7 @@ export function startClusters(
 
   async function keepSecret(member: KubeFedCluster, secret: KubeObject): Promise<string | undefined> {
     const { namespace = '', name = '' } = secret.metadata;
-    let present: KubeObject | undefined;
-    try {
-      present = await client.get(secrets, namespace, name);
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+    const present = await ignoring(404, client.get(secrets, namespace, name));
     if (present && !isOwned(present, member))
       return `secret ${namespace}/${name} is somebody else's, and Atoll keeps the kubeconfig of ${member.metadata.name} under that name: rename it`;
     if (present && deepEqual(present['data'], secret['data'])) return undefined;
@@ -247,11 +242,7 @@ export function startClusters(
 
   async function remove(member: KubeFedCluster): Promise<void> {
     const { namespace = '', name = '', uid = '' } = member.metadata;
-    try {
-      await client.delete(KUBEFED_CLUSTERS, namespace, name, { preconditions: { uid } });
-    } catch (error) {
-      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-    }
+    await ignoring([404, 409], client.delete(KUBEFED_CLUSTERS, namespace, name, { preconditions: { uid } }));
   }
 
   /** Whoever changed labels since both had the same is followed; the KubeFedCluster where both changed. */
@@ -277,11 +268,10 @@ export function startClusters(
   ): Promise<void> {
     const { namespace = '', name = '' } = metadata;
     const patch = { metadata: { labels, ...(annotations === undefined ? {} : { annotations }) } };
-    try {
-      await client.patch(resource, namespace, name, 'merge', patch, { fieldManager: FIELD_MANAGER });
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+    await ignoring(
+      404,
+      client.patch(resource, namespace, name, 'merge', patch, { fieldManager: FIELD_MANAGER }),
+    );
   }
 
   /** Status and events of a KubeFedCluster. `problem` is what is wrong with itself. */

@@ -3,7 +3,7 @@ import type { Client, ResourceId } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
 import type { AnyCustomKind } from '../../kube/custom-resource.ts';
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { canonicalJson, deepEqual } from '../../schema/json.ts';
 import { anything, list, record, text } from '../../schema/schema-of.ts';
@@ -85,12 +85,8 @@ export function startCollectedStatus(
       namespaced: kind.scope === 'Namespaced',
     };
     const { namespace = '', name = '', uid = '' } = owner.metadata;
-    try {
-      const present = await client.get(resource, namespace, name);
-      if (deepEqual(present['clusterStatus'], clusterStatus)) return;
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+    const present = await ignoring(404, client.get(resource, namespace, name));
+    if (present && deepEqual(present['clusterStatus'], clusterStatus)) return;
     await client.apply(
       resource,
       {

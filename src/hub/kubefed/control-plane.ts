@@ -13,7 +13,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { Condition } from '../../kube/object.ts';
 import { createClient } from '../../kube/rest-client.ts';
-import { failure, hasCode } from '../../kube/status-error.ts';
+import { failure, ignoring } from '../../kube/status-error.ts';
 import { serviceAccounts } from '../../kube/well-known.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -199,19 +199,11 @@ export function openControlPlane(
     const conditions = only() === undefined ? null : [condition];
     if (conditions !== null && deepEqual(before, condition)) return;
     const { namespace = '', name = '' } = config.metadata;
-    try {
-      await engine.patch(
-        CONFIGS,
-        namespace,
-        name,
-        'merge',
-        { status: { conditions } },
-        { subresource: 'status' },
-      );
-    } catch (error) {
-      // Definitions of others have no such status; then the event is all.
-      if (!hasCode(error, 404)) throw error;
-    }
+    // Definitions of others have no such status; then the event is all.
+    await ignoring(
+      404,
+      engine.patch(CONFIGS, namespace, name, 'merge', { status: { conditions } }, { subresource: 'status' }),
+    );
     if (problem !== undefined && before?.message !== problem)
       events.record(config, 'Warning', reason, problem);
   }

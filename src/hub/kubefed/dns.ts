@@ -21,7 +21,7 @@ import type { Result } from '../../kube/controller.ts';
 import { type AnyCustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Change, Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { endpointSlices, ingresses, services } from '../../kube/well-known.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -185,23 +185,14 @@ export function startDns(runtime: Runtime, options: DnsOptions): { stop(): Promi
     if (!resource || deepEqual(status, before)) return;
     const { namespace = '', name = '' } = metadata;
     const subresource = hasStatus ? { subresource: 'status' } : {};
-    try {
-      await client.patch(resource, namespace, name, 'merge', { status }, subresource);
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+    await ignoring(404, client.patch(resource, namespace, name, 'merge', { status }, subresource));
   }
 
   /** Writes what has changed only. It goes with its record. */
   async function publish(owner: KubeObject, endpoint: DNSEndpoint | undefined): Promise<void> {
     if (!endpoint) return;
     const { namespace = '', name = '' } = endpoint.metadata;
-    let present: KubeObject | undefined;
-    try {
-      present = await client.get(ENDPOINTS, namespace, name);
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+    const present = await ignoring(404, client.get(ENDPOINTS, namespace, name));
     if (present && deepEqual(present['spec'], endpoint.spec)) return;
     const { apiVersion, kind, metadata } = owner;
     const reference = {

@@ -12,7 +12,7 @@ import { digestOf } from '../../engine/digest.ts';
 import type { Client } from '../../kube/client.ts';
 import { type AnyCustomKind, customResourceDefinition } from '../../kube/custom-resource.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { customResourceDefinitions } from '../../kube/well-known.ts';
 
 /** The kinds of KubeFed that are there whatever is federated. */
@@ -58,12 +58,7 @@ export async function installKind(
     annotations: { ...kind.annotations, [annotation]: digest },
   });
   const { name = '' } = definition.metadata;
-  let present: KubeObject | undefined;
-  try {
-    present = await client.get(customResourceDefinitions, '', name);
-  } catch (error) {
-    if (!hasCode(error, 404)) throw error;
-  }
+  const present = await ignoring(404, client.get(customResourceDefinitions, '', name));
   if (!isMade(present, digest, annotation))
     await client.apply(customResourceDefinitions, definition, { fieldManager: FIELD_MANAGER, force: true });
 }

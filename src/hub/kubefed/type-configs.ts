@@ -12,7 +12,7 @@ import type { Client } from '../../kube/client.ts';
 import { type CustomKind, customResourceDefinition, resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
@@ -149,18 +149,17 @@ export async function startTypeConfigs(
       ...(config.status?.conditions && !status.conditions ? { conditions: null } : {}),
     };
     const { namespace = '', name = '' } = config.metadata;
-    try {
-      await controlPlane.client.patch(
+    await ignoring(
+      [404, 409],
+      controlPlane.client.patch(
         TYPE_CONFIGS,
         namespace,
         name,
         'merge',
         { status: told },
         { subresource: 'status' },
-      );
-    } catch (error) {
-      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-    }
+      ),
+    );
   }
 
   return {
@@ -192,14 +191,11 @@ export async function federatedDefinition(client: Client, type: FederatedType): 
 async function schemaOf(client: Client, target: ApiResource): Promise<TypeSchema | undefined> {
   const { group = '', version, kind } = target;
   const path = group === '' ? `api/${version}` : `apis/${group}/${version}`;
-  let document: { components?: { schemas?: Record<string, OpenApiSchema> } };
-  try {
-    document = await client.getJson(`/openapi/v3/${path}`);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
-  const schemas = document.components?.schemas ?? {};
+  const document = await ignoring(
+    404,
+    client.getJson<{ components?: { schemas?: Record<string, OpenApiSchema> } }>(`/openapi/v3/${path}`),
+  );
+  const schemas = document?.components?.schemas ?? {};
   const schema = Object.values(schemas).find((item) =>
     (item['x-kubernetes-group-version-kind'] ?? []).some(
       (gvk) => gvk.group === group && gvk.version === version && gvk.kind === kind,

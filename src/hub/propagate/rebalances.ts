@@ -4,7 +4,7 @@ import { startController } from '../../kube/controller-loop.ts';
 import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import { type KubeObject, refKey } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
@@ -149,13 +149,12 @@ export function startRebalances(
     if (ttlSecondsAfterFinished === undefined || finished === undefined) return undefined;
     const waitMs = finished + ttlSecondsAfterFinished * 1000 - clock.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    try {
-      await client.delete(REBALANCES, '', metadata.name ?? '', {
+    await ignoring(
+      [404, 409],
+      client.delete(REBALANCES, '', metadata.name ?? '', {
         preconditions: { uid: metadata.uid ?? '' },
-      });
-    } catch (error) {
-      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-    }
+      }),
+    );
     return undefined;
   }
 

@@ -6,7 +6,7 @@ import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { flag, integer, list, record, text } from '../../schema/schema-of.ts';
@@ -118,24 +118,19 @@ export function openRetractions(
     },
     async leave(retraction, clusters): Promise<void> {
       const { name = '', resourceVersion } = retraction.metadata;
-      try {
-        await client.patch(RETRACTIONS, '', name, 'merge', {
+      await ignoring(
+        404,
+        client.patch(RETRACTIONS, '', name, 'merge', {
           metadata: { resourceVersion },
           spec: { clusters },
-        });
-      } catch (error) {
-        if (!hasCode(error, 404)) throw error;
-      }
+        }),
+      );
     },
     async forgetLater(retraction): Promise<Result | undefined> {
       const { name = '', creationTimestamp } = retraction.metadata;
       const dueMs = (parseTime(creationTimestamp) ?? 0) + REMEMBERED_MS - runtime.clock.now();
       if (dueMs > 0) return { requeueAfterMs: Math.min(dueMs, LONGEST_WAIT_MS) };
-      try {
-        await client.delete(RETRACTIONS, '', name);
-      } catch (error) {
-        if (!hasCode(error, 404)) throw error;
-      }
+      await ignoring(404, client.delete(RETRACTIONS, '', name));
       return undefined;
     },
     stop: () => informer.stop(),

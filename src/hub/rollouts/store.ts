@@ -17,7 +17,7 @@ import {
 } from '../../engine/rollout/index.ts';
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { errorText } from '../../runtime/log.ts';
 import { canonicalJson, isObject } from '../../schema/json.ts';
 import type { ActionOutcome } from './actions.ts';
@@ -76,23 +76,14 @@ export interface RolloutStore {
 
 export function createRolloutStore(client: Client): RolloutStore {
   async function remove(resource: typeof REVISIONS, name: string): Promise<void> {
-    try {
-      await client.delete(resource, SYSTEM_NAMESPACE, name);
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+    await ignoring(404, client.delete(resource, SYSTEM_NAMESPACE, name));
   }
 
   async function find<T extends IntentRevision | IntentRollout>(
     resource: typeof REVISIONS,
     name: string,
   ): Promise<T | undefined> {
-    try {
-      return await client.get<T>(resource, SYSTEM_NAMESPACE, name);
-    } catch (error) {
-      if (hasCode(error, 404)) return undefined;
-      throw error;
-    }
+    return ignoring(404, client.get<T>(resource, SYSTEM_NAMESPACE, name));
   }
 
   async function partsOf(name: string, digest: string): Promise<readonly IntentRevision[] | undefined> {
@@ -137,11 +128,7 @@ export function createRolloutStore(client: Client): RolloutStore {
     async keep(name, source, digest, content): Promise<void> {
       // The first part last: where it is there, all of it is.
       for (const part of revisionParts(name, source, digest, content).reverse()) {
-        try {
-          await client.create(REVISIONS, part);
-        } catch (error) {
-          if (!hasCode(error, 409)) throw error;
-        }
+        await ignoring(409, client.create(REVISIONS, part));
       }
     },
     async content(name, digest): Promise<RevisionContent | undefined> {

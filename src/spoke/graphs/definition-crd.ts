@@ -14,7 +14,7 @@ import {
 import type { Client } from '../../kube/client.ts';
 import { isTrue } from '../../kube/conditions.ts';
 import type { Condition, KubeObject } from '../../kube/object.ts';
-import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { ignoring, StatusError } from '../../kube/status-error.ts';
 import { customResourceDefinitions } from '../../kube/well-known.ts';
 import { errorText, type Logger } from '../../runtime/log.ts';
 import { isObject, listAt } from '../../schema/json.ts';
@@ -88,12 +88,7 @@ export async function ensureKind(
 }
 
 export async function definitionNamed(client: Client, name: string): Promise<KubeObject | undefined> {
-  try {
-    return await client.get(customResourceDefinitions, '', name);
-  } catch (error) {
-    if (hasCode(error, 404)) return undefined;
-    throw error;
-  }
+  return ignoring(404, client.get(customResourceDefinitions, '', name));
 }
 
 function establishedOr(definition: KubeObject): KindOutcome {

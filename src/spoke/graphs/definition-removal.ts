@@ -2,7 +2,7 @@ import { kindRemovalOf, ON_DELETION, type ResourceGraphDefinition } from '../../
 import { FINALIZER, type InstanceKind, LABELS } from '../../engine/graph/index.ts';
 import type { Client } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { customResourceDefinitions } from '../../kube/well-known.ts';
 import { definitionNamed } from './definition-crd.ts';
 import type { Serving } from './definition-serving.ts';
@@ -82,11 +82,10 @@ export function createDefinitionRemoval(options: DefinitionRemovalOptions): Defi
   async function removed({ metadata }: KubeObject, kind: InstanceKind): Promise<void> {
     const { namespace = '', name = '', uid = '', deletionTimestamp } = metadata;
     if (deletionTimestamp !== undefined) return;
-    try {
-      await client.delete(instanceResource(kind), namespace, name, { preconditions: { uid } });
-    } catch (error) {
-      if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-    }
+    await ignoring(
+      [404, 409],
+      client.delete(instanceResource(kind), namespace, name, { preconditions: { uid } }),
+    );
   }
 
   return { leaving };

@@ -12,7 +12,7 @@ import type { Client } from '../../kube/client.ts';
 import type { Result } from '../../kube/controller.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, type JsonObject } from '../../schema/json.ts';
 import { failed } from './definition-findings.ts';
@@ -146,13 +146,12 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       return { requeueAfterMs: LEAVING_MS };
     }
     instances.drop(name);
-    try {
-      await client.patch(GRAPH_DEFINITIONS, '', name, 'merge', {
+    await ignoring(
+      404,
+      client.patch(GRAPH_DEFINITIONS, '', name, 'merge', {
         metadata: { resourceVersion, finalizers: finalizers.filter((item) => item !== FINALIZER) },
-      });
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+      }),
+    );
     written.delete(name);
     const asked = Date.parse(object.metadata.deletionTimestamp ?? '');
     metrics.count('rgd_deletions_total', { name });

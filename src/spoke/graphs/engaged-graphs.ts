@@ -14,7 +14,7 @@ import { startEventRecorder } from '../../kube/events.ts';
 import type { Change } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { customResourceDefinitions } from '../../kube/well-known.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import { errorText } from '../../runtime/log.ts';
@@ -206,13 +206,12 @@ export function startEngagedGraphs(base: Runtime, options: EngagedGraphsOptions)
   async function unmark(object: ResourceGraphDefinition): Promise<void> {
     const name = crdNameOf(object) ?? '';
     if (kinds.get('', name)?.metadata.annotations?.[ENGAGED_BY] !== hub) return;
-    try {
-      await client.patch(customResourceDefinitions, '', name, 'merge', {
+    await ignoring(
+      404,
+      client.patch(customResourceDefinitions, '', name, 'merge', {
         metadata: { annotations: { [ENGAGED_BY]: null } },
-      });
-    } catch (error) {
-      if (!hasCode(error, 404)) throw error;
-    }
+      }),
+    );
   }
 
   async function leave(name: string, { object }: AskedDefinition): Promise<Result | undefined> {

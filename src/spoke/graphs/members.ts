@@ -12,7 +12,7 @@ import type { Client, ResourceId } from '../../kube/client.ts';
 import { within } from '../../kube/deadline.ts';
 import { formatApiVersion, type KubeObject, refText } from '../../kube/object.ts';
 import { pagesOf } from '../../kube/pages.ts';
-import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { listAt, stringAt } from '../../schema/json.ts';
 
@@ -60,11 +60,8 @@ export function createMembers(client: Client, clock: Clock, writer: Client = cli
     const kind = dot < 0 ? groupKind : groupKind.slice(0, dot);
     const group = dot < 0 ? '' : groupKind.slice(dot + 1);
     for (const version of await versionsOf(group)) {
-      try {
-        return await client.resourceFor(formatApiVersion(group, version), kind);
-      } catch (error) {
-        if (!hasCode(error, 404)) throw error;
-      }
+      const resource = await ignoring(404, client.resourceFor(formatApiVersion(group, version), kind));
+      if (resource) return resource;
     }
     return undefined;
   }

@@ -19,7 +19,7 @@ import type { Client } from '../../kube/client.ts';
 import { setCondition } from '../../kube/conditions.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Sample } from '../../runtime/metrics.ts';
 import { deepEqual, type JsonObject } from '../../schema/json.ts';
@@ -177,11 +177,7 @@ export function createRevisions(
     async remove({ metadata: { name = '', uid = '' }, spec }) {
       if (options.elsewhere === true)
         throw notHere({ metadata: { name: spec.snapshot.name } }, spec.revision);
-      try {
-        await client.delete(GRAPH_REVISIONS, '', name, { preconditions: { uid } });
-      } catch (error) {
-        if (!hasCode(error, 404) && !hasCode(error, 409)) throw error;
-      }
+      await ignoring([404, 409], client.delete(GRAPH_REVISIONS, '', name, { preconditions: { uid } }));
     },
     kindChanged(definition) {
       changes += 1;

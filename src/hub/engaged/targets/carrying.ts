@@ -8,7 +8,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import { within } from '../../../kube/deadline.ts';
 import { asJson, type KubeObject, refOf, refText } from '../../../kube/object.ts';
-import { hasCode, StatusError } from '../../../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../../../kube/status-error.ts';
 import type { Timer } from '../../../runtime/clock.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -132,12 +132,10 @@ export function startCarrying(runtime: Runtime, way: ClusterWay, options: Carryi
   }
 
   async function resourceOf({ spec: { object } }: DirectObject): Promise<ResourceId | undefined> {
-    try {
-      return await within(clock, ANSWER_MS, () => client.resourceFor(object.apiVersion, object.kind));
-    } catch (error) {
-      if (hasCode(error, 404)) return undefined;
-      throw error;
-    }
+    return ignoring(
+      404,
+      within(clock, ANSWER_MS, () => client.resourceFor(object.apiVersion, object.kind)),
+    );
   }
 
   async function carry(name: string, object: DirectObject): Promise<Result | undefined> {
@@ -233,14 +231,12 @@ export function startCarrying(runtime: Runtime, way: ClusterWay, options: Carryi
 
   async function read(by: Client, resource: ResourceId, object: KubeObject): Promise<KubeObject | undefined> {
     const { namespace = '', name = '' } = object.metadata;
-    try {
-      return await within(clock, ANSWER_MS, (signal) =>
+    return ignoring(
+      404,
+      within(clock, ANSWER_MS, (signal) =>
         by.get(resource, resource.namespaced ? namespace : '', name, { signal }),
-      );
-    } catch (error) {
-      if (hasCode(error, 404)) return undefined;
-      throw error;
-    }
+      ),
+    );
   }
 
   async function told(object: DirectObject, present: KubeObject): Promise<void> {

@@ -15,7 +15,7 @@ import { installKinds, resourceIdOf } from '../../../kube/custom-resource.ts';
 import type { Change } from '../../../kube/informer.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
 import { startLeadership } from '../../../kube/leadership.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { ignoring } from '../../../kube/status-error.ts';
 import { sleep } from '../../../runtime/clock.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -263,12 +263,8 @@ function startWork(runtime: Runtime, options: KubeconfigTargetsOptions): Kubecon
       { op: 'test', path: '/metadata/uid', value: uid },
       { op: 'add', path: '/status', value: status as unknown as JsonObject },
     ];
-    try {
-      await client.patch(REMOTES, '', name, 'json', patch, { subresource: 'status' });
-    } catch (error) {
-      // 422: the test failed, it is another one now.
-      if (!hasCode(error, 404) && !hasCode(error, 422)) throw error;
-    }
+    // 422: the test failed, it is another one now.
+    await ignoring([404, 422], client.patch(REMOTES, '', name, 'json', patch, { subresource: 'status' }));
   }
 
   async function release(object: DirectObject): Promise<void> {

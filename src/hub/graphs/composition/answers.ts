@@ -13,7 +13,7 @@ import { resourceIdOf } from '../../../kube/custom-resource.ts';
 import type { Informer } from '../../../kube/informer.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
 import type { KubeObject } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { ignoring } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { deepEqual } from '../../../schema/json.ts';
 
@@ -103,11 +103,7 @@ export function openAnswers(
       await write(spec.cluster, spec.object.metadata.name ?? '', said, metadata.labels?.[LABELS.graphId]);
     },
     async forget({ metadata: { name = '', uid = '' } }) {
-      try {
-        await client.delete(REMOTES, '', name, { preconditions: { uid } });
-      } catch (error) {
-        if (!hasCode(error, 404)) throw error;
-      }
+      await ignoring(404, client.delete(REMOTES, '', name, { preconditions: { uid } }));
     },
     stop: () => memory.stop(),
   };

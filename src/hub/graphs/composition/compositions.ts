@@ -15,7 +15,7 @@ import { startController } from '../../../kube/controller-loop.ts';
 import type { Informer } from '../../../kube/informer.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
 import { asJson, type KubeObject, refKey } from '../../../kube/object.ts';
-import { hasCode, StatusError } from '../../../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../../../kube/status-error.ts';
 import { namespaces } from '../../../kube/well-known.ts';
 import { sleep } from '../../../runtime/clock.ts';
 import { errorText } from '../../../runtime/log.ts';
@@ -188,14 +188,9 @@ export function startCompositions(
   });
 
   async function childOf({ apiVersion, kind, namespace, name }: HubChild): Promise<KubeObject | undefined> {
-    try {
-      const resource = await client.resourceFor(apiVersion, kind);
-      return await client.get(resource, namespace, name);
-    } catch (error) {
-      // Also where the kind is gone, and all of it.
-      if (hasCode(error, 404)) return undefined;
-      throw error;
-    }
+    // Where the kind is gone, all of it is.
+    const resource = await ignoring(404, client.resourceFor(apiVersion, kind));
+    return resource && ignoring(404, client.get(resource, namespace, name));
   }
 
   async function reconcile(key: string): Promise<Result | undefined> {
@@ -258,7 +253,7 @@ export function startCompositions(
     if (child.metadata.deletionTimestamp === undefined) {
       const resource = await client.resourceFor(child.apiVersion, child.kind);
       const { namespace = '', name = '', uid = '' } = child.metadata;
-      await ignoring(404, () => client.delete(resource, namespace, name, { preconditions: { uid } }));
+      await ignoring(404, client.delete(resource, namespace, name, { preconditions: { uid } }));
       return { requeueAfterMs: GATHER_MS };
     }
     await answer(spoke, wish, { ...about, state: 'Waiting', message: goingMessage(child) });
@@ -444,12 +439,4 @@ function goingMessage(child: KubeObject): string {
   const said = conditions.find((item) => stringAt(item, 'reason') === 'UnderDeletion');
   const message = stringAt(said, 'message');
   return `it is being deleted on the hub${message === undefined || message === '' ? '' : `: ${message}`}`;
-}
-
-async function ignoring(code: number, act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!hasCode(error, code)) throw error;
-  }
 }

@@ -5,7 +5,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import { resourceIdOf } from '../../../kube/custom-resource.ts';
 import { parseApiVersion } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../../kube/status-error.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { RETRACTION, type Retraction } from '../../propagate/retractions.ts';
@@ -115,17 +115,16 @@ export function startVanishedSweep(
   }
 
   async function retract(name: string, spec: Retraction['spec']): Promise<void> {
-    try {
-      await client.create<Retraction>(RETRACTIONS, {
+    // It was ordered already.
+    await ignoring(
+      409,
+      client.create<Retraction>(RETRACTIONS, {
         apiVersion: ATOLL_API_VERSION,
         kind: RETRACTION.kind,
         metadata: { name },
         spec,
-      });
-    } catch (error) {
-      // It was ordered already.
-      if (!hasCode(error, 409)) throw error;
-    }
+      }),
+    );
   }
 
   return {

@@ -22,7 +22,7 @@ import { startController } from '../../../kube/controller-loop.ts';
 import type { AnyCustomKind } from '../../../kube/custom-resource.ts';
 import type { Change, Informer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { ignoring } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { stringAt } from '../../../schema/json.ts';
 import { installKind, type KindWatch, watchKind } from '../../kubefed/index.ts';
@@ -153,10 +153,6 @@ export function openControlObjects(runtime: Runtime, options: ControlObjectsOpti
 /** As whom the hub writes; `undefined` where its API server does not say. */
 async function ownName(client: Client): Promise<string | undefined> {
   const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} };
-  try {
-    return stringAt(await client.create(REVIEWS, review), 'status', 'userInfo', 'username');
-  } catch (error) {
-    if (hasCode(error, 404) || hasCode(error, 403)) return undefined;
-    throw error;
-  }
+  const answer = await ignoring([404, 403], client.create(REVIEWS, review));
+  return stringAt(answer, 'status', 'userInfo', 'username');
 }

@@ -10,7 +10,7 @@ import type { Client } from '../../../kube/client.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import { apiVersionOf } from '../../../kube/custom-resource.ts';
 import type { KubeObject } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { ignoring } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { deepEqual } from '../../../schema/json.ts';
 import type { Inventory } from '../../inventory/index.ts';
@@ -77,9 +77,10 @@ export function startInventoryViews(
     const names = new Set(wanted.map(({ metadata }) => metadata.name ?? ''));
     for (const object of wanted) {
       const present = watch.get('', object.metadata.name ?? '');
-      if (!present) await unless(409, () => client.create(resource, object));
+      if (!present) await ignoring(409, client.create(resource, object));
       else if (isView(present) && differs(present, object))
-        await unless(409, () =>
+        await ignoring(
+          409,
           client.update(resource, {
             ...present,
             ...object,
@@ -90,7 +91,7 @@ export function startInventoryViews(
     for (const present of watch.list()) {
       const { name = '', uid = '' } = present.metadata;
       if (isView(present) && !names.has(name))
-        await unless(404, () => client.delete(resource, '', name, { preconditions: { uid } }));
+        await ignoring(404, client.delete(resource, '', name, { preconditions: { uid } }));
     }
   }
 
@@ -102,7 +103,8 @@ export function startInventoryViews(
       availableInstances: selected.filter(({ metadata }) => inventory.has(metadata.name ?? '')).length,
     };
     if (!resource || deepEqual(location['status'], status)) return;
-    await unless(404, () =>
+    await ignoring(
+      404,
       client.patch(
         resource,
         '',
@@ -185,13 +187,4 @@ function differs(present: KubeObject, wanted: KubeObject): boolean {
     !deepEqual(present.metadata.annotations ?? {}, wanted.metadata.annotations ?? {}) ||
     !deepEqual(present['spec'] ?? {}, wanted['spec'] ?? {})
   );
-}
-
-/** An answer that is to be expected is no failure. */
-async function unless(code: number, act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!hasCode(error, code)) throw error;
-  }
 }

@@ -24,7 +24,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import type { Change } from '../../../kube/informer.ts';
 import type { KubeObject, OwnerReference } from '../../../kube/object.ts';
-import { hasCode, StatusError } from '../../../kube/status-error.ts';
+import { hasCode, ignoring, StatusError } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { deepEqual } from '../../../schema/json.ts';
 import type { Inventory } from '../../inventory/index.ts';
@@ -174,7 +174,8 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
     const resource = control.bindings.resource;
     if (binding && resource && ownedBy(policy, binding)) {
       if (binding.metadata.deletionTimestamp === undefined)
-        await unless([404, 409], () =>
+        await ignoring(
+          [404, 409],
           client.delete(resource, '', name, { preconditions: { uid: binding.metadata.uid ?? '' } }),
         );
       return report(policy, [], undefined);
@@ -218,7 +219,7 @@ export function startResolver(runtime: Runtime, options: ResolverOptions): Resol
     const names = new Set(wanted.map(({ metadata }) => metadata.name));
     for (const slice of control.slices.list())
       if (owned(slice) && !names.has(slice.metadata.name))
-        await unless([404], () => client.delete(resource, '', slice.metadata.name ?? ''));
+        await ignoring(404, client.delete(resource, '', slice.metadata.name ?? ''));
   }
 
   /** Brings the Binding to what the policy comes to now; what keeps it from that. */
@@ -420,13 +421,4 @@ function singletonProblems({ workload }: BindingSpec, clusters: number): readonl
   return [
     `the status of a single copy is wanted of ${some.join(', ')}${more}, which ${clusters === 0 ? 'no cluster has' : `${clusters} clusters have`}`,
   ];
-}
-
-/** Where an answer is one that is to be expected, nothing is done about it. */
-async function unless(codes: readonly number[], act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!codes.some((code) => hasCode(error, code))) throw error;
-  }
 }
