@@ -72,6 +72,13 @@ export const clusterRoleBindings: ResourceId = id(
   false,
 );
 
+export const selfSubjectReviews: ResourceId = id(
+  'authentication.k8s.io',
+  'v1',
+  'selfsubjectreviews',
+  'SelfSubjectReview',
+  false,
+);
 export const certificateSigningRequests: ResourceId = id(
   'certificates.k8s.io',
   'v1',

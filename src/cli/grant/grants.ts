@@ -7,8 +7,6 @@ import {
   grantState,
   LONGEST_GRANT_MS,
 } from '../../engine/access/index.ts';
-import { readJson } from '../../kube/answer.ts';
-import type { Client } from '../../kube/client.ts';
 import { apiVersionOf, resourceIdOf } from '../../kube/custom-resource.ts';
 import { hasCode } from '../../kube/status-error.ts';
 import { formatTime } from '../../runtime/clock.ts';
@@ -17,6 +15,7 @@ import { humanDuration } from '../../schema/human-duration.ts';
 import type { LabelSelector } from '../../schema/label-selector.ts';
 import { parseLabelSelector, type Selector } from '../../schema/label-selector.ts';
 import { type AskingOptions, ask, cell, type Paint, table } from '../output.ts';
+import { selfAt } from '../self.ts';
 
 export interface NewGrantOptions extends AskingOptions {
   readonly user?: string;
@@ -37,7 +36,7 @@ export function createGrant(what: readonly string[], options: NewGrantOptions): 
     const forMs = durationMs(options.for);
     if (forMs === undefined || forMs > LONGEST_GRANT_MS)
       throw new Error(`--for ${options.for}: a grant lasts from 1m to 8h, such as 30m or 2h`);
-    const self = await whoAmI(hub.client);
+    const { username: self } = await selfAt(hub.client);
     if (options.user !== undefined && options.group !== undefined)
       throw new Error('give --user or --group, not both');
     const grant: AccessGrant = {
@@ -69,7 +68,7 @@ export function createGrant(what: readonly string[], options: NewGrantOptions): 
 /** `atoll grant approve`: makes it count. The API server checks that the user may. */
 export function approveGrant(name: string, options: AskingOptions): Promise<void> {
   return ask(options, async ({ hub, print }) => {
-    const self = await whoAmI(hub.client);
+    const { username: self } = await selfAt(hub.client);
     const approved = await hub.client.patch<AccessGrant>(RESOURCE, '', name, 'merge', {
       spec: { approvedBy: self },
     });
@@ -142,20 +141,6 @@ function clustersText({ names = [], selector }: AccessGrant['spec']['clusters'])
       ? []
       : [stringify(selector, { collectionStyle: 'flow', lineWidth: 0 }).trim()]),
   ].join(',');
-}
-
-async function whoAmI(client: Client): Promise<string> {
-  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-  const response = await client.handler({
-    method: 'POST',
-    path,
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' })),
-  });
-  const review = await readJson<{ status?: { userInfo?: { username?: string } } }>(response, path);
-  const name = review.status?.userInfo?.username;
-  if (name === undefined) throw new Error('the hub does not say who you are');
-  return name;
 }
 
 function allowed(what: readonly string[]): Grantable[] {

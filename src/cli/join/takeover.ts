@@ -1,7 +1,6 @@
 import type { Client } from '../../kube/client.ts';
-import { hasCode, StatusError } from '../../kube/status-error.ts';
+import { whoAmI } from '../../kube/who-am-i.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
-import { stringAt } from '../../schema/json.ts';
 import { ensureSpokeNamespace, readTrust, takeOver } from '../../spoke/trust.ts';
 import { failureText } from '../output.ts';
 import { type ClusterAccessOptions, openCluster } from './cluster-access.ts';
@@ -47,7 +46,7 @@ export async function handOver(
   }
   await ensureSpokeNamespace(client);
   if (join !== undefined) await saveJoin(client, chosen);
-  const before = await takeOver(runtime, client, chosen.trust, await whoAmI(client));
+  const before = await takeOver(runtime, client, chosen.trust, (await whoAmI(client))?.username ?? 'unknown');
   const { name, trust } = chosen;
   if (before?.lineage === trust.lineage) return `The spoke is ${name}'s already (${short(trust.lineage)}).\n`;
   const from =
@@ -74,24 +73,4 @@ function namesOf(hubs: readonly JoinedHub[]): string {
 
 function short(lineage: string): string {
   return lineage.slice(0, 8);
-}
-
-/** As the cluster knows whoever runs this; servers before 1.28 cannot say. */
-async function whoAmI(client: Client): Promise<string> {
-  try {
-    const review = await client.create(
-      {
-        group: 'authentication.k8s.io',
-        version: 'v1',
-        resource: 'selfsubjectreviews',
-        kind: 'SelfSubjectReview',
-        namespaced: false,
-      },
-      { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} },
-    );
-    return stringAt(review, 'status', 'userInfo', 'username') ?? 'unknown';
-  } catch (error) {
-    if (error instanceof StatusError && (hasCode(error, 404) || hasCode(error, 403))) return 'unknown';
-    throw error;
-  }
 }

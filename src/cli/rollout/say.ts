@@ -1,10 +1,10 @@
 import { ATOLL_API_VERSION } from '../../engine/dispatch/index.ts';
 import { ROLLOUT_ACTION, type RolloutAction, type RolloutActionName } from '../../hub/rollouts/index.ts';
-import { readJson } from '../../kube/answer.ts';
 import type { Client } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { nameSuffix, sleep, systemClock, systemRandom } from '../../runtime/index.ts';
 import { type AskingOptions, ask } from '../output.ts';
+import { selfAt } from '../self.ts';
 import { inNamespace, readTarget } from './target.ts';
 
 export interface SayOptions extends AskingOptions {
@@ -36,7 +36,7 @@ export function say(
       },
       spec: {
         // Servers that write authors down by themselves write over it; others check it.
-        author: await whoAmI(hub.client),
+        author: await selfAt(hub.client),
         target: { kind: target.kind, name: target.name },
         action,
         ...more,
@@ -64,20 +64,4 @@ async function answerTo(client: Client, made: RolloutAction): Promise<RolloutAct
     if (found.status?.state !== undefined || clock.monotonic() > until) return found;
     await sleep(clock, LOOK_MS);
   }
-}
-
-async function whoAmI(client: Client): Promise<{ username: string; groups: string[] }> {
-  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-  const response = await client.handler({
-    method: 'POST',
-    path,
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' })),
-  });
-  const review = await readJson<{ status?: { userInfo?: { username?: string; groups?: string[] } } }>(
-    response,
-    path,
-  );
-  const { username = '', groups = [] } = review.status?.userInfo ?? {};
-  return { username, groups };
 }

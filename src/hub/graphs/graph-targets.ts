@@ -11,7 +11,7 @@ import type { Result } from '../../kube/controller.ts';
 import { startController } from '../../kube/controller-loop.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { optimisticWrite } from '../../kube/optimistic-write.ts';
 import { errorText } from '../../runtime/log.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
@@ -25,8 +25,6 @@ import { startCompositions, startCycles } from './composition/index.ts';
 const DEFINITIONS = resourceIdOf(RESOURCE_GRAPH_DEFINITION);
 /** Changes of the fleet come in swarms. */
 const GATHER_MS = 500;
-/** Somebody wrote the object in between: its copy here follows. */
-const CATCH_UP_MS = 40;
 
 export interface GraphTargetsOptions {
   readonly client: Client;
@@ -94,13 +92,7 @@ export function startGraphTargets(
     if (deepEqual(conditions as unknown, before as unknown)) return undefined;
     const { resourceVersion } = object.metadata;
     const patch = { metadata: { resourceVersion }, status: { conditions } };
-    try {
-      await client.patch(DEFINITIONS, '', name, 'merge', patch, { subresource: 'status' });
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-    return undefined;
+    return optimisticWrite(client.patch(DEFINITIONS, '', name, 'merge', patch, { subresource: 'status' }));
   }
 
   return {

@@ -11,7 +11,7 @@ import type { Client, ResourceId } from '../../kube/client.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { optimisticWrite } from '../../kube/optimistic-write.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual, isObject } from '../../schema/json.ts';
 import { setFinalizers } from './finalizers.ts';
@@ -19,8 +19,6 @@ import type { GoneIntent, IntentSource } from './intent-source.ts';
 
 /** Keeps a Propagation until its objects are gone from every cluster that has them. */
 export const PROPAGATION_FINALIZER = 'atoll.dev/propagation';
-/** Somebody wrote the object in between: its copy here follows. */
-const CATCH_UP_MS = 40;
 const KINDS = [PROPAGATION, CLUSTER_PROPAGATION].map(resourceIdOf);
 
 /** The Propagations and ClusterPropagations of the hub. What the hub must remember of them is in their status. */
@@ -103,15 +101,9 @@ export function openPropagations(
       const found = { ...findings, suspended: findings.suspended || propagation.spec.suspend === true };
       const status = reportPropagation(found, propagation.status, clock.now());
       if (deepEqual(status, propagation.status)) return undefined;
-      try {
-        // Only over what was read: a plan that was recorded meanwhile must not be undone.
-        const patch = { ...status, ...withoutLeftovers(status, propagation.status) };
-        await writeStatus(propagation, patch, propagation.metadata.resourceVersion);
-      } catch (error) {
-        if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-        if (!hasCode(error, 404)) throw error;
-      }
-      return undefined;
+      // Only over what was read: a plan that was recorded meanwhile must not be undone.
+      const patch = { ...status, ...withoutLeftovers(status, propagation.status) };
+      return optimisticWrite(writeStatus(propagation, patch, propagation.metadata.resourceVersion));
     },
     setFinalizers: async (propagation, finalizers) =>
       setFinalizers(client, resourceOf(propagation), propagation, finalizers),

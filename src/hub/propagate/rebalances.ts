@@ -4,7 +4,8 @@ import { startController } from '../../kube/controller-loop.ts';
 import { type CustomKind, resourceIdOf } from '../../kube/custom-resource.ts';
 import { startInformer } from '../../kube/informer-cache.ts';
 import { type KubeObject, refKey } from '../../kube/object.ts';
-import { hasCode, ignoring } from '../../kube/status-error.ts';
+import { optimisticWrite } from '../../kube/optimistic-write.ts';
+import { ignoring } from '../../kube/status-error.ts';
 import { formatTime, parseTime } from '../../runtime/clock.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { deepEqual } from '../../schema/json.ts';
@@ -79,7 +80,6 @@ export interface RebalancesOptions {
 }
 
 const LOOK_MS = 250;
-const CATCH_UP_MS = 50;
 const REBALANCES = resourceIdOf(REBALANCE);
 
 /** Carries out {@link Rebalance} objects: what was done once is not done again, however often the hub starts. */
@@ -133,12 +133,9 @@ export function startRebalances(
       : { ...status, results: results.filter(({ result }) => result === 'Successful') };
     const again = isDone ? undefined : { requeueAfterMs: LOOK_MS };
     if (deepEqual(next.results, status?.results ?? []) && !isDone) return again;
-    try {
-      await client.update(REBALANCES, { ...object, status: next }, { subresource: 'status' });
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
+    const write = client.update(REBALANCES, { ...object, status: next }, { subresource: 'status' });
+    const conflict = await optimisticWrite(write);
+    if (conflict) return conflict;
     if (isDone) asked.delete(uid);
     return again;
   }

@@ -11,6 +11,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import { resourceIdOf } from '../../../kube/custom-resource.ts';
 import { within } from '../../../kube/deadline.ts';
+import { optimisticWrite } from '../../../kube/optimistic-write.ts';
 import { hasCode } from '../../../kube/status-error.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -55,7 +56,6 @@ const REVIEWS: ResourceId = {
 const WRITING = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 const READING = ['get', 'list', 'watch'];
 const ANSWER_MS = 10_000;
-const CATCH_UP_MS = 40;
 /** Nothing tells of kinds and rights on another cluster. */
 const AGAIN_MS = 30_000;
 const MAX_TOLD = 5;
@@ -202,13 +202,7 @@ export function startTargetChecks(
       : before.filter(({ type }) => type !== KUBECONFIG_TARGETS_READY);
     if (deepEqual(conditions as unknown, before as unknown)) return undefined;
     const patch = { metadata: { resourceVersion }, status: { conditions } };
-    try {
-      await client.patch(DEFINITIONS, '', name, 'merge', patch, { subresource: 'status' });
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-    return undefined;
+    return optimisticWrite(client.patch(DEFINITIONS, '', name, 'merge', patch, { subresource: 'status' }));
   }
 
   return {

@@ -11,7 +11,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import { resourceIdOf } from '../../../kube/custom-resource.ts';
 import type { Informer } from '../../../kube/informer.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { optimisticWrite } from '../../../kube/optimistic-write.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { deepEqual } from '../../../schema/json.ts';
 
@@ -67,14 +67,11 @@ export function startCycles(
         ).conditions
       : before.filter(({ type }) => type !== COMPOSITION);
     if (deepEqual(conditions as unknown, before as unknown)) return false;
-    try {
-      const patch = { metadata: { resourceVersion }, status: { conditions } };
-      await client.patch(DEFINITIONS, '', name, 'merge', patch, { subresource: 'status' });
-    } catch (error) {
-      if (hasCode(error, 409)) return true;
-      if (!hasCode(error, 404)) throw error;
-    }
-    return false;
+    const patch = { metadata: { resourceVersion }, status: { conditions } };
+    const again = await optimisticWrite(
+      client.patch(DEFINITIONS, '', name, 'merge', patch, { subresource: 'status' }),
+    );
+    return again !== undefined;
   }
 
   return { stop: () => queue.stop() };

@@ -12,10 +12,10 @@ import { startInformer } from '../../../kube/informer-cache.ts';
 import { keepApplied } from '../../../kube/keep-applied.ts';
 import type { KubeObject } from '../../../kube/object.ts';
 import { StatusError } from '../../../kube/status-error.ts';
+import { whoAmI } from '../../../kube/who-am-i.ts';
 import { sleep } from '../../../runtime/clock.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { stringAt } from '../../../schema/json.ts';
 import { authorOf, installAuthorPolicy } from '../../policies/dialect-author-policy.ts';
 import { whatIsWritten } from '../../policies/match-constraints.ts';
 
@@ -36,13 +36,6 @@ export interface GraphDefinitions {
 const RETRY_MS = 5_000;
 const REMOTE_POLICY = 'atoll.dev-remote-objects';
 const POLICIES = 'admissionregistration.k8s.io/v1';
-const REVIEWS: ResourceId = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  resource: 'selfsubjectreviews',
-  kind: 'SelfSubjectReview',
-  namespaced: false,
-};
 
 /** Has the hub's API server write down who writes definitions, and keep RemoteObjects for the engine, before anything is said. */
 export function openGraphDefinitions(runtime: Runtime, client: Client): GraphDefinitions {
@@ -97,11 +90,10 @@ export function openGraphDefinitions(runtime: Runtime, client: Client): GraphDef
 
 /** Nobody else writes what RemoteObjects say: their labels tell whose rights they are carried out with. False where that cannot be had. */
 async function keepForEngine(client: Client): Promise<boolean> {
-  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} };
+  const engine = await whoAmI(client);
+  if (!engine) return false;
   try {
-    const engine = stringAt(await client.create(REVIEWS, review), 'status', 'userInfo', 'username');
-    if (engine === undefined) return false;
-    for (const object of remotePolicy(engine)) await keepApplied(client, object, 'atoll');
+    for (const object of remotePolicy(engine.username)) await keepApplied(client, object, 'atoll');
     return true;
   } catch (error) {
     if (error instanceof StatusError && (error.code === 403 || error.code === 404)) return false;

@@ -23,7 +23,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { apiVersionOf } from '../../../kube/custom-resource.ts';
 import type { Change } from '../../../kube/informer.ts';
 import type { Condition, KubeObject } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { optimisticWrite } from '../../../kube/optimistic-write.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { deepEqual, stringAt } from '../../../schema/json.ts';
@@ -37,8 +37,6 @@ import { startRolloutStatuses } from './rollout-statuses.ts';
 export const GRAPH_FINALIZER = 'atoll.dev/graph';
 
 const KIND = RESOURCE_GRAPH_DEFINITION.kind;
-/** Somebody wrote the object in between: its copy here follows. */
-const CATCH_UP_MS = 40;
 
 /** What a definition came to last, and from what. */
 interface Last {
@@ -158,7 +156,7 @@ export function openGraphSource(
     if (condition) told.set(uid, condition);
     else told.delete(uid);
     if (condition ? says(before, condition) : conditions.length === before.length) return undefined;
-    return write(() =>
+    return optimisticWrite(
       client.patch(
         DEFINITIONS,
         '',
@@ -244,16 +242,6 @@ export function openGraphSource(
       });
     },
   };
-
-  async function write(act: () => Promise<unknown>): Promise<Result | undefined> {
-    try {
-      await act();
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-    return undefined;
-  }
 }
 
 function keyOf({ metadata }: KubeObject): string {

@@ -12,6 +12,7 @@ import type { Result } from '../../../kube/controller.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import { resourceIdOf } from '../../../kube/custom-resource.ts';
 import { startInformer } from '../../../kube/informer-cache.ts';
+import { optimisticWrite } from '../../../kube/optimistic-write.ts';
 import { hasCode } from '../../../kube/status-error.ts';
 import { errorText } from '../../../runtime/log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -37,8 +38,6 @@ export interface RolloutStatuses {
 
 const ROLLOUTS = resourceIdOf(GRAPH_ROLLOUT);
 const ENGAGED = resourceIdOf(ENGAGED_CLUSTER);
-/** Somebody wrote the object in between: its copy here follows. */
-const CATCH_UP_MS = 40;
 /** A graph may be applied right after its rollout. */
 const GATHER_MS = 500;
 /** Clusters without an engine are not watched here. */
@@ -140,21 +139,18 @@ export function startRolloutStatuses(
     const before = written.get(uid) ?? rollout.status;
     const status = rolloutStatus({ ...rollout, ...(before && { status: before }) }, findings, clock.now());
     if (deepEqual(status as unknown, before as unknown)) return undefined;
-    try {
-      await client.patch(
-        ROLLOUTS,
-        '',
-        name,
-        'merge',
-        { metadata: { resourceVersion }, status },
-        { subresource: 'status' },
-      );
-      written.set(uid, status);
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-    return undefined;
+    return optimisticWrite(
+      client
+        .patch(
+          ROLLOUTS,
+          '',
+          name,
+          'merge',
+          { metadata: { resourceVersion }, status },
+          { subresource: 'status' },
+        )
+        .then(() => written.set(uid, status)),
+    );
   }
 
   return {

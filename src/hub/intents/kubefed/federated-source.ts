@@ -14,7 +14,8 @@ import type { ClusterFacts, Intent } from '../../../engine/intent.ts';
 import type { Result } from '../../../kube/controller.ts';
 import type { EventRecorder } from '../../../kube/events.ts';
 import { formatApiVersion, type KubeObject, type ObjectRef } from '../../../kube/object.ts';
-import { hasCode, StatusError } from '../../../kube/status-error.ts';
+import { optimisticWrite } from '../../../kube/optimistic-write.ts';
+import { StatusError } from '../../../kube/status-error.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   authorOf,
@@ -33,8 +34,6 @@ import { heldIntent, recordedSource, rememberDecision } from './recorded.ts';
 
 /** The one that KubeFed itself puts on federated objects. */
 export const FEDERATED_FINALIZER = 'kubefed.io/sync-controller';
-/** Somebody wrote the object in between: its copy here follows. */
-const CATCH_UP_MS = 40;
 
 export interface FederatedSourceOptions {
   readonly controlPlane: ControlPlane;
@@ -358,20 +357,9 @@ export function openFederatedSource(
       metadata: { resourceVersion },
       status: { ...status, ...(status.clusters === undefined ? { clusters: null } : {}) },
     };
-    try {
-      await client.patch(
-        resource,
-        namespace,
-        name,
-        'merge',
-        patch,
-        hasStatus ? { subresource: 'status' } : {},
-      );
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-    return undefined;
+    return optimisticWrite(
+      client.patch(resource, namespace, name, 'merge', patch, hasStatus ? { subresource: 'status' } : {}),
+    );
   }
 }
 

@@ -12,7 +12,7 @@ import type { Compiled } from '../../../engine/compiled.ts';
 import type { Client, ResourceId } from '../../../kube/client.ts';
 import type { Result } from '../../../kube/controller.ts';
 import { formatApiVersion, gvkOf, type KubeObject } from '../../../kube/object.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { optimisticWrite } from '../../../kube/optimistic-write.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { deepEqual } from '../../../schema/json.ts';
 import { AUTHOR_ANNOTATION } from '../../policies/index.ts';
@@ -31,8 +31,6 @@ export const BINDING_FINALIZER = 'transport.kubestellar.io/object-cleanup';
 /** The first part of the keys of Bindings. */
 export const BINDING_KEY: string = `${BINDING.kind}.${BINDING.group}`;
 
-/** Somebody wrote the object in between: its copy here follows. */
-const CATCH_UP_MS = 40;
 /** How long clusters have to come back to a hub that starts: until then what was known of them stands. */
 const GRACE_MS = 40_000;
 const DEFINITION = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
@@ -166,20 +164,16 @@ export function openBindingSource(runtime: Runtime, options: BindingSourceOption
       );
       const { resource } = control.bindings;
       if (!resource || deepEqual(status, binding.status)) return undefined;
-      try {
-        await client.patch(
+      return optimisticWrite(
+        client.patch(
           resource,
           '',
           name,
           'merge',
           { metadata: { resourceVersion }, status },
           { subresource: 'status' },
-        );
-      } catch (error) {
-        if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-        if (!hasCode(error, 404)) throw error;
-      }
-      return undefined;
+        ),
+      );
     },
     async setFinalizers(binding, finalizers): Promise<void> {
       const { resource } = control.bindings;

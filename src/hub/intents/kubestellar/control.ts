@@ -17,12 +17,12 @@ import {
   type SyncTarget,
 } from '../../../dialects/kubestellar/index.ts';
 import type { Author } from '../../../engine/intent.ts';
-import type { Client, ResourceId } from '../../../kube/client.ts';
+import type { Client } from '../../../kube/client.ts';
 import { startController } from '../../../kube/controller-loop.ts';
 import type { AnyCustomKind } from '../../../kube/custom-resource.ts';
 import type { Change, Informer } from '../../../kube/informer.ts';
 import type { KubeObject } from '../../../kube/object.ts';
-import { ignoring } from '../../../kube/status-error.ts';
+import { whoAmI } from '../../../kube/who-am-i.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { stringAt } from '../../../schema/json.ts';
 import { installKind, type KindWatch, watchKind } from '../../kubefed/index.ts';
@@ -58,13 +58,6 @@ export const MADE_ANNOTATION = 'atoll.dev/kubestellar';
 
 const PASS = 'kinds';
 const GATHER_MS = 20;
-const REVIEWS: ResourceId = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  resource: 'selfsubjectreviews',
-  kind: 'SelfSubjectReview',
-  namespaced: false,
-};
 
 /** Watches the kinds, where there are any: as soon as one is there the others of its generation are made. */
 export function openControlObjects(runtime: Runtime, options: ControlObjectsOptions): ControlObjects {
@@ -113,7 +106,7 @@ export function openControlObjects(runtime: Runtime, options: ControlObjectsOpti
   }
 
   async function guard(): Promise<{ believed: boolean; self: string }> {
-    const self = await ownName(client);
+    const self = (await whoAmI(client))?.username;
     const believed = await installAuthorPolicy(client, runtime.log, {
       name: 'atoll.dev-kubestellar-author',
       groups: [CONTROL_GROUP, EDGE_GROUP],
@@ -148,11 +141,4 @@ export function openControlObjects(runtime: Runtime, options: ControlObjectsOpti
       await loop.stop();
     },
   };
-}
-
-/** As whom the hub writes; `undefined` where its API server does not say. */
-async function ownName(client: Client): Promise<string | undefined> {
-  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} };
-  const answer = await ignoring([404, 403], client.create(REVIEWS, review));
-  return stringAt(answer, 'status', 'userInfo', 'username');
 }

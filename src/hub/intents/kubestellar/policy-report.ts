@@ -1,7 +1,7 @@
 import { type EdgePlacement, reportPolicy } from '../../../dialects/kubestellar/index.ts';
 import type { Client } from '../../../kube/client.ts';
 import type { Result } from '../../../kube/controller.ts';
-import { hasCode } from '../../../kube/status-error.ts';
+import { optimisticWrite } from '../../../kube/optimistic-write.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { deepEqual } from '../../../schema/json.ts';
 import type { ControlObjects } from './control.ts';
@@ -64,20 +64,16 @@ export function policyReport(client: Client, control: ControlObjects, clock: Clo
   }
 
   async function patched(policy: Policy, patch: object, subresource?: string): Promise<Result | undefined> {
-    try {
-      await client.patch(
+    return optimisticWrite(
+      client.patch(
         resourceOf(policy),
         '',
         policy.metadata.name ?? '',
         'merge',
         patch,
         subresource === undefined ? {} : { subresource },
-      );
-    } catch (error) {
-      if (hasCode(error, 409)) return { requeueAfterMs: CATCH_UP_MS };
-      if (!hasCode(error, 404)) throw error;
-    }
-    return undefined;
+      ),
+    );
   }
 
   return report;
