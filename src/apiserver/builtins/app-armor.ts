@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { deepEqual, type JsonObject, objectAt } from '../../schema/json.ts';
-import { validateProfiles } from './container-validation.ts';
 import { ensureObject, objectsOf, text } from './fields.ts';
+import { validateProfiles } from './security-context.ts';
 
 /** Names the profile of one container, in the way that was there before the field. */
 const ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';

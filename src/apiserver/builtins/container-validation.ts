@@ -14,7 +14,6 @@ import {
 import {
   duplicate,
   forbidden,
-  invalidAs,
   invalidEach,
   invalidValue,
   notFoundValue,
@@ -22,9 +21,8 @@ import {
   required,
 } from './field-errors.ts';
 import { integer, isSet, objectsOf, strings, text } from './fields.ts';
-import { goDump } from './go-dump.ts';
 import { validateResourceRequirements } from './resource-list.ts';
-import { noBacksteps } from './volume-sources.ts';
+import { validateContainerSecurity } from './security-context.ts';
 
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'];
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
@@ -40,7 +38,6 @@ const ENV_FIELDS = [
   'status.podIP',
   'status.podIPs',
 ];
-const MAX_ID = 2147483647;
 
 export type ContainerRole = 'containers' | 'initContainers' | 'ephemeralContainers';
 
@@ -79,7 +76,7 @@ export function validateContainers(
     problems.push(...roleProblems(container, role, at));
     problems.push(...lifecycleProblems(container, at, around.grace));
     problems.push(...validateResourceRequirements(objectAt(container, 'resources'), `${at}.resources`));
-    problems.push(...securityProblems(container, at));
+    problems.push(...validateContainerSecurity(container, at));
   }
   return problems;
 }
@@ -460,88 +457,5 @@ function handlerProblems(handler: JsonObject, path: string, grace?: number): Pro
     }
   }
   if (kind === 'grpc') problems.push(...port(action?.port, `${at}.port`));
-  return problems;
-}
-
-function securityProblems(container: JsonObject, at: string): Problems {
-  const context = objectAt(container, 'securityContext');
-  if (context === undefined) return [];
-  const path = `${at}.securityContext`;
-  const problems = idProblems(context, path, 'runAsUser', 'runAsGroup');
-  problems.push(...validateProfiles(context, path));
-  if (context.allowPrivilegeEscalation === false) {
-    if (context.privileged === true) {
-      problems.push(
-        invalidAs(
-          path,
-          goDump('core.SecurityContext', context),
-          'cannot set `allowPrivilegeEscalation` to false and `privileged` to true',
-        ),
-      );
-    }
-    if (strings(objectAt(context, 'capabilities'), 'add').some((item) => /^(CAP_)?SYS_ADMIN$/.test(item))) {
-      problems.push(
-        invalidAs(
-          path,
-          goDump('core.SecurityContext', context),
-          'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN',
-        ),
-      );
-    }
-  }
-  return problems;
-}
-
-/** Profiles of system calls and of AppArmor, of a pod or of a container. */
-export function validateProfiles(context: JsonObject | undefined, path: string): Problems {
-  const problems: Problems = [];
-  for (const [key, what, goType] of [
-    ['seccompProfile', 'seccomp', 'core.SeccompProfile'],
-    ['appArmorProfile', 'AppArmor', 'core.AppArmorProfile'],
-  ] as const) {
-    const profile = objectAt(context, key);
-    if (profile === undefined) continue;
-    const at = `${path}.${key}`;
-    const type = text(profile, 'type');
-    if (type === '') problems.push(required(`${at}.type`, `type is required when ${key} is set`));
-    else problems.push(...oneOf(profile, at, 'type', ['Localhost', 'RuntimeDefault', 'Unconfined']));
-    const local = profile.localhostProfile;
-    const given = text(profile, 'localhostProfile');
-    if (type === 'Localhost') {
-      if (key === 'appArmorProfile' && given !== given.trim())
-        problems.push(invalidValue(`${at}.localhostProfile`, given, 'must not be padded with whitespace'));
-      else if (local === undefined || (key === 'appArmorProfile' && given === '')) {
-        problems.push(required(`${at}.localhostProfile`, `must be set when ${what} type is Localhost`));
-      } else if (key === 'seccompProfile') {
-        problems.push(...localPathProblems(text(profile, 'localhostProfile'), `${at}.localhostProfile`));
-      }
-    } else if (local !== undefined) {
-      problems.push(
-        invalidAs(
-          `${at}.localhostProfile`,
-          key === 'seccompProfile' ? goDump(goType, profile) : JSON.stringify(local),
-          `can only be set when ${what} type is Localhost`,
-        ),
-      );
-    }
-  }
-  return problems;
-}
-
-/** A path below a directory of the node. */
-function localPathProblems(value: string, path: string): Problems {
-  if (value.startsWith('/')) return [invalidValue(path, value, 'must be a relative path')];
-  return noBacksteps(value, path);
-}
-
-/** User and group ids. */
-export function idProblems(parent: JsonObject | undefined, path: string, ...keys: string[]): Problems {
-  const problems: Problems = [];
-  for (const key of keys) {
-    const id = integer(parent, key);
-    if (id !== undefined && (id < 0 || id > MAX_ID)) {
-      problems.push(invalidValue(`${path}.${key}`, id, `must be between 0 and ${MAX_ID}, inclusive`));
-    }
-  }
   return problems;
 }

@@ -8,7 +8,7 @@ import { immutableText } from './field-checks.ts';
 import { duplicateAs, invalidAs, invalidEach } from './field-errors.ts';
 import { objectsOf, text } from './fields.ts';
 import { goDump, quantityDump } from './go-dump.ts';
-import { validateToleration } from './pod-validation.ts';
+import { validateToleration } from './pod-placement.ts';
 import {
   canonicalResources,
   containerResourceName,

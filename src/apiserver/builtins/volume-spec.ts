@@ -6,7 +6,7 @@ import { dns1123Label, dns1123Subdomain, oneOf, type Problems } from './field-ch
 import { forbidden, invalidEach, invalidValue, notSupportedAs, required } from './field-errors.ts';
 import { strings, text } from './fields.ts';
 import { goDump, quantityDump } from './go-dump.ts';
-import { validateNodeSelector } from './pod-validation.ts';
+import { validateNodeSelector } from './pod-placement.ts';
 import {
   driverName,
   SOURCES as SHARED_SOURCES,

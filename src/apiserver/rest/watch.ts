@@ -1,4 +1,4 @@
-import type { BodyFlow, FlowingBody, Response } from '../../kube/exchange.ts';
+import type { FlowingBody, Response } from '../../kube/exchange.ts';
 import { formatApiVersion, type KubeObject } from '../../kube/object.ts';
 import { failure, internalError, type Status, StatusError } from '../../kube/status-error.ts';
 import { errorText, type Timer } from '../../runtime/index.ts';
@@ -10,6 +10,7 @@ import { lastView, scopedView } from './cluster-view.ts';
 import { mayBeForeign, readied } from './conversion.ts';
 import { eventLines, joined, lineForm, loneEvent, rowWriter } from './event-line.ts';
 import type { FlushTurns } from './flush-turns.ts';
+import { type LineQueue, lineQueue } from './line-queue.ts';
 import { checkRevision, waitForRevision } from './list.ts';
 import { collectionPrefix, isAddressable, keyOf, type Scope } from './scope.ts';
 import { parseSelection, type Selection } from './selector.ts';
@@ -317,106 +318,6 @@ function bookmarkLine(
 export function resourceGone(scope: Scope): Status {
   return failure(410, 'Expired', `the resource ${scope.resource.resource} is no longer served as it was`)
     .status;
-}
-
-interface LineQueue extends FlowingBody {
-  readonly ended: boolean;
-  /** Adds a line to what the next `flush` sends. */
-  readonly push: (line: Uint8Array) => void;
-  readonly flush: () => void;
-  end(): void;
-  onOverflow(callback: () => void): void;
-}
-
-/** Lines wait here until the connection takes them, all at once. */
-function lineQueue(limit: number): LineQueue {
-  // Nearly always there is one: what is told to a thousand watchers at once makes no thousand lists.
-  let first: Uint8Array | undefined;
-  let more: Uint8Array[] | undefined;
-  let size = 0;
-  let ended = false;
-  let reading = false;
-  /** Tells whoever reads that there is something, or that nothing more comes. */
-  let wake: (() => void) | undefined;
-  let overflow: () => void = () => {};
-
-  /** All that waits. To be called where something does. */
-  function taken(): Uint8Array {
-    const whole = first ?? new Uint8Array();
-    const chunk = more === undefined ? whole : joined([whole, ...more]);
-    drop();
-    return chunk;
-  }
-
-  function drop(): void {
-    first = undefined;
-    more = undefined;
-    size = 0;
-  }
-
-  function flow(take: (chunk: Uint8Array) => boolean, over: () => void): BodyFlow {
-    let blocked = false;
-    let isOver = false;
-    reading = true;
-    const go = (): void => {
-      if (isOver) return;
-      while (first !== undefined && !blocked) blocked = !take(taken());
-      if (!ended || blocked) return;
-      isOver = true;
-      over();
-    };
-    wake = go;
-    go();
-    return {
-      resume() {
-        blocked = false;
-        go();
-      },
-      stop() {
-        ended = true;
-        drop();
-        blocked = false;
-        go();
-      },
-    };
-  }
-
-  return {
-    get ended(): boolean {
-      return ended;
-    },
-    push: (line) => {
-      if (ended || line.byteLength === 0) return;
-      if (first === undefined) first = line;
-      else {
-        more ??= [];
-        more.push(line);
-      }
-      size += line.byteLength;
-      // Initial events may exceed the limit before anyone reads; only what piles up behind a reader counts.
-      if (reading && size > limit) overflow();
-    },
-    flush: () => wake?.(),
-    end() {
-      ended = true;
-      wake?.();
-    },
-    onOverflow(callback) {
-      overflow = callback;
-    },
-    flow,
-    async *[Symbol.asyncIterator]() {
-      reading = true;
-      for (;;) {
-        if (first !== undefined) yield taken();
-        else if (ended) return;
-        else
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-      }
-    },
-  };
 }
 
 function streamResponse(queue: LineQueue, end: () => void, { format }: Representation): Response {
