@@ -1,8 +1,9 @@
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
 import { canonicalJson, isObject } from '../../schema/json.ts';
 import { digestOf, digestOfText, shortDigest } from '../digest.ts';
 import { ATOLL_API_VERSION, type Bundle, SYSTEM_NAMESPACE } from './dispatch.ts';
+import { gzipped } from './gzipped.ts';
 
 /** Real API servers refuse objects over 1.5 MiB; a part with its base64 and metadata stays well below. */
 const PART_BYTES = 700 * 1024;
@@ -30,7 +31,7 @@ function listText(texts: readonly string[]): string {
 function packChunk(texts: readonly string[]): Bundle[] {
   const content = listText(texts);
   const digest = digestOfText(content);
-  const packed = gzipSync(content, { level: 6 });
+  const packed = gzipped(content, 6);
   const parts = Math.max(1, Math.ceil(packed.byteLength / PART_BYTES));
   return Array.from({ length: parts }, (_, part) => ({
     apiVersion: ATOLL_API_VERSION,

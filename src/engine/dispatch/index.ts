@@ -26,6 +26,7 @@ export {
   type Tombstone,
   WORKLOAD_UPDATE_ANNOTATION,
 } from './dispatch.ts';
+export { gzipped } from './gzipped.ts';
 export { BUNDLE, DISPATCH, OWNERSHIP_RECORD } from './kinds.ts';
 export { MAX_MANIFEST_BYTES, type ManifestProblem, manifestProblems } from './manifests.ts';
 export { packOrigin, unpackOrigin } from './origin.ts';

@@ -1,7 +1,8 @@
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import type { KubeObject } from '../../kube/object.ts';
 import { canonicalJson, isObject } from '../../schema/json.ts';
 import { portable } from '../render/portable.ts';
+import { gzipped } from './gzipped.ts';
 
 /** Larger than any propagation that a server takes. */
 const MAX_ORIGIN_BYTES = 4 * 1024 * 1024;
@@ -19,7 +20,7 @@ export function packOrigin(objects: readonly KubeObject[]): string {
 function packed(object: KubeObject): Buffer {
   const known = packedOf.get(object);
   if (known) return known;
-  const made = gzipSync(`${canonicalJson(portable(object))}\n`, { level: 9 });
+  const made = gzipped(`${canonicalJson(portable(object))}\n`, 9);
   packedOf.set(object, made);
   return made;
 }

@@ -1,8 +1,9 @@
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { shortDigest } from '../../engine/digest.ts';
 import {
   ATOLL_API_VERSION,
   type Bundle,
+  gzipped,
   packBundles,
   SYSTEM_NAMESPACE,
   unpackBundles,
@@ -210,7 +211,7 @@ export function contentOfParts(parts: readonly IntentRevision[], digest: string)
 }
 
 function packRecord(record: RolloutRecord): string {
-  return gzipSync(canonicalJson(record), { level: 6 }).toString('base64');
+  return gzipped(canonicalJson(record), 6).toString('base64');
 }
 
 function unpackRecord(data: string): RolloutRecord {
