@@ -98,6 +98,12 @@ export async function startTunnelListener(
   });
   const contextFor = namedContexts(options.certificates ?? [], options.linkCa.certificate);
 
+  const protocols = [
+    TUNNEL_PROTOCOL,
+    ...(options.peers === undefined ? [] : [PEER_PROTOCOL]),
+    // For spokes behind a network that knows nothing newer: the link comes in a WebSocket.
+    'http/1.1',
+  ];
   const secure = createServer({
     cert: options.certificate,
     key: options.key,
@@ -105,12 +111,8 @@ export async function startTunnelListener(
     requestCert: true,
     rejectUnauthorized: false,
     minVersion: 'TLSv1.3',
-    ALPNProtocols: [
-      TUNNEL_PROTOCOL,
-      ...(options.peers === undefined ? [] : [PEER_PROTOCOL]),
-      // For spokes behind a network that knows nothing newer: the link comes in a WebSocket.
-      'http/1.1',
-    ],
+    // Of a list each connection would keep a copy, and with those few bytes the whole 64 KiB that buffers are cut from.
+    ALPNCallback: ({ protocols: offered }) => protocols.find((protocol) => offered.includes(protocol)),
     SNICallback: (name, answer) =>
       answer(null, name === PEER_NAME && own !== undefined ? own.context : contextFor(name)),
     handshakeTimeout: ADMISSION_TIMEOUT_MS,
