@@ -61,7 +61,8 @@ function judgeUpdating(draft: Draft, name: string, cluster: ClusterProgress): vo
     cluster.message = 'out of sight since it was started; nothing is known of it';
     return;
   }
-  cluster.message = seen.revision === target ? (seen.message ?? seen.word) : 'has not taken the revision yet';
+  cluster.message =
+    seen.revision === target ? (seen.message ?? seen.word) : (seen.claim ?? 'has not taken the revision yet');
   if (cluster.readySince !== undefined) return;
   const deadline =
     Math.max(startedAt, seen.liveSince ?? startedAt) + (strategy.timeoutSeconds ?? DEFAULT_TIMEOUT_S) * 1000;

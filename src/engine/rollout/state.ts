@@ -142,6 +142,8 @@ export interface Sight {
   readonly revision?: string;
   readonly word: SightWord;
   readonly message?: string;
+  /** What it says of itself that cannot be, where that keeps it from being seen with a revision. */
+  readonly claim?: string;
 }
 
 export type SightWord = 'Ready' | 'Progressing' | 'Degraded' | 'Waiting' | 'Stale';
@@ -152,6 +154,7 @@ export interface Observation {
   readonly revision?: string;
   readonly word: SightWord;
   readonly message?: string;
+  readonly claim?: string;
 }
 
 export interface Person {
