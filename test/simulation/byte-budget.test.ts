@@ -35,6 +35,17 @@ describe('a cluster whose bytes of the hour are spent', () => {
     await ready(fleet, 2);
   });
 
+  it('gets it no sooner from a hub that was started again', async () => {
+    await openWithBudgetSpent();
+    await fleet.kill(fleet.hub);
+    await fleet.start(fleet.hub);
+    await fleet.rest(50 * MINUTE_MS);
+    expect(colours()).toBe('blue,red');
+    expect(JSON.stringify(shopStatus(fleet)['notReady'])).toContain('bytes of content are due');
+    await fleet.rest(10 * MINUTE_MS);
+    expect(colours()).toBe('blue,blue');
+  });
+
   it('goes on at once when it is given more', async () => {
     await openWithBudgetSpent();
     await allow('1Mi');

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { type KubeObject, refKey, refOf } from '../../kube/object.ts';
 import { canonicalJson, isObject } from '../../schema/json.ts';
 import { digestOf, digestOfText, shortDigest } from '../digest.ts';
-import { ATOLL_API_VERSION, type Bundle, SYSTEM_NAMESPACE } from './dispatch.ts';
+import { ATOLL_API_VERSION, type Bundle, BYTES_ANNOTATION, SYSTEM_NAMESPACE } from './dispatch.ts';
 import { gzipped } from './gzipped.ts';
 
 /** Real API servers refuse objects over 1.5 MiB; a part with its base64 and metadata stays well below. */
@@ -33,18 +33,19 @@ function packChunk(texts: readonly string[]): Bundle[] {
   const digest = digestOfText(content);
   const packed = gzipped(content, 6);
   const parts = Math.max(1, Math.ceil(packed.byteLength / PART_BYTES));
-  return Array.from({ length: parts }, (_, part) => ({
-    apiVersion: ATOLL_API_VERSION,
-    kind: 'Bundle',
-    metadata: { name: bundleName(digest, part), namespace: SYSTEM_NAMESPACE },
-    spec: {
-      digest,
-      encoding: 'json+gzip',
-      data: packed.subarray(part * PART_BYTES, (part + 1) * PART_BYTES).toString('base64'),
-      part,
-      parts,
-    },
-  }));
+  return Array.from({ length: parts }, (_, part) => {
+    const data = packed.subarray(part * PART_BYTES, (part + 1) * PART_BYTES).toString('base64');
+    return {
+      apiVersion: ATOLL_API_VERSION,
+      kind: 'Bundle',
+      metadata: {
+        name: bundleName(digest, part),
+        namespace: SYSTEM_NAMESPACE,
+        annotations: { [BYTES_ANNOTATION]: String(data.length) },
+      },
+      spec: { digest, encoding: 'json+gzip', data, part, parts },
+    };
+  });
 }
 
 /** Runs of objects, as texts. Where one ends depends on the object there, not on how many came before it. */

@@ -13,6 +13,8 @@ export const ATOLL_API_VERSION = 'atoll.dev/v1alpha1';
 export const DISPATCH_LABEL = 'atoll.dev/dispatch';
 /** On every object that a spoke applies: for people, who asked for it. Goes when the object is released. */
 export const MANAGED_BY_ANNOTATION = 'atoll.dev/managed-by';
+/** On a Bundle: how long its data are, so that this can be read without them. */
+export const BYTES_ANNOTATION = 'atoll.dev/bytes';
 /** On a workload: which pod template it has, and how far a change of it is. Written together with the fields that hold it. */
 export const WORKLOAD_UPDATE_ANNOTATION = 'atoll.dev/workload-update';
 

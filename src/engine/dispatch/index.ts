@@ -7,6 +7,7 @@ export { bundleName, packBundles, unpackBundles } from './bundle.ts';
 export {
   ATOLL_API_VERSION,
   type Bundle,
+  BYTES_ANNOTATION,
   comparePositions,
   contradicts,
   DISPATCH_LABEL,

@@ -25,6 +25,24 @@ it('lets what is larger than a whole hour’s bytes through as the first of its 
   expect(budget.spend('a', 1)?.againMs).toBe(HOUR_MS);
 });
 
+it('goes on from what was sent before', async () => {
+  const { clock } = virtualRuntime(1);
+  await clock.advance(5 * HOUR_MS);
+  const ago = (minutes: number, bytes: number) => ({ at: clock.now() - minutes * 60_000, bytes });
+  const budget = createByteBudget(clock, (spoke) => (spoke === 'free' ? undefined : 100));
+  expect([budget.lacks('a'), budget.lacks('free')]).toEqual([true, false]);
+  budget.recall('a', [ago(60, 1_000), ago(45, 50), ago(10, 20), ago(-5, 10)]);
+  expect(budget.lacks('a')).toBe(false);
+  expect(budget.spend('a', 21)?.againMs).toBe(HOUR_MS / 4);
+  expect(budget.spend('a', 20)).toBeUndefined();
+  await clock.advance(HOUR_MS / 4);
+  expect(budget.spend('a', 100)).toBeUndefined();
+  budget.recall('b', []);
+  expect(budget.lacks('b')).toBe(false);
+  expect(budget.spend('b', 100)).toBeUndefined();
+  expect(budget.spend('b', 1)?.againMs).toBe(HOUR_MS);
+});
+
 it('takes a change of the budget at once', () => {
   let perHour: number | undefined = 100;
   const budget = createByteBudget(virtualRuntime(1).clock, () => perHour);

@@ -37,7 +37,11 @@ function dispatcher(
   stillAtHub: () => Promise<boolean> = async () => false,
 ): ReturnType<typeof createDispatcher> {
   const identity = { ...createSigningKey(), lineage: 'l', epoch: 1 };
-  return createDispatcher(virtualRuntime(1), identity, () => 1, stillAtHub, { spend: () => undefined });
+  return createDispatcher(virtualRuntime(1), identity, () => 1, stillAtHub, {
+    lacks: () => false,
+    recall: () => {},
+    spend: () => undefined,
+  });
 }
 
 it('forgets a spoke that has nothing of what is taken away', async () => {

@@ -2,6 +2,7 @@ import {
   ATOLL_API_VERSION,
   BUNDLE,
   type Bundle,
+  BYTES_ANNOTATION,
   DISPATCH,
   type Dispatch,
   type DispatchSpec,
@@ -12,12 +13,12 @@ import {
 import { readFailure } from '../../kube/answer.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { readBody } from '../../kube/exchange.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import type { KubeObject, ObjectMeta } from '../../kube/object.ts';
 import { hasCode } from '../../kube/status-error.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, parseTime } from '../../runtime/clock.ts';
 import { listAt } from '../../schema/json.ts';
 import type { SpokeSession } from '../fleet.ts';
-import type { BudgetSpent, ByteBudget } from './byte-budget.ts';
+import type { BudgetSpent, ByteBudget, Sent } from './byte-budget.ts';
 
 /** All that a hub writes on a spoke, and what it reads there for that. A spoke that does not answer holds nobody up. */
 export interface SpokeApi {
@@ -70,7 +71,11 @@ export function createSpokeApi(clock: Clock, byteBudget: ByteBudget): SpokeApi {
     overwrite: boolean,
   ): Promise<BudgetSpent | undefined> {
     const { client } = session;
-    const there = bundles.length > 1 && !overwrite ? await bundlesThere(session) : undefined;
+    const isCompared = bundles.length > 1 && !overwrite;
+    const isRecalled = bundles.length > 0 && byteBudget.lacks(session.name);
+    const known = isCompared || isRecalled ? await bundlesThere(session) : [];
+    if (isRecalled) byteBudget.recall(session.name, known.map(sentAs));
+    const there = isCompared ? new Set(known.map(({ name = '' }) => name)) : undefined;
     for (const bundle of bundles) {
       const { namespace = '', name = '' } = bundle.metadata;
       if (there?.has(name)) continue;
@@ -90,8 +95,8 @@ export function createSpokeApi(clock: Clock, byteBudget: ByteBudget): SpokeApi {
     return undefined;
   }
 
-  /** Names of the bundles on a spoke, without their content. */
-  async function bundlesThere(session: SpokeSession): Promise<ReadonlySet<string>> {
+  /** The bundles on a spoke, without their content. */
+  async function bundlesThere(session: SpokeSession): Promise<ObjectMeta[]> {
     const response = await within((signal) =>
       session.client.handler({
         method: 'GET',
@@ -103,7 +108,7 @@ export function createSpokeApi(clock: Clock, byteBudget: ByteBudget): SpokeApi {
     const list: unknown = JSON.parse(Buffer.from(await readBody(response)).toString('utf8'));
     // Where there is none, a list of names alone has `null`.
     const items = response.status === 200 ? (listAt(list, 'items') as KubeObject[]) : [];
-    return new Set(items.map((item) => item.metadata.name ?? ''));
+    return items.map(({ metadata }) => metadata);
   }
 
   /** What was written is known here already: the spoke need not send it back. */
@@ -163,5 +168,13 @@ export function createSpokeApi(clock: Clock, byteBudget: ByteBudget): SpokeApi {
     },
     record: (session, name) =>
       within((signal) => session.client.get<OwnershipRecord>(RECORDS, SYSTEM_NAMESPACE, name, { signal })),
+  };
+}
+
+/** What came with a bundle that is on a spoke. Of one without a size nothing is known. */
+function sentAs({ creationTimestamp, annotations }: ObjectMeta): Sent {
+  return {
+    at: parseTime(creationTimestamp) ?? 0,
+    bytes: Number(annotations?.[BYTES_ANNOTATION] ?? 0) || 0,
   };
 }
