@@ -26,6 +26,8 @@ const CHANGES = 5;
 const REST_MS = 30_000;
 /** Longer than the pause after which what spokes say is summed up. */
 const SETTLE_MS = 8_000;
+/** Until spoke engines have removed what earlier orders brought, once each. */
+const COLLECTED_MS = 75_000;
 
 /** What a hub with its engine costs and does with 1, 100 and 1,000 connected spokes. */
 export const fleetBenchmark: Benchmark = {
@@ -67,6 +69,7 @@ async function run(context: BenchmarkContext): Promise<readonly Measurement[]> {
         last: full === most,
         alone,
         floor,
+        stillMs: kind === 'engines' ? COLLECTED_MS : SETTLE_MS,
         restMs: Math.max(2_000, REST_MS * scale),
       });
       alone ??= rest;
@@ -164,13 +167,15 @@ interface Plan {
   readonly last: boolean;
   readonly alone: HubState | undefined;
   readonly floor: Floor;
+  /** From the last change until nothing goes on. */
+  readonly stillMs: number;
   readonly restMs: number;
 }
 
 async function measureFleet(
   context: BenchmarkContext,
   ends: Ends,
-  { of, last, alone, floor, restMs }: Plan,
+  { of, last, alone, floor, stillMs, restMs }: Plan,
 ): Promise<{ rest: HubState; measurements: readonly Measurement[] }> {
   const { spokes, names, start } = ends;
   let { hub } = ends;
@@ -222,7 +227,7 @@ async function measureFleet(
   add('durable writes at the hub, each change', (after.revision - before.revision) / CHANGES, 'writes');
 
   context.progress(`${of}: at rest for ${Math.round(restMs / 1_000)} s`);
-  await pause(SETTLE_MS);
+  await pause(stillMs);
   const [rested, restedWrites] = [await stateOf({ hub }), await writes()];
   await profile?.begin();
   await pause(restMs);

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -112,6 +112,30 @@ describe('[V88] stand-ins for envtest', () => {
     server.child.kill('SIGTERM');
     expect(await server.ended).toBe(0);
     expect(server.text()).toContain('these flags make no difference here: --made-up');
+  }, 30_000);
+
+  it('[V88] kube-apiserver leaves its certificate where its clients look for it', async () => {
+    const certificates = join(directory, 'pki');
+    const port = await freePort();
+    const server = run('kube-apiserver', `--cert-dir=${certificates}`, `--secure-port=${port}`);
+    const isHealthy = async (): Promise<boolean> => {
+      const ca = readFileSync(join(certificates, 'apiserver.crt'), 'utf8');
+      const http = httpHandler({ url: `https://127.0.0.1:${port}`, ca });
+      try {
+        return (await http({ method: 'GET', path: '/healthz', headers: {} })).status === 200;
+      } finally {
+        await http.close();
+      }
+    };
+    await untilHolds(
+      runtime.clock,
+      () => isHealthy().catch(() => false),
+      `that the server is believed: ${server.text()}`,
+      20_000,
+    );
+    expect(statSync(join(certificates, 'apiserver.key')).mode & 0o777).toBe(0o600);
+    server.child.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
   }, 30_000);
 
   it('[V88] etcd says that it is well', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -192,20 +192,29 @@ function allowsAll(flags: GoFlags): boolean {
   return modes.length === 0 || modes.includes('AlwaysAllow');
 }
 
-/** The certificate that is named, that of the certificate directory, or a new one that ends with the process. */
+/** The certificate that is named, or that of the certificate directory, where a new one is left for clients to believe. */
 async function servingPair(runtime: Runtime, flags: GoFlags, host: string): Promise<KeyPair> {
   const certificate = fileOf(flags, 'tls-cert-file');
   const key = fileOf(flags, 'tls-private-key-file');
   if (certificate !== undefined && key !== undefined) return { certificate, key };
   const directory = flags.text('cert-dir');
-  if (directory !== undefined) {
-    const [certificatePath, keyPath] = [join(directory, 'apiserver.crt'), join(directory, 'apiserver.key')];
-    if (existsSync(certificatePath) && existsSync(keyPath))
-      return { certificate: readFileSync(certificatePath, 'utf8'), key: readFileSync(keyPath, 'utf8') };
-  }
+  if (directory === undefined) return newPair(runtime, host);
+  const [certificatePath, keyPath] = [join(directory, 'apiserver.crt'), join(directory, 'apiserver.key')];
+  if (existsSync(certificatePath) && existsSync(keyPath))
+    return { certificate: readFileSync(certificatePath, 'utf8'), key: readFileSync(keyPath, 'utf8') };
+  const made = await newPair(runtime, host);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(keyPath, made.key, { mode: 0o600 });
+  writeFileSync(certificatePath, made.certificate);
+  return made;
+}
+
+/** Of an authority of its own, which comes after it: whoever believes the file believes the server. */
+async function newPair(runtime: Runtime, host: string): Promise<KeyPair> {
   const home = mkdtempSync(join(tmpdir(), 'atoll-kube-apiserver-'));
   try {
-    return (await serverCertificates(runtime, home, 'kube-apiserver', host)).server;
+    const { server, authority } = await serverCertificates(runtime, home, 'kube-apiserver', host);
+    return { certificate: `${server.certificate.trimEnd()}\n${authority.certificate}`, key: server.key };
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
