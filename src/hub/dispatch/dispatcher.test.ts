@@ -82,6 +82,27 @@ it('looks again where a spoke remembers an order that somebody deleted, and has 
   expect(await send(session, AWAY)).toEqual({ outcome: 'gone' });
 });
 
+it('takes an order for gone that was carried out, though its removal came twice', async () => {
+  const kept = [{ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name: 'm' }];
+  let there: Dispatch | undefined;
+  const session = {
+    name: 'a',
+    dispatch: () => there,
+    cluster: () => ({ status: { dispatches: [{ name: dispatchName(source), generation: 1, kept }] } }),
+    client: {
+      handler: (async ({ body }) => {
+        there = JSON.parse(Buffer.from(body as Uint8Array).toString('utf8'));
+        return { status: 201, headers: {}, body: new Uint8Array() };
+      }) satisfies Handler,
+      delete: () => Promise.reject(notFound('atoll.dev', 'dispatches', 'any')),
+    },
+  } as unknown as SpokeSession;
+  const { send } = dispatcher();
+  expect(await send(session, AWAY)).toEqual({ outcome: 'dispatched', settled: false });
+  there = { ...(there as unknown as Dispatch), status: { appliedGeneration: AWAY.generation } };
+  expect(await send(session, AWAY)).toEqual({ outcome: 'gone' });
+});
+
 it('counts what a spoke keeps of an order that somebody deleted there when it takes away by selecting less', async () => {
   const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'n', name });
   const word = {

@@ -14,7 +14,7 @@ import { readFailure } from '../../kube/answer.ts';
 import { resourceIdOf } from '../../kube/custom-resource.ts';
 import { readBody } from '../../kube/exchange.ts';
 import type { KubeObject, ObjectMeta } from '../../kube/object.ts';
-import { hasCode } from '../../kube/status-error.ts';
+import { hasCode, ignoring } from '../../kube/status-error.ts';
 import { type Clock, parseTime } from '../../runtime/clock.ts';
 import { listAt } from '../../schema/json.ts';
 import type { SpokeSession } from '../fleet.ts';
@@ -162,8 +162,12 @@ export function createSpokeApi(clock: Clock, byteBudget: ByteBudget): SpokeApi {
       return put(session, 'POST', DISPATCHES.resource, fresh);
     },
     async remove(session, { metadata: { name = '', uid = '' } }): Promise<void> {
-      await within((signal) =>
-        session.client.delete(DISPATCHES, SYSTEM_NAMESPACE, name, { signal, preconditions: { uid } }),
+      // A request may come twice, and the answer to the second be the one that arrives.
+      await ignoring(
+        404,
+        within((signal) =>
+          session.client.delete(DISPATCHES, SYSTEM_NAMESPACE, name, { signal, preconditions: { uid } }),
+        ),
       );
     },
     record: (session, name) =>
