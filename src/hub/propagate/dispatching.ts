@@ -149,6 +149,8 @@ export function createDispatching(options: DispatchingOptions): Dispatching {
       }
       if (result.outcome === 'held') noteProblem(item, spoke, result.message);
       else noteProblem(item, spoke, result.unproven, 'unproven');
+      // It may have something of an order that somebody deleted there, and not have said so yet.
+      if (order.plan?.objects.length === 0) noteAwaits(session, key);
       if (result.outcome === 'behind') {
         noteAwaits(session, key);
         return { requeueAfterMs: BEHIND_MS };
